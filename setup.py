@@ -1,4 +1,4 @@
-"""Build the compiled kernels; put cards, recipes, the small corpus and a bill of materials into the wheel."""
+"""Build the compiled kernels; put cards, the small corpus and a bill of materials into the wheel."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
-SHIPPED = ("corpora", "models")  # top-level folders that travel inside the wheel as textcat/_shipped/*
+SHIPPED = Path("corpora")  # a folder of the top level that travels inside the wheel as textcat/corpora
 WORKSHOP = {"ci", "dev", "docs", "test"}  # extras for those who change textcat
 
 # -ffp-contract=off: no fused multiply-add, so that every instruction set gives the same bits.
@@ -27,19 +27,18 @@ if sys.platform != "win32" and "-g" not in os.environ.get("CFLAGS", ""):
 
 
 class BuildWithShipped(build_py):
-    """Copy the shipped folders beside the modules (a checkout finds them at its top level instead)."""
+    """Copy the shipped corpora beside the modules (a checkout finds them at its top level instead)."""
 
     def run(self) -> None:
         """Build as usual, then copy."""
         super().run()
         if not getattr(self, "editable_mode", False):
-            for folder in SHIPPED:
-                self._ship(Path(folder))
+            self._ship()
 
-    def _ship(self, folder: Path) -> None:
-        for source in sorted(folder.rglob("*")):
+    def _ship(self) -> None:
+        for source in sorted(SHIPPED.rglob("*")):
             if source.suffix in {".toml", ".sgm", ".gz"} and source.is_file():
-                target = Path(self.build_lib, "textcat", "_shipped", source)
+                target = Path(self.build_lib, "textcat", source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
 

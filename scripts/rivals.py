@@ -23,13 +23,13 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Corpus
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import evaluate_scores
 from textcat.evaluation.export import markdown_table
 from textcat.evaluation.significance import compare_evaluations
 from textcat.margin.problems import NO_ROWS, Problem, Solution, StopReason
-from textcat.recipe import Recipe, read_recipe
+from textcat.recipes.recipe import Recipe, read_recipe
 from textcat.training.cross_validation import EXPECTED, RARE, HeldOutFold, measure_by_folds, repeated_splits
 from textcat.training.examples import CountedCorpus, Examples, examples_without
 

@@ -3,7 +3,7 @@
 import pytest
 
 from textcat.former_names import RECIPES, todays_fact, todays_line, todays_recipe
-from textcat.recipe import Recipe, read_recipe, recipes
+from textcat.recipes.recipe import Recipe, read_recipe, recipes
 from textcat.teaching import journal
 from textcat.teaching.journal import SessionJournal
 

@@ -141,7 +141,7 @@ def test_a_type_checker_knows_the_names_and_what_they_return(tmp_path):
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     revealed = [line.split('Revealed type is "')[1] for line in run.stdout.splitlines() if "Revealed" in line]
     assert run.returncode == 0, run.stdout + run.stderr
-    starts = ["def (X: Any", "textcat.documents.Corpus", "textcat.recipe.Recipe", "float", "def (X: Any"]
+    starts = ["def (X: Any", "textcat.corpus.documents.Corpus", "textcat.recipes.recipe.Recipe", "float", "def (X: Any"]
     ends = ["textcat.margin.learners.MarginClassifier", "", "", "", "list[textcat.margin.problems.Solution]"]
     for line, start, end in zip(revealed, starts, ends, strict=True):
         assert line.removeprefix("builtins.").startswith(start), line

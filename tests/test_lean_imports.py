@@ -77,7 +77,7 @@ if sys.argv[1] == "lean":
     from textcat.lean_imports import keep_imports_lean
     keep_imports_lean()
 from textcat.corpus.catalogue import open_corpus
-from textcat.recipe import read_recipe
+from textcat.recipes.recipe import read_recipe
 from textcat.training.train import train_and_evaluate
 train_and_evaluate(open_corpus("newswire"), read_recipe("default"))
 print("scipy.stats._stats_py" in sys.modules, "numpy.f2py.f2py2e" in sys.modules)

@@ -8,12 +8,12 @@ __version__ = "0.1.0"
 # The main names, and where they come from: imported at their first use, so that `import textcat` is cheap.
 # Type checkers and editors read them in __init__.pyi, which `python tests/test_front_door.py --write` generates.
 _NAMES_IN = {
-    "calibration": "Calibration",
-    "cluster": "on_cluster",
+    "base.calibration": "Calibration",
+    "base.cluster": "on_cluster",
+    "base.errors": "TextcatError",
     "corpus.catalogue": "open_corpus",
+    "corpus.documents": "Corpus",
     "corpus.vocabulary": "Vocabulary",
-    "documents": "Corpus",
-    "errors": "TextcatError",
     "evaluation.evaluation": "Evaluation MeasuredOn evaluate_scores",
     "evaluation.at_k": "evaluate_at_k",
     "evaluation.significance": "compare_evaluations",
@@ -33,7 +33,7 @@ _NAMES_IN = {
     "model.tagger": "Tagger",
     "reading.document": "Document",
     "reading.records": "InputSettings",
-    "recipe": "Recipe read_recipe",
+    "recipes.recipe": "Recipe read_recipe",
     "sharing.copies": "pull push",
     "tagging.duplicates": "Reprints find_duplicates",
     "tagging.output": "OutputSettings",

@@ -1,11 +1,11 @@
 """The names that `textcat` imports at their first use."""
 
-from textcat.calibration import Calibration as Calibration
-from textcat.cluster import on_cluster as on_cluster
+from textcat.base.calibration import Calibration as Calibration
+from textcat.base.cluster import on_cluster as on_cluster
+from textcat.base.errors import TextcatError as TextcatError
 from textcat.corpus.catalogue import open_corpus as open_corpus
+from textcat.corpus.documents import Corpus as Corpus
 from textcat.corpus.vocabulary import Vocabulary as Vocabulary
-from textcat.documents import Corpus as Corpus
-from textcat.errors import TextcatError as TextcatError
 from textcat.evaluation.at_k import evaluate_at_k as evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation as Evaluation
 from textcat.evaluation.evaluation import MeasuredOn as MeasuredOn
@@ -42,8 +42,8 @@ from textcat.model.storage import save as save
 from textcat.model.tagger import Tagger as Tagger
 from textcat.reading.document import Document as Document
 from textcat.reading.records import InputSettings as InputSettings
-from textcat.recipe import Recipe as Recipe
-from textcat.recipe import read_recipe as read_recipe
+from textcat.recipes.recipe import Recipe as Recipe
+from textcat.recipes.recipe import read_recipe as read_recipe
 from textcat.report.displays import CalibrationBands as CalibrationBands
 from textcat.report.displays import PrecisionBySize as PrecisionBySize
 from textcat.report.displays import PrecisionRecallBands as PrecisionRecallBands

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 
 #: Recipes, by their former names.
 RECIPES = {

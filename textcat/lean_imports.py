@@ -52,7 +52,7 @@ class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be importe
 
 
 def _is_left_out(package: str, version: str) -> bool:
-    from textcat.folders import installed_version
+    from textcat.base.disk import installed_version
 
     return installed_version(package).startswith(version)
 

@@ -28,8 +28,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from textcat import folders
-from textcat.errors import TextcatError
+from textcat.base import disk
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
 from textcat.tagging.job import load_taggers
 from textcat.tagging.output import OutputSettings
@@ -730,7 +730,7 @@ def _kill_at(number: int) -> None:
         return call
 
     for name in _OPERATIONS:
-        setattr(folders, name, counted(getattr(folders, name)))
+        setattr(disk, name, counted(getattr(disk, name)))
 
 
 def topics_of_texts(model: Path) -> list[list[str]]:

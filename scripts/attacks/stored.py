@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.teaching.pool import build_pool
 
 _PATIENCE = 15  # seconds until a reader is held to hang

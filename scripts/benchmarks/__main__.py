@@ -27,9 +27,9 @@ import whole_way
 from pages import Page, publish
 from sklearn.exceptions import ConvergenceWarning
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Corpus
-from textcat.errors import TextcatError
+from textcat.corpus.documents import Corpus
 
 PARTS: dict[str, Callable[[Corpus, int], list[Page]]] = {
     "a": training.measured,

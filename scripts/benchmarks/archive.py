@@ -280,7 +280,7 @@ def _course(space: Workspace) -> list[dict[str, Any]]:
 
 def _draw(points: list[dict[str, Any]], path: Path) -> None:
     """Draw the time per document, where matplotlib is installed."""
-    from textcat.errors import TextcatError
+    from textcat.base.errors import TextcatError
     from textcat.papers.experiments import draw_axes
 
     documents = [point["documents"] for point in points]

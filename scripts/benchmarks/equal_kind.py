@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
-from textcat.documents import Document
-from textcat.recipe import read_recipe
+from textcat.corpus.documents import Document
+from textcat.recipes.recipe import read_recipe
 
 LEARNERS = {"LinearSVC": LinearSVC(C=1), "SGDClassifier": SGDClassifier(random_state=0)}
 PROBABILITY = read_recipe("default").make_tags().probability

@@ -12,11 +12,11 @@ import other_corpora
 import whole_way
 from pages import Conditions, Page
 
-from textcat.documents import Corpus
+from textcat.base.stratified import assign_folds
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.margin.probabilities import out_of_fold_scores
-from textcat.recipe import read_recipe
-from textcat.stratified import assign_folds
+from textcat.recipes.recipe import read_recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.thresholds import held_out_scores
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from pages import Conditions, Page, publish
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, batch_records, find_sources, read_batches
 
 SIZES = (1 << 16, 1 << 18)  # bytes

@@ -18,7 +18,7 @@ from typing import Any
 
 from pages import Conditions, Page, publish
 
-from textcat.folders import write_atomically
+from textcat.base.disk import write_atomically
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from attacks.texts import ACTIONS, patterns, save_model

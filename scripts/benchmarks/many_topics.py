@@ -34,13 +34,13 @@ from many_topics_textcat import RECIPE, SEED
 from pages import Page, head, publish
 from workspace import HERE, measured, run
 
+from textcat.base.disk import write_atomically
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Corpus
-from textcat.errors import TextcatError
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.at_k import evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation
 from textcat.evaluation.significance import add_intervals, compare_evaluations
-from textcat.folders import write_atomically
 from textcat.papers.experiments import draw_axes
 
 OURS: dict[str, list[str]] = {"textcat": [], "textcat without names": ["topics.descriptions=0"]}

@@ -26,9 +26,9 @@ import numpy as np
 from many_topics_omikuji import JOBS, RANKS, TAGGED, write_rates
 
 import textcat
-from textcat.documents import Corpus, topic_counts
+from textcat.base.progress import Bar, Stages
+from textcat.corpus.documents import Corpus, topic_counts
 from textcat.model.measure import relevant_topics
-from textcat.progress import Bar, Stages
 from textcat.training import shortlist
 
 RECIPE = "many-topics"

@@ -18,9 +18,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from textcat.corpus.catalogue import card, locate_corpus, open_corpus
-from textcat.documents import Corpus
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.metrics import average_precisions
-from textcat.recipe import read_recipe
+from textcat.recipes.recipe import read_recipe
 from textcat.training.examples import CountedCorpus
 
 NEWSGROUPS = "20newsgroups"

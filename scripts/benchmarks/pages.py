@@ -17,8 +17,8 @@ from typing import Any
 
 from machine import PACKAGES, commit, load_average, processor
 
+from textcat.base.disk import write_atomically
 from textcat.evaluation.export import markdown_table
-from textcat.folders import write_atomically
 
 
 @dataclass(frozen=True)

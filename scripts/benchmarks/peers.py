@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from textcat.documents import Document
+from textcat.corpus.documents import Document
 
 THREADS = 2
 _LABEL = "__label__"

@@ -22,10 +22,10 @@ from machine import described
 from planting import KINDS, pairs_of_words, planted, repeated, share
 from workspace import JOBS, Run, Workspace, interleaved, measured, tag
 
+from textcat.base.disk import write_atomically
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.errors import TextcatError
 from textcat.evaluation.export import markdown_table
-from textcat.folders import write_atomically
 from textcat.reprints.groups import find_groups
 
 CORPORA = ("reuters21578", "20newsgroups")  # the second one was not used to choose constants

@@ -29,9 +29,9 @@ import orjson
 from pages import Conditions, Page, publish
 
 import textcat
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Document
-from textcat.errors import TextcatError
+from textcat.corpus.documents import Document
 
 LUA = """
 local bodies = {}

@@ -16,10 +16,10 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
-from textcat.documents import Corpus
+from textcat.corpus.documents import Corpus
 from textcat.model import storage
 from textcat.model.tagger import Tagger
-from textcat.recipe import read_recipe
+from textcat.recipes.recipe import read_recipe
 
 # Two ways of asking fastText for labels: all with a probability above one half, or the best five.
 ASKED = {"p > .5": (-1, 0.5), "best 5": (5, 0.0)}

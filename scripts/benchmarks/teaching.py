@@ -26,9 +26,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Corpus
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.export import markdown_table
-from textcat.recipe import RankerSettings, Recipe, read_recipe
+from textcat.recipes.recipe import RankerSettings, Recipe, read_recipe
 from textcat.teaching.measures import mean_of
 from textcat.teaching.ranker import WITH_EMBEDDINGS
 from textcat.teaching.simulate import (

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from textcat.base.journal import KeptResults
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Corpus
-from textcat.journal import KeptResults
-from textcat.recipe import Recipe
+from textcat.corpus.documents import Corpus
+from textcat.recipes.recipe import Recipe
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.pool import Pool
 from textcat.teaching.ranker import Examples

@@ -24,7 +24,7 @@ from scipy.special import betaincinv
 from scipy.stats import binomtest
 
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Document
+from textcat.corpus.documents import Document
 from textcat.evaluation.export import markdown_table
 from textcat.teaching import stopping
 from textcat.teaching.pool import Pool

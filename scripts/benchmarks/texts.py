@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from spacy.lang.en.stop_words import STOP_WORDS
 
-from textcat.documents import Document
+from textcat.corpus.documents import Document
 from textcat.features.tokens import Tokens
 
 

@@ -7,7 +7,7 @@ from measuring import ROUNDS, Task, interleaved
 from pages import Conditions, Page
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from textcat.documents import Corpus
+from textcat.corpus.documents import Corpus
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from textcat.corpus.catalogue import Card, locate_corpus
-from textcat.documents import Corpus
+from textcat.corpus.documents import Corpus
 
 NAME, SUBJECTS = "yso-finna-en", "yso-en-topics"
 N_TOPICS, TEST_SIZE, SEED = 100, 0.2, 0

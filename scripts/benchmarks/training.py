@@ -19,12 +19,12 @@ from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from textcat.documents import Corpus
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.metrics import average_precisions
 from textcat.margin import rules
 from textcat.margin.problems import Problem
 from textcat.margin.solve import N_LANES, solve
-from textcat.recipe import Recipe, read_recipe
+from textcat.recipes.recipe import Recipe, read_recipe
 
 JOBS = 2
 OURS, ONE_JOB, ONE_LANE = f"textcat, {JOBS} jobs", "textcat, 1 job", "textcat, 1 job, 1 lane"

@@ -14,10 +14,10 @@ import equal_kind
 from measuring import ROUNDS, Task, Timing, interleaved, whole_process
 from pages import Conditions, Page
 
-from textcat.documents import Corpus
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.evaluation import Evaluation
 from textcat.model import storage
-from textcat.recipe import default_recipe
+from textcat.recipes.recipe import default_recipe
 
 RECIPES = ("default", "paum")
 BACKENDS = ("loky", "threading")

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from textcat.base.errors import TextcatError
+from textcat.base.journal import journal_line, read_journal
 from textcat.corpus.cards import read_card
 from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.vocabulary import Vocabulary
-from textcat.errors import TextcatError
-from textcat.journal import journal_line, read_journal
-from textcat.recipe import read_recipe
+from textcat.recipes.recipe import read_recipe
 
 from .target import Target
 
@@ -70,7 +70,7 @@ def _seeds() -> Iterable[bytes]:
     root = Path(__file__).parent.parent.parent
     for card in sorted(root.glob("corpora/*.toml")):
         yield b"\0" + card.read_bytes()
-    for recipe in sorted(root.glob("models/*.toml")):
+    for recipe in sorted(root.glob("textcat/recipes/*.toml")):
         yield b"\1" + recipe.read_bytes()
     entries = [{"model": "a", "format": 1}, {"end": [0, 1, 2], "rows": 7}, {"end": [1, 1, 2], "rows": 9}]
     yield b"\2" + b"".join(map(journal_line, entries))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from random import Random
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import Rejection, text_of_file
 
 from .checks import check_file

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.cards import Card
-from textcat.documents import Document
-from textcat.errors import TextcatError
+from textcat.corpus.documents import Document
 from textcat.reading import Block, InputSettings, Record, Rejection, UnreadableError, formats, read_documents
 from textcat.reading.formats import annif
 from textcat.reading.formats.references import common_fields, ris_entry

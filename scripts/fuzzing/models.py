@@ -18,8 +18,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import textcat
-from textcat.errors import TextcatError
-from textcat.folders import MANIFEST
+from textcat.base.disk import MANIFEST
+from textcat.base.errors import TextcatError
 from textcat.model import MODEL as FORMAT
 from textcat.model import SUM, read_manifest
 from textcat.model.storage import load, save

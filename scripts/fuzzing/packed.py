@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, Rejection, read_documents, streams
 from textcat.reading.containers import hidden
 from textcat.reading.records import FaultKind

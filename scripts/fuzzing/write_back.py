@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from textcat import Tagger
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.model import SUM, read_manifest
 from textcat.reading import Block, InputSettings, Record, batch_records, find_sources, open_file, read_batches
 from textcat.reading.streams import unpacked_stream

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from textcat.folders import MANIFEST
+from textcat.base.disk import MANIFEST
 from textcat.model import CARD, MODEL
 
 

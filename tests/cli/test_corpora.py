@@ -40,7 +40,7 @@ def test_corpora_fetch_finds_what_is_there_and_checks_it(run):
 
 @pytest.mark.parametrize("n_topics", [3, 30])
 def test_a_corpus_page_shows_the_ends_of_a_long_list_of_topics(n_topics):
-    from textcat.documents import Corpus, Document
+    from textcat.corpus.documents import Corpus, Document
 
     documents = [
         Document(f"{topic}-{k}", {"body": "x"}, (f"t{topic:02}",))

@@ -5,10 +5,10 @@ import os
 
 import pytest
 
+from textcat.base.disk import expanded, user_cache
+from textcat.base.errors import TextcatError
 from textcat.corpus import catalogue
-from textcat.errors import TextcatError
 from textcat.features import tables
-from textcat.folders import expanded, user_cache
 
 pwd = pytest.importorskip("pwd", reason="system: there are no numbers of users")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from textcat.base.errors import TextcatError
 from textcat.cli.serve import read_keys
-from textcat.errors import TextcatError
 from textcat.serving.http.keys import Keys
 
 

@@ -11,16 +11,16 @@ from new_files import new_file, recipe
 from printed_tables import printed
 
 import textcat
+from textcat.base.progress import Stages
 from textcat.cli import train
-from textcat.progress import Stages
-from textcat.recipe import Recipe, read_recipe, recipes
+from textcat.recipes.recipe import Recipe, read_recipe, recipes
 from textcat.training.cross_validation import EXPECTED, Trial
 
 # --- train -----------------------------------------------------------------------------------------------------------
 
 
 def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeypatch):
-    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    monkeypatch.setattr("textcat.recipes.recipe.MANY_TOPICS", 50)
     run("train", "newswire", "--out", "many")
     assert run.err == "textcat: 50 topics: trained by the recipe many-topics; --recipe names another.\n"
     by_name = textcat.load("many")
@@ -35,7 +35,7 @@ def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeyp
 
 
 def test_the_recipe_for_many_topics_is_taken_with_the_settings_and_the_learner_asked_for(run, monkeypatch):
-    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    monkeypatch.setattr("textcat.recipes.recipe.MANY_TOPICS", 50)
     run("train", "newswire", "--out", "chars", "--set", "features.chars=5", "--set", "features.char_weight=0.5")
     assert run.err == "textcat: 50 topics: trained by the recipe many-topics; --recipe names another.\n"
     asked_for = textcat.read_recipe("many-topics").with_settings(["features.chars=5", "features.char_weight=0.5"])
@@ -48,7 +48,7 @@ def test_the_recipe_for_many_topics_is_taken_with_the_settings_and_the_learner_a
 def test_a_setting_that_only_the_other_recipe_can_have_is_refused_where_many_topics_take_theirs(run, monkeypatch):
     run("train", "newswire", "--out", "few", "--set", "tags.strategy=scut")
     assert run.code == 0
-    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    monkeypatch.setattr("textcat.recipes.recipe.MANY_TOPICS", 50)
     run("train", "newswire", "--out", "many", "--set", "tags.strategy=scut")
     assert run.code == 1
     assert run.err.startswith("textcat: Recipe many-topics: with a shortlist, the strategy in [tags] cannot be 'scut'")
@@ -86,7 +86,7 @@ def test_the_language_of_most_documents_is_found_and_told(run):
 
 
 def test_a_plan_names_the_recipe_and_what_it_takes_and_writes_nothing(run, monkeypatch):
-    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    monkeypatch.setattr("textcat.recipes.recipe.MANY_TOPICS", 50)
     run("train", "newswire", "--plan", "--set", "topics.shortlist=20", "--set", "features.chars=0")
     assert (run.code, run.err) == (0, "")
     facts = dict(re.split(r"  +", line, maxsplit=1) for line in run.out.splitlines()[:6])
@@ -195,7 +195,7 @@ def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
     if form == "card":
         Path("pets.toml").write_text('reader = "folders"\nfiles = ["own"]\n')
     elif form == "sgm":
-        shutil.copy(textcat.folders.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
+        shutil.copy(textcat.base.disk.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
     path = {"folder": own, "card": "pets.toml", "sgm": "wire.sgm"}[form]
     assert run("train", path, "--out", "m").code == 0
     assert run("evaluate", "m", path).code == 0

@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.cards import card, cards, read_card, tree_digest
-from textcat.errors import TextcatError
 
 # ---- cards ----
 

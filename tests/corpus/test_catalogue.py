@@ -20,11 +20,11 @@ import pytest
 from cards_of_tin import SGML, STORY, SUM
 from rich.console import Console
 
+from textcat.base.errors import TextcatError
+from textcat.base.progress import download_bar
 from textcat.corpus import catalogue
 from textcat.corpus.cards import cards, read_card, tree_digest
 from textcat.corpus.catalogue import fetch_corpus, locate_corpus, open_corpus, reopen_corpus
-from textcat.errors import TextcatError
-from textcat.progress import download_bar
 from textcat.reading import DamagedError, InputSettings
 
 

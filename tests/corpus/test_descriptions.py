@@ -5,10 +5,10 @@ import tarfile
 
 import pytest
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.descriptions import read_descriptions
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
+from textcat.corpus.documents import Corpus, Document
 
 REUTERS = """Some notes (SIC)
 

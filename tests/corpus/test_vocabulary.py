@@ -6,10 +6,10 @@ import lzma
 
 import pytest
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import card, fetch_corpus, open_corpus, reopen_corpus
+from textcat.corpus.documents import Corpus, Document
 from textcat.corpus.vocabulary import Vocabulary
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
 
 SKOS = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .

@@ -14,7 +14,7 @@ from textcat.doctor.kernels import CHECKS, broken_kernels, check_kernels, check_
 PACKAGE = Path(textcat.__file__).parent
 # For each compiled module: where a result of it is used, and which is falsified.
 USED_IN = {
-    "_sigmoid": ["textcat.calibration.expit", "textcat.calibration.fit_curve"],
+    "_sigmoid": ["textcat.base.calibration.expit", "textcat.base.calibration.fit_curve"],
     "features._rows": [
         "textcat.features.steps.rows",
         "textcat.features.rows.document_frequencies",
@@ -39,7 +39,7 @@ USED_IN = {
         "textcat.model.shortlist.rows_by_topic",
         "textcat.model.related.related_sums",
     ],
-    "normal_forms": ["textcat.normal_forms.nfc", "textcat.normal_forms.origins"],
+    "normal_forms": ["textcat.base.normal_forms.nfc", "textcat.base.normal_forms.origins"],
     "reprints._sketches": ["textcat.reprints.groups.sketch"],
     "teaching._ranking": [
         "textcat.teaching.ranker.rows_times",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import f1_score, ndcg_score
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.evaluation import at_k, significance
 from textcat.evaluation.at_k import evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.evaluation.bands import Band, choose_bands
 
 TOPICS = ["acq", "corn", "earn", "rye", "tea"]

@@ -17,7 +17,7 @@ from sklearn.metrics import (
     recall_score,
 )
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.evaluation import export
 from textcat.evaluation.evaluation import Evaluation, evaluate_scores, one_topic
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.evaluation import export
 from textcat.evaluation.metrics import average_precisions
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from textcat.calibration import Calibration
+from textcat.base.calibration import Calibration
 from textcat.evaluation.thresholds import expected_f1_cut, p_cut, s_cut
 
 TIED = st.sampled_from([-1.5, 0.0, 0.1, 2.0])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.features.language import MissingPackageError, open_language, read_language, singular
 from textcat.features.tokens import OTHER, KnownTerms, Tokens
 

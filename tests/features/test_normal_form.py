@@ -10,13 +10,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import textcat
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import Corpus, Document
 from textcat.features.spans import places
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.former_names import todays_recipe
-from textcat.recipe import Recipe, default_recipe, read_recipe
+from textcat.recipes.recipe import Recipe, default_recipe, read_recipe
 from textcat.reprints.groups import sketch_texts
 from textcat.training.identification import identify_languages
 

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import textcat
-from textcat.documents import Corpus
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import Corpus
 from textcat.features.language import open_language
 from textcat.features.scripts import UNSPACED_LANGUAGES, UNSPACED_RANGES, is_unspaced, places_in_run, shown
 from textcat.features.spans import places
@@ -21,7 +21,7 @@ from textcat.features.tokens import OTHER, KnownTerms, Tokens
 from textcat.former_names import todays_recipe
 from textcat.model import storage
 from textcat.reading.document import Document
-from textcat.recipe import default_recipe, read_recipe
+from textcat.recipes.recipe import default_recipe, read_recipe
 
 SCRIPTS = "CJK ", "HIRAGANA ", "KATAKANA", "HENTAIGANA ", "HALFWIDTH KATAKANA ", "THAI ", "LAO ", "MYANMAR ", "KHMER "
 SIGNS = "々〆〇〻゙゚ーﾞﾟｰ"  # whose names begin otherwise: they repeat, name, or change a sound

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from zoned_texts import TOKENS, TRAIN, Zones
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 

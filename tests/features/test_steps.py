@@ -12,7 +12,7 @@ from zoned_texts import (
     TRAIN,
 )
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.features.tfidf import TfIdf
 
 

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.margin.kernels import (
     BLOCK_ROWS,
     KernelError,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solved_problems import bits, some_problems, some_rows
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.features.store import write_rows
 from textcat.margin.primal import (
     N_FOLDS,

@@ -15,11 +15,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from textcat.calibration import Calibration
+from textcat.base.calibration import Calibration
+from textcat.base.stratified import assign_folds
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.margin.learners import PA, PAUM, Alma, Romma
 from textcat.margin.probabilities import class_probabilities, out_of_fold_scores
-from textcat.stratified import assign_folds
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}")
 LEARNERS = [PAUM(1, 5), PA(max_epochs=20), Alma(max_epochs=20), Romma(kernel="rbf")]

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 import textcat
 from textcat import MarginClassifier, rules
-from textcat.errors import TextcatError
-from textcat.recipe import Recipe
+from textcat.base.errors import TextcatError
+from textcat.recipes.recipe import Recipe
 
 
 def twin(compiled, **constants):

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.model import CARD, MOST_CARD_BYTES
 from textcat.model.card import card_elements, card_html, plain, read_card
 

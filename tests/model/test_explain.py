@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from manifests import rewrite
 
 import textcat
+from textcat.base.disk import sha256_of_file
 from textcat.features.spans import Span, places
-from textcat.folders import sha256_of_file
 from textcat.model import ModelError
 from textcat.model.explain import Explanation, Reason, explanation_in_words
 

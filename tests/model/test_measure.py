@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import textcat
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import warn_once
-from textcat.errors import TextcatError
 from textcat.model.measure import measure_test_documents, relevant_topics, score_row_blocks
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 
 TOPICS = ("fish", "fruit", "tools")
 WORDS = {"fish": "cod herring", "fruit": "plum pear", "tools": "saw hammer"}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import textcat
-from textcat.documents import Corpus, Document
+from textcat.corpus.documents import Corpus, Document
 from textcat.model import MODEL, ModelError
 from textcat.model.measure import measure_at_k, measure_test_documents
 from textcat.model.parts import are_long, cut, parts_of_document

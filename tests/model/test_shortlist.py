@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.features.rows import Rows
 from textcat.margin.primal import subset
 from textcat.model import MODEL, ModelError

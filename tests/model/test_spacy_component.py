@@ -14,7 +14,7 @@ from scipy import sparse
 from spacy.training import Example
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.model import spacy_component
 
 COMMAND = [sys.executable, "-m", "textcat"]

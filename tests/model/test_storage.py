@@ -19,7 +19,7 @@ import pytest
 from manifests import rewrite
 
 import textcat
-from textcat.calibration import Calibration
+from textcat.base.calibration import Calibration
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.former_names import todays_recipe
@@ -430,7 +430,7 @@ def test_a_damaged_model_can_be_replaced(small, model):
 
 
 def test_without_the_exchange_of_folders_a_model_is_replaced_all_the_same(small, model, monkeypatch):
-    monkeypatch.setattr("textcat.folders.exchange_folders", lambda *_: False)
+    monkeypatch.setattr("textcat.base.disk.exchange_folders", lambda *_: False)
     save(small, model)
     assert load(model).topics == small.topics
     assert [path.name for path in model.parent.iterdir()] == ["model"]
@@ -502,7 +502,7 @@ def test_a_model_is_read_where_files_cannot_be_opened_through_their_folder(small
         load(model)
 
 
-@pytest.mark.parametrize("step", ["textcat.folders.folder_identity", "textcat.model.storage.check_entries"])
+@pytest.mark.parametrize("step", ["textcat.base.disk.folder_identity", "textcat.model.storage.check_entries"])
 def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, step, monkeypatch):
     """Either after its folder has been opened and before its files are, or between its manifest and its arrays."""
     twin = textcat.Tagger(**{**vars(small), "bias": small.bias + 1, "corpus": "twin"})

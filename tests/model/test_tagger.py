@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.model import tagger as module
 from textcat.model.weights import product
 
@@ -279,7 +279,7 @@ def test_a_topic_that_every_document_has_can_be_trained():
 
 
 def test_stages_are_timed_in_the_order_they_ran(corpus):
-    from textcat.progress import Stages
+    from textcat.base.progress import Stages
 
     stages = Stages()
     textcat.Tagger.fit(corpus, textcat.read_recipe("paum"), stages=stages).evaluate(corpus, stages=stages)

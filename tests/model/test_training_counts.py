@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import Corpus, Document
 from textcat.features.counts import StoredCounts
 from textcat.model.training_counts import TrainingCounts, without_texts
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 
 TOPICS = ("corn", "rye", "wheat")
 RECIPE = Recipe("plain")

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.papers import datasets
 from textcat.papers.datasets import MissingData, load
 

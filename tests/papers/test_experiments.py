@@ -16,8 +16,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from textcat import cli, papers
+from textcat.base.errors import TextcatError
 from textcat.cli.corpora import show_reproductions
-from textcat.errors import TextcatError
 from textcat.papers import datasets, experiments
 from textcat.papers.datasets import MissingData
 from textcat.papers.experiments import PUBLISHED, Experiment, Figure, Result, Row, Settings, Task

@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.stratified import assign_folds
 from textcat.evaluation.evaluation import evaluate_scores
 from textcat.evaluation.metrics import average_precisions
 from textcat.margin.problems import Problem
@@ -16,7 +17,6 @@ from textcat.papers import datasets, paum
 from textcat.papers.datasets import Dataset
 from textcat.papers.experiments import PUBLISHED, Figure, Settings
 from textcat.papers.paum import CorpusVectors, gram, support_sizes
-from textcat.stratified import assign_folds
 
 PRINTED = PUBLISHED["paum"]
 SMALL_GRID = {"tau_neg": [-1, 1], "tau_pos": [0, 5], "chosen": [1, 0]}

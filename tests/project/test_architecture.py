@@ -9,29 +9,11 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parents[2]
 LAYERS = (
-    {
-        "_sigmoid",
-        "calibration",
-        "cluster",
-        "errors",
-        "folders",
-        "former_names",
-        "frames",
-        "journal",
-        "lean_imports",
-        "markup",
-        "normal_forms",
-        "progress",
-        "settings",
-        "spreadsheets",
-        "stratified",
-        "surrogates",
-    },
+    {"base", "former_names", "lean_imports"},
     {"reading"},
     {"reprints"},
-    {"documents"},
     {"corpus", "evaluation", "features", "margin", "runs"},
-    {"recipe"},
+    {"recipes"},
     {"model"},
     {"training"},
     {"papers", "tagging"},
@@ -41,7 +23,7 @@ LAYERS = (
     {"cli"},
     {"__main__"},
 )
-STRANGERS = LAYERS[4]
+STRANGERS = LAYERS[3]
 LAYER_OF = {part: height for height, parts in enumerate(LAYERS) for part in parts}
 MODULES = sorted({path.relative_to(ROOT) for path in ROOT.glob("textcat/**/*.py")} - {Path("textcat/__init__.py")})
 

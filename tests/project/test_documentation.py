@@ -26,14 +26,14 @@ from pathlib import Path
 import pytest
 
 from textcat import cli
+from textcat.base.disk import shipped
 from textcat.cli.serve import serve
 from textcat.cli.teach import EXPORTS
 from textcat.corpus.cards import ENTRY_TYPES, READERS, cards
 from textcat.evaluation.thresholds import STRATEGIES
-from textcat.folders import shipped
 from textcat.margin.learners import LEARNERS
 from textcat.reading import FORMATS
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 from textcat.teaching.stopping import RULES
 from textcat.training.tune import SAMPLERS
 
@@ -292,7 +292,7 @@ def test_the_page_of_the_recipes_has_every_field():
         ("reference/corpora", "reader", READERS),
         ("reference/learners", "name", LEARNERS),
         ("reference/recipes", "`--sampler`", SAMPLERS),
-        ("reference/recipes", "recipe", [path.stem for path in shipped("models").glob("*.toml")]),
+        ("reference/recipes", "recipe", [path.stem for path in shipped("recipes").glob("*.toml")]),
         ("reference/recipes", "strategy", STRATEGIES),
         ("how-to/teaching", "export", EXPORTS),
         ("background/teaching-stopping", "rule", RULES),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ except ImportError:  # Python 3.10
     import tomli as tomllib
 
 import textcat
-from textcat.errors import DISTRIBUTION
-from textcat.folders import shipped
+from textcat.base.disk import shipped
+from textcat.base.errors import DISTRIBUTION
 
 ROOT = Path(__file__).parents[2]
 WORKSHOP = {"ci", "dev", "docs", "test"}  # extras for those who change textcat
@@ -92,22 +93,21 @@ def test_the_extra_all_has_every_extra_for_users():
 def test_the_published_sources_are_those_that_are_written_by_hand(sdist):
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    written = ("textcat", "py pyi pyx pxd h typed css js"), ("corpora", "toml sgm"), ("tests", "py"), ("scripts", "py")
-    for folder, kinds in written:
-        for kind in kinds.split():
+    written = ("textcat", "py pyi pyx pxd h toml typed css js"), ("corpora", "toml sgm"), ("tests scripts", "py")
+    for folders, kinds in written:
+        for folder, kind in product(folders.split(), kinds.split()):
             for path in ROOT.glob(f"{folder}/**/*.{kind}"):
                 assert path.relative_to(ROOT).as_posix() in inside
-    assert {path.relative_to(ROOT).as_posix() for path in ROOT.glob("models/*.toml")} <= inside
     assert not [name for name in inside if name.endswith((".c", ".so"))]
 
 
 @pytest.mark.long
 def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
     inside = set(zipfile.ZipFile(wheel).namelist())
-    for folder in ("corpora", "models"):
+    for folder in ("corpora", "recipes"):
         for path in shipped(folder).glob("*.toml"):
-            assert f"textcat/_shipped/{folder}/{path.name}" in inside
-    assert "textcat/_shipped/corpora/newswire/newswire.sgm" in inside
+            assert f"textcat/{folder}/{path.name}" in inside
+    assert "textcat/corpora/newswire/newswire.sgm" in inside
     assert any(name.endswith("licenses/LICENSE") for name in inside)
     for kind in ("py", "pyi", "typed", "css", "js"):
         for path in ROOT.glob(f"textcat/**/*.{kind}"):
@@ -159,8 +159,8 @@ def test_the_bill_of_materials_keeps_to_its_schema(bill):
 @pytest.mark.long
 def test_the_wheel_trains_away_from_the_checkout(wheel_site, tmp_path):
     program = (
-        "import textcat.folders, sys\n"
-        "print(textcat.folders.shipped('corpora'))\n"
+        "import textcat.base.disk, sys\n"
+        "print(textcat.base.disk.shipped('corpora'))\n"
         "sys.argv = ['textcat', 'train', 'newswire', '--out', 'm']\n"
         "from textcat.__main__ import main; main()"
     )
@@ -168,6 +168,6 @@ def test_the_wheel_trains_away_from_the_checkout(wheel_site, tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, env=environment
     )
-    assert ended.stdout.splitlines()[0] == str(wheel_site / "textcat" / "_shipped" / "corpora")
+    assert ended.stdout.splitlines()[0] == str(wheel_site / "textcat" / "corpora")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.splitlines()[-1] == "Model: m"

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from textcat import Corpus
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.errors import TextcatError
 from textcat.reading import InputSettings, find_sources, formats, read_batches
 
 

@@ -30,8 +30,8 @@ from hypothesis import strategies as st
 from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
 from same_documents import BARE, tagged, trained_on
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import cards, open_corpus
-from textcat.errors import TextcatError
 from textcat.reading import Block, InputSettings, Record, find_sources, formats, read_batches
 
 # Texts, titles and topics of the documents; only some formats have titles, or more than one topic.

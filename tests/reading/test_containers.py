@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
 from reuters_stories import OTHER, STORY, parse, tar
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import (
     DamagedError,
     InputSettings,

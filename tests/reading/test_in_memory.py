@@ -2,8 +2,8 @@
 
 import pytest
 
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import Corpus, Document
 from textcat.reading import document_stream
 
 # --- corpora of records and tables -----------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import pytest
 from same_documents import write
 
 from textcat import Corpus
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import corpus_of, open_corpus
-from textcat.errors import TextcatError
 from textcat.reading import InputSettings
 from textcat.reading.document import Document
 from textcat.reading.labels import labels_in, with_meanings

@@ -3,8 +3,8 @@
 import pytest
 from read_sources import faults, ids, read, tarred, zipped
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.errors import TextcatError
 from textcat.reading import InputSettings, find_sources
 from textcat.reading.layouts import part_of, placed
 

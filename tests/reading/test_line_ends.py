@@ -7,9 +7,9 @@ import sys
 import pytest
 from read_sources import faults, ids, read, zipped
 
+from textcat.base.settings import read_toml
 from textcat.corpus.catalogue import open_corpus
 from textcat.reading import InputSettings, LabelSettings, Rejection
-from textcat.settings import read_toml
 
 # By the name of the file: its text, and the bodies of its documents.
 FILES = {

@@ -9,8 +9,8 @@ from read_sources import read
 from same_documents import tagged, trained_on, write
 
 import textcat
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.errors import TextcatError
 from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches, read_documents
 
 # Columns and fields

@@ -13,7 +13,7 @@ from archive_runs import make_archive, rows, run, written
 from commands import COMMAND, environment
 from s3_server import KEYS, Server, use_server
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 
 NAMES = ("a.jsonl", "b.jsonl.gz", "c.zip")
 

@@ -23,10 +23,10 @@ import pytest
 import zstandard
 from read_sources import LINES, faults, ids, read, tarred, zipped
 
+from textcat.base.errors import TextcatError
+from textcat.base.surrogates import decode_surrogates
 from textcat.corpus.catalogue import open_corpus
-from textcat.errors import TextcatError
 from textcat.reading import InputSettings, file_system, find_sources, formats, read_batches
-from textcat.surrogates import decode_surrogates
 
 # Finding
 

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, LabelSettings, Rejection, find_sources, formats, read_batches, read_documents
 from textcat.reading.records import FaultKind
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import textcat
-from textcat import settings
+from textcat.base import settings
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.model.card import card_html
 from textcat.report.card import CardFields, card_text, measure_for_card, write_card

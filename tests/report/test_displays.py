@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.calibration import calibration_curve
 
 import textcat
-from textcat.calibration import Calibration
-from textcat.errors import TextcatError
+from textcat.base.calibration import Calibration
+from textcat.base.errors import TextcatError
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 import matplotlib

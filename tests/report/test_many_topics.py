@@ -10,7 +10,7 @@ import pytest
 from hostile_reports import HOSTILE, data_of, letters
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.report.write import write_report
 from textcat.training.train import train_and_evaluate
 

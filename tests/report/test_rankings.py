@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import textcat
+from textcat.base.progress import Stages
 from textcat.model.measure import relevant_topics
-from textcat.progress import Stages
 from textcat.report.rankings import RANKS, rank_documents, topic_rows, worst_documents
 
 

@@ -14,7 +14,7 @@ from hostile_reports import HOSTILE, data_of, letters
 
 import textcat
 from textcat import cli
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.evaluation.evaluation import evaluate_scores
 from textcat.model.measure import relevant_topics
 from textcat.report.write import write_report

@@ -151,7 +151,7 @@ def test_texts_of_one_form_do_not_hide_reprints():
 
 
 def test_groups_say_if_their_temporary_file_cannot_be_read(monkeypatch):
-    monkeypatch.setattr("textcat.folders.write_all", lambda file, data: None)  # as though it were cut off
+    monkeypatch.setattr("textcat.base.disk.write_all", lambda file, data: None)  # as though it were cut off
     sketches = sketch_texts(zoned([article(1), cut(article(1))]))
     with closing(Groups()) as groups:
         groups.add(sketches[:1])

@@ -17,8 +17,8 @@ import pytest
 from archive_folders import JSONL, content, write
 from archive_runs import make_archive, run, written
 
-from textcat import folders
-from textcat.errors import TextcatError
+from textcat.base import disk
+from textcat.base.errors import TextcatError
 from textcat.tagging.output import OutputSettings
 
 STEPS = ("create", "reopen", "write_all", "sync", "rename", "remove", "truncate_file", "sync_folder")
@@ -40,7 +40,7 @@ def steps(monkeypatch, instead):
             return lambda *arguments: instead(step, next(count), function, arguments)
 
         for step in STEPS:
-            patched.setattr(folders, step, wrapped(step, getattr(folders, step)))
+            patched.setattr(disk, step, wrapped(step, getattr(disk, step)))
         yield
 
 
@@ -212,7 +212,7 @@ def test_a_write_that_takes_less_than_all_is_gone_on_with(tmp_path):
             return min(2, len(data))
 
     file = Slow()
-    folders.write_all(file, b"abcde")
+    disk.write_all(file, b"abcde")
     assert file.taken == b"abcde"
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from archive_folders import FACTS, INPUTS, PER_PIECE, batch, content, write
 
-from textcat.errors import TextcatError
-from textcat.journal import journal_line, read_journal
+from textcat.base.errors import TextcatError
+from textcat.base.journal import journal_line, read_journal
 from textcat.runs.folder import ShardWriter, open_folder
 from textcat.runs.results import encode_rejection
 from textcat.tagging.output import OutputSettings, file_format

@@ -14,8 +14,8 @@ from archive_runs import make_archive, rows, run
 from read_sources import zipped
 
 import textcat
-from textcat import folders
-from textcat.errors import TextcatError
+from textcat.base import disk
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
 from textcat.runs.growth import Growth, ListedFile
 from textcat.tagging.output import OutputSettings
@@ -207,9 +207,7 @@ def test_whenever_the_run_is_killed_while_the_archive_changes_each_document_is_t
     model, folder, out, tmp_path, monkeypatch
 ):
     draw, left = random.Random(0), [0]
-    written = {
-        name: getattr(folders, name) for name in ("write_all", "rename", "sync_folder", "truncate_file", "remove")
-    }
+    written = {name: getattr(disk, name) for name in ("write_all", "rename", "sync_folder", "truncate_file", "remove")}
 
     def counted(function):
         def call(*arguments):
@@ -221,7 +219,7 @@ def test_whenever_the_run_is_killed_while_the_archive_changes_each_document_is_t
         return call
 
     for name, function in written.items():
-        monkeypatch.setattr(folders, name, counted(function))
+        monkeypatch.setattr(disk, name, counted(function))
     kills = 0
     for step in range(60):
         left[0] = draw.randrange(2, 30)
@@ -254,7 +252,7 @@ def test_a_tar_that_grows_by_files_that_it_has_gives_each_document_a_row_however
     model, out, tmp_path, monkeypatch, form
 ):
     path, draw, left, n = tmp_path / "a.tar", random.Random(1), [0], 0
-    add = folders.write_all
+    add = disk.write_all
 
     def killed(file, data):
         left[0] -= 1
@@ -262,7 +260,7 @@ def test_a_tar_that_grows_by_files_that_it_has_gives_each_document_a_row_however
             raise Killed
         add(file, data)
 
-    monkeypatch.setattr(folders, "write_all", killed)
+    monkeypatch.setattr(disk, "write_all", killed)
     for step in range(12):
         with tarfile.open(path, "a" if path.exists() else "w") as tar:
             for name in draw.choices(["a.jsonl", "./a.jsonl", "b.jsonl", "#2/a.jsonl", "in.zip"], k=3):
@@ -285,7 +283,7 @@ def test_a_tar_that_grows_by_files_that_it_has_gives_each_document_a_row_however
 
 
 def test_a_run_of_an_earlier_version_is_refused_when_its_inputs_have_changed(model, folder, out):
-    from textcat.journal import journal_line, read_journal
+    from textcat.base.journal import journal_line, read_journal
 
     run(model, [folder], out)
     header, *entries = read_journal(out / "_journal.jsonl").lines

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from archive_runs import make_archive, run
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import ChangeKind, InputSettings
 
 

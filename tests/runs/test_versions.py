@@ -10,8 +10,8 @@ import pytest
 from archive_runs import make_archive, run, written
 from news_versions import item, make_news, newest_in, write_items
 
-from textcat import folders
-from textcat.errors import TextcatError
+from textcat.base import disk
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, ItemVersion, VersionState
 from textcat.runs import workers
 from textcat.runs.versions import Segment, VersionFile, encode_versions, find_superseded
@@ -210,7 +210,7 @@ def kill_at(monkeypatch):
         return call
 
     for name in STEPS:
-        monkeypatch.setattr(folders, name, counted(getattr(folders, name)))
+        monkeypatch.setattr(disk, name, counted(getattr(disk, name)))
     return left
 
 

@@ -17,7 +17,7 @@ import archive_work
 import pytest
 from archive_work import batch
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import Batch
 from textcat.runs import workers as module
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map

@@ -13,11 +13,11 @@ import pytest
 
 import textcat
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Corpus, Document, topic_counts
+from textcat.corpus.documents import Corpus, Document, topic_counts
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.reading import FORMATS
-from textcat.recipe import read_recipe
+from textcat.recipes.recipe import read_recipe
 from textcat.training.train import train_and_evaluate
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"

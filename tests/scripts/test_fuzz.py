@@ -18,13 +18,13 @@ from fuzzing.targets import TARGETS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from textcat.base.errors import TextcatError
+from textcat.base.journal import journal_line, read_journal
 from textcat.corpus.cards import read_card
-from textcat.errors import TextcatError
-from textcat.journal import journal_line, read_journal
 from textcat.model.storage import load
 from textcat.reading import Block, ByteStream, InputSettings, LabelSettings, Rejection, formats, read_batches
 from textcat.reading.streams import LookAhead
-from textcat.recipe import read_recipe
+from textcat.recipes.recipe import read_recipe
 
 EXAMPLES = settings(
     max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)

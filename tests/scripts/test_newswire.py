@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from corpus_files import read
 
+from textcat.base.disk import shipped
 from textcat.corpus.catalogue import card, open_corpus
-from textcat.folders import shipped
 
 FILE = shipped("corpora") / "newswire" / "newswire.sgm"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_newswire.py"

@@ -8,7 +8,7 @@ import pytest
 from serving_requests import STORY, TAG, post
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.serving.http.log import Log
 from textcat.serving.store import Store, named_folders
 from textcat.serving.tagging import Service
@@ -49,7 +49,7 @@ def test_a_replaced_model_is_taken_over_and_a_broken_one_is_not(tmp_path):
 
 
 def test_models_are_named_by_their_folders_or_as_asked_for(tmp_path):
-    assert named_folders([str(tmp_path / "a"), "b=c"]) == {"a": tmp_path / "a", "b": textcat.folders.Path("c")}
+    assert named_folders([str(tmp_path / "a"), "b=c"]) == {"a": tmp_path / "a", "b": textcat.base.disk.Path("c")}
     for models, words in ((["a b"], "NAME="), (["a/x", "b/x"], "another name"), (["/"], "NAME=")):
         with pytest.raises(TextcatError, match=words):
             named_folders(models)

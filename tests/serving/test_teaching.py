@@ -15,7 +15,7 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 from commodities import commodity_pool  # noqa: E402
 
-from textcat.documents import Document  # noqa: E402
+from textcat.corpus.documents import Document  # noqa: E402
 from textcat.serving.http.keys import Keys, new_key  # noqa: E402
 from textcat.serving.http.limits import Limits  # noqa: E402
 from textcat.serving.http.log import Log  # noqa: E402
@@ -358,7 +358,7 @@ def test_an_answer_that_cannot_be_written_is_told_and_does_not_count(pool, tmp_p
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("textcat.folders.sync", fails)
+        patch.setattr("textcat.base.disk.sync", fails)
         assert_problem(post(service, "/answer", **body), 507, "No space left")
     assert not session.judgements("wheat")
     assert post(service, "/answer", **body).json()["counts"]["yes"] == 1

@@ -12,7 +12,7 @@ import textcat
 pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 
-from textcat.documents import Document
+from textcat.corpus.documents import Document
 from textcat.serving.teaching import serve
 from textcat.teaching.pool import Pool
 from textcat.teaching.queues import Queue

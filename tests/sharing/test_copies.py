@@ -15,8 +15,8 @@ from commands import Run
 from small_hub import TOKEN, Hub
 
 import textcat
-from textcat.errors import TextcatError
-from textcat.folders import MANIFEST
+from textcat.base.disk import MANIFEST
+from textcat.base.errors import TextcatError
 from textcat.model import CARD, MODEL, ModelError
 from textcat.sharing import copies, places
 from textcat.sharing.copies import kept_documents, pull, push

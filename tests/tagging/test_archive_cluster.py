@@ -10,7 +10,7 @@ from archive_runs import make_archive, run, written
 from archive_work import batch
 from clusters import scheduler_and_worker, two_processes, wait_for_workers
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.runs.workers import open_workers, ordered_map
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
@@ -110,7 +110,7 @@ def test_a_run_whose_scheduler_is_killed_ends_with_a_sentence_and_is_gone_on_wit
 
 @of_dead_clusters
 def test_a_run_whose_workers_are_all_killed_ends_with_a_sentence(model, archive, tmp_path, monkeypatch):
-    monkeypatch.setattr("textcat.cluster.WITHOUT_WORKER", 2)
+    monkeypatch.setattr("textcat.base.cluster.WITHOUT_WORKER", 2)
     with scheduler_and_worker() as (address, _, worker):
         kill = partial(once, [worker.kill])
         with pytest.raises(TextcatError, match=rf"{address} has had no worker for 2 seconds"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import Subject
 from textcat.tagging.concepts import concept_of, read_codes
 

@@ -5,7 +5,7 @@ import pytest
 from archive_runs import make_archive, run
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.tagging.difference import TagDifference, TopicDifference, compare_tags
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import set_aside

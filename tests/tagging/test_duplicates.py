@@ -9,7 +9,7 @@ import signal
 import pytest
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
 from textcat.tagging.duplicates import find_duplicates
 

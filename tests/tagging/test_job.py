@@ -5,7 +5,7 @@ from archive_runs import READ
 from tagged_rows import rows, to_stream
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.tagging import job
 from textcat.tagging.run import make_plan
 

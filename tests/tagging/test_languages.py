@@ -6,7 +6,7 @@ import pytest
 from tagged_rows import rows
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.tagging import job as job_module
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import tag_archive, tag_to_stream

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from tagged_files import documents, file_of
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Record
-from textcat.surrogates import escape_undecodable
 from textcat.tagging.output import (
     ENCODERS,
     OutputSettings,

@@ -17,7 +17,7 @@ from tagged_rows import rows, to_stream
 from web_records import pages
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.runs import progress as progress_module
 from textcat.runs import workers
 from textcat.runs.progress import progress_shown

@@ -15,7 +15,7 @@ import pytest
 from archive_runs import READ, make_archive, run
 from news_versions import item, write_items
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import FileState, InputSettings
 from textcat.tagging import watch
 from textcat.tagging.output import OutputSettings

@@ -15,8 +15,8 @@ from news_items import BODY_OF_DATA, NITF, g2_item, g2_message
 from read_sources import COMPRESSIONS, read, tarred, zipped
 
 import textcat
-from textcat import folders
-from textcat.errors import TextcatError
+from textcat.base import disk
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, LabelSettings, Record, open_file, unpacked_stream
 from textcat.runs import workers
 from textcat.tagging import watch
@@ -283,7 +283,7 @@ def test_a_folder_that_is_not_ours_is_refused(model, folder, out, tmp_path):
 
 def test_two_runs_do_not_write_to_the_same_folder(model, folder, out):
     out.mkdir()
-    lock = folders.acquire_lock(out / ".write-back.lock", "")
+    lock = disk.acquire_lock(out / ".write-back.lock", "")
     with pytest.raises(TextcatError, match="Another run is writing"):
         write(model, [folder], out)
     lock.release()
@@ -297,7 +297,7 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_leaves_whole_files(model, 
         if len(n_synced) == 4:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folders, "sync", sync)
+    monkeypatch.setattr(disk, "sync", sync)
     with pytest.raises(TextcatError, match=r"No space left on device.*the same command resumes the run"):
         write(model, [folder], out)
     assert len(files_in(out)) < 3

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from textcat.documents import Document
+from textcat.corpus.documents import Document
 from textcat.features.tfidf import TfIdf
 from textcat.teaching.descriptions import Descriptions
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from teaching_work import small_pool, teach, teach_until_killed
 
-from textcat import TextcatError, folders, journal
+from textcat import TextcatError
+from textcat.base import disk, journal
 from textcat.teaching.journal import JOURNAL, SessionJournal, is_session
 from textcat.teaching.judgements import Judgements
 from textcat.teaching.session import Session
@@ -160,7 +161,7 @@ def test_an_answer_that_a_full_disk_refuses_is_not_kept_and_the_next_one_is(tmp_
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         with monkeypatch.context() as patch:
-            patch.setattr(folders, "write_all", full)
+            patch.setattr(disk, "write_all", full)
             with pytest.raises(TextcatError, match="No space left"):
                 session.answer("strike", 50, "yes", source="list")
         assert 50 not in session.labels("strike")
@@ -184,7 +185,7 @@ def test_an_answer_that_ctrl_c_breaks_off_is_there_whole_or_not_at_all(tmp_path,
         apply = Judgements.apply
 
         with monkeypatch.context() as patch:
-            patch.setattr(folders, where, interrupted)
+            patch.setattr(disk, where, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 session.answer("strike", 50, "yes", source="list")
         with monkeypatch.context() as patch:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.teaching.query import QueryStrategy, Reason
 
 SCORES = np.array([0.5, -0.1, 2, 2, -3, 0.2], np.float32)

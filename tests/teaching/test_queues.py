@@ -5,7 +5,7 @@ import json
 import pytest
 from commodities import commodity_pool
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.teaching.queues import Queue, read_queues
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
 
-from textcat.errors import TextcatError
-from textcat.recipe import RankerSettings
+from textcat.base.errors import TextcatError
+from textcat.recipes.recipe import RankerSettings
 from textcat.teaching.ranker import Examples, Ranker, Weights, add_up, rows_times, solve
 
 

@@ -10,11 +10,11 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
+from textcat.base.errors import TextcatError
 from textcat.cli.simulate import exact_interval
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
-from textcat.recipe import RankerSettings, read_recipe
+from textcat.corpus.documents import Corpus, Document
+from textcat.recipes.recipe import RankerSettings, read_recipe
 from textcat.teaching import simulate
 from textcat.teaching.ranker import Examples, Ranker
 from textcat.teaching.simulate import Setting, SimulatedTopic

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.teaching import stopping
 from textcat.teaching.stopping import RULES, History, Stopper, hypergeometric_tail
 

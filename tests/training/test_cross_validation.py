@@ -5,9 +5,9 @@ import pytest
 from margin_recipes import PLAIN, with_margins
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.stratified import assign_folds
 from textcat.evaluation.metrics import average_precisions
-from textcat.stratified import assign_folds
 from textcat.training.cross_validation import (
     EXPECTED,
     POOLED,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import textcat
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import Corpus, Document
 from textcat.features.tokens import Tokens
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 from textcat.training.examples import CountedCorpus
 
 DOCUMENTS = [

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.features.tokens import Tokens
 from textcat.reading.document import Document
 from textcat.training.identification import CorpusLanguage, identify_language

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import textcat
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import Corpus, Document
 from textcat.training.train import train_and_evaluate
 
 TOPICS = ("fish", "fruit", "tools")

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import textcat
-from textcat.documents import Corpus
-from textcat.errors import TextcatError
-from textcat.progress import Stages
-from textcat.recipe import read_recipe
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Stages
+from textcat.corpus.documents import Corpus
+from textcat.recipes.recipe import read_recipe
 from textcat.training import plan as plans
 from textcat.training.costs import MeasuredStages, sampled
 from textcat.training.memory import available_memory, used_memory

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import textcat
-from textcat.documents import Corpus, Document
-from textcat.recipe import read_recipe
+from textcat.corpus.documents import Corpus, Document
+from textcat.recipes.recipe import read_recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.row_choice import CHARACTERS, WORDS, choose_rows
 

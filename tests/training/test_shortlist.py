@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import textcat
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.features.rows import Rows
 from textcat.margin.learners import PAUM, Micra

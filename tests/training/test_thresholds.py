@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 import textcat
+from textcat.base.stratified import assign_folds
 from textcat.margin.primal import N_FOLDS
 from textcat.margin.probabilities import out_of_fold_scores
-from textcat.stratified import assign_folds
 from textcat.training import thresholds
 from textcat.training.examples import Examples
 from textcat.training.thresholds import held_out_scores

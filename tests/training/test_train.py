@@ -9,14 +9,14 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import textcat
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Stages
+from textcat.base.stratified import assign_folds
+from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.tokens import Tokens
-from textcat.progress import Stages
-from textcat.recipe import Recipe, default_recipe, recipes
-from textcat.stratified import assign_folds
+from textcat.recipes.recipe import Recipe, default_recipe, recipes
 from textcat.training.train import train_and_evaluate, unevaluated_topics
 
 PLAIN = Recipe("plain")
@@ -314,7 +314,7 @@ def test_a_bug_in_training_is_not_taken_for_a_recipe_that_cannot_be_followed(cor
 
 
 def test_the_default_recipe_with_other_settings_gives_way_to_the_one_for_many_topics(monkeypatch):
-    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    monkeypatch.setattr("textcat.recipes.recipe.MANY_TOPICS", 50)
     changed = default_recipe().with_settings(["features.chars=3", "topics.shortlist=20"])
     tagger = textcat.train(textcat.open_corpus("newswire"), changed)
     asked_for = textcat.read_recipe("many-topics").with_settings(["features.chars=3", "topics.shortlist=20"])

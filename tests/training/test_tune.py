@@ -8,12 +8,12 @@ import pytest
 from margin_recipes import PLAIN, with_margins
 
 import textcat
-from textcat.documents import Document
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Stages
+from textcat.corpus.documents import Document
 from textcat.evaluation.at_k import evaluate_at_k
 from textcat.model.selection import first_topics
-from textcat.progress import Stages
-from textcat.recipe import Recipe, read_recipe, recipes
+from textcat.recipes.recipe import Recipe, read_recipe, recipes
 from textcat.training.cross_validation import (
     EXPECTED,
     RARE,

@@ -397,7 +397,7 @@ def resealed(folder, name, data):
     """Write a file of a model anew, with a manifest that fits."""
     (folder / name).write_bytes(data)
     manifest = json.loads((folder / "manifest.json").read_bytes())
-    from textcat.folders import sha256_of_file
+    from textcat.base.disk import sha256_of_file
 
     manifest["files"][name] = sha256_of_file(folder / name)
     MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", SUM)})
@@ -488,7 +488,7 @@ def test_files_say_for_which_topics_documents_were_judged(tmp_path, suffix):
 
 
 def test_a_study_refuses_documents_that_were_judged_for_some_topics(tmp_path):
-    from textcat.progress import Stages
+    from textcat.base.progress import Stages
     from textcat.training.tune import run_trials
 
     corpus = Corpus.from_documents("c", [document("1", "ash", labelled_for=("ash",)), document("2", "birch")])

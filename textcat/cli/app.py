@@ -17,8 +17,8 @@ import typer
 from typer import BadParameter, Context, Option
 from typer.core import TyperCommand, TyperGroup
 
+from textcat.base.errors import TextcatError
 from textcat.cli.configuration import name_variables, origin_of, read_configuration
-from textcat.errors import TextcatError
 
 # The base class of all usage errors, whether typer brings its own click or uses an installed one.
 _UsageError: Any = BadParameter.__bases__[0]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 from typer import Argument, BadParameter, Option
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
-    from textcat.progress import Stages
+    from textcat.base.progress import Stages
+    from textcat.corpus.documents import Corpus
     from textcat.reading import ForkedCorpus, InputSettings
-    from textcat.recipe import Recipe
+    from textcat.recipes.recipe import Recipe
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -23,7 +23,7 @@ LEARNERS = ("alma", "cramma", "l-margitron", "micra", "pa", "pam", "paum", "pdm"
 
 def _complete_shipped(folder: str) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
-        from textcat.folders import shipped
+        from textcat.base.disk import shipped
 
         return sorted(path.stem for path in shipped(folder).glob("*.toml") if path.stem.startswith(incomplete))
 
@@ -37,13 +37,13 @@ def number_of_jobs(jobs: int) -> int:
     return jobs
 
 
-complete_corpus, complete_recipe = _complete_shipped("corpora"), _complete_shipped("models")
+complete_corpus, complete_recipe = _complete_shipped("corpora"), _complete_shipped("recipes")
 
 
 def import_learner(name: str | None) -> str | None:
     """Import the learner that an option names, and return the name; if the name is None, only return None."""
     if name is not None:
-        from textcat.recipe import learner_class
+        from textcat.recipes.recipe import learner_class
 
         learner_class(name)
     return name

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from textcat.errors import TextcatError, did_you_mean
+from textcat.base.errors import TextcatError, did_you_mean
 
 _FLAGS = {"help"}  # options that are no settings
 
@@ -55,7 +55,7 @@ def read_configuration(path: Path, program: Any) -> dict[str, Any]:
     The file is TOML: a table per command, in which a key is the name of an option without its dashes, or of an
     argument. All values are returned as texts, so that they are checked as on a command line.
     """
-    from textcat.settings import read_toml
+    from textcat.base.settings import read_toml
 
     return _values(read_toml(path, "configuration"), program, str(path), "")
 

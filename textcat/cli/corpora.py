@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.corpus.cards import Card
-    from textcat.documents import Corpus
+    from textcat.corpus.documents import Corpus
     from textcat.papers.experiments import Experiment, Result
 
 _ENDS = 5  # largest and smallest topics of a corpus that are printed
@@ -37,8 +37,8 @@ def fetch(
     corpus_dir: common.CorpusDir = None,
 ) -> None:
     """Find a corpus or download it, and check that it is complete."""
+    from textcat.base.progress import download_bar
     from textcat.corpus import catalogue
-    from textcat.progress import download_bar
 
     chosen = catalogue.card(corpus)
     with download_bar(terminal.console(stderr=True), chosen.name, shows="bytes") as progress:
@@ -49,7 +49,7 @@ def fetch(
 @common.with_options(read=common.corpus_reader)
 def show(corpus: common.CorpusName, read: common.CorpusReader, as_json: common.AsJson = False) -> None:
     """Count a corpus' documents, topics and tokens."""
-    from textcat.recipe import Recipe
+    from textcat.recipes.recipe import Recipe
 
     stages = terminal.new_stages()
     documents = read(corpus, stages)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option, echo
 
+from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
-from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.documents import Document
+    from textcat.corpus.documents import Document
     from textcat.model.explain import Explanation
     from textcat.model.tagger import Tagger
     from textcat.reading import InputSettings, Record
@@ -53,8 +53,8 @@ def explain(
     as_json: Annotated[bool, Option("--json", help="Print a JSON line for each document.")] = False,
 ) -> None:
     """Explain why a document has, or has not, a topic: what its terms add to the score, and where they occur."""
+    from textcat.base.disk import write_atomically
     from textcat.cli.tables import print_json
-    from textcat.folders import write_atomically
     from textcat.model import storage
 
     if html and as_json:
@@ -170,7 +170,7 @@ def _counterfactual(explained: "Explanation") -> str:
 
 
 def _page(explained: "Iterable[tuple[Document | Record, list[Explanation]]]") -> Iterator[str]:
-    from textcat.markup import html_text, page_head
+    from textcat.base.markup import html_text, page_head
 
     yield f"{page_head('Explanations', _STYLE)}<main>\n"
     for record, explanations in explained:

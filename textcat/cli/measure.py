@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option, echo
 
+from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
-from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from textcat.base.progress import Stages
     from textcat.cli.tables import Figure
-    from textcat.documents import Corpus
+    from textcat.corpus.documents import Corpus
     from textcat.evaluation.evaluation import Evaluation
     from textcat.evaluation.significance import Comparison
     from textcat.model.tagger import Tagger
-    from textcat.progress import Stages
 
 _LARGEST = 10  # the number of topics listed that differ most between models, and of pairs mistaken most often
 
@@ -49,9 +49,9 @@ def evaluate(
     report: common.ReportFile = None,
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
+    from textcat.base.disk import write_atomically
     from textcat.evaluation.export import trec_files
     from textcat.evaluation.significance import add_intervals
-    from textcat.folders import write_atomically
     from textcat.model import storage
 
     form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)

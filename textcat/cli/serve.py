@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, BadParameter, Option
 
+from textcat.base.errors import TextcatError, install_hint
 from textcat.cli.app import Interrupted
-from textcat.errors import TextcatError, install_hint
 
 if TYPE_CHECKING:
     from textcat.serving.annif import Labels

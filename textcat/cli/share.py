@@ -7,8 +7,8 @@ from typing import Annotated
 
 from typer import Argument, Option, echo
 
+from textcat.base.disk import expanded
 from textcat.cli import common, terminal
-from textcat.folders import expanded
 
 
 def push(

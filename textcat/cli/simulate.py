@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
+from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
-from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.progress import Stages
+    from textcat.base.progress import Stages
     from textcat.teaching.simulate import Result, Setting
 
 _MOST_LINES = 20  # topics in a table, unless all are asked for
@@ -72,7 +72,7 @@ def simulate(
     Each run asks about documents as `teach` does. The tables have means over seeds, with 95 % intervals: how far the
     order is from the best one (loss), the work saved, the answers needed.
     """
-    from textcat.recipe import read_recipe
+    from textcat.recipes.recipe import read_recipe
     from textcat.teaching.simulate import Setting, experiment, simulated_topics
     from textcat.teaching.stopping import DEFAULT_RULE, RULES, SEVERAL_RANKERS
 
@@ -116,9 +116,9 @@ def _report(
     out: Path | None,
 ) -> None:
     """Print the results of the runs; if `out` is not None, write all results and a plot to this folder, too."""
+    from textcat.base.disk import write_atomically
     from textcat.cli import tables
     from textcat.evaluation.export import markdown_table
-    from textcat.folders import write_atomically
 
     shown = _all_tables(results, compared, per_topic=per_topic)
     summary = _summary(results, compared)

@@ -12,9 +12,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from textcat.base.progress import Stages, peak_memory
 from textcat.cli import terminal
 from textcat.evaluation.export import cell_text, formatted_tables
-from textcat.progress import Stages, peak_memory
 
 
 class Figure(str):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, BadParameter, Option
 
+from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
 from textcat.cli.app import Interrupted
 from textcat.cli.write_back import WriteBack, is_whole, show_written, write_back_options, written_as_dict
-from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -469,7 +469,7 @@ def show_model(
     from textcat.cli.train import settings_text
     from textcat.evaluation.evaluation import Evaluation
     from textcat.model import names_in
-    from textcat.recipe import Recipe
+    from textcat.recipes.recipe import Recipe
 
     recipe = Recipe(name="", **manifest["recipe"])
     size = sum(path.stat().st_size for path in folder.iterdir())

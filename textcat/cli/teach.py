@@ -11,14 +11,14 @@ from urllib.parse import urlencode
 import typer
 from typer import Argument, BadParameter, Option
 
+from textcat.base.errors import TextcatError, install_hint
 from textcat.cli import common
 from textcat.cli.app import Interrupted
 from textcat.cli.serve import read_keys
 from textcat.cli.terminal import new_stages
-from textcat.errors import TextcatError, install_hint
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
+    from textcat.corpus.documents import Corpus
     from textcat.reading import InputSettings
     from textcat.serving.http.keys import Keys
     from textcat.teaching.queues import Queue

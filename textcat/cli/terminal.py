@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.progress import Stages
+    from textcat.base.progress import Stages
 
 
 def may_be_terminal() -> bool:
@@ -55,6 +55,6 @@ def harmless(text: str) -> str:
 
 def new_stages() -> "Stages":
     """Return an object that times the stages of a job, and draws their progress on standard error."""
-    from textcat.progress import Stages
+    from textcat.base.progress import Stages
 
     return Stages(console(stderr=True))

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Abort, Argument, BadParameter, Option, confirm, echo
 
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
-from textcat.errors import TextcatError
-from textcat.folders import expanded
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.documents import Corpus, Document
+    from textcat.base.progress import Stages
+    from textcat.corpus.documents import Corpus, Document
     from textcat.model.tagger import Tagger
-    from textcat.progress import Stages
     from textcat.reading import ForkedCorpus
-    from textcat.recipe import Recipe
+    from textcat.recipes.recipe import Recipe
     from textcat.training.cross_validation import Trial
     from textcat.training.examples import CountedCorpus
     from textcat.training.plan import Plan
@@ -52,7 +52,7 @@ def _changed_recipe(
     ] = None,
 ) -> "Recipe":
     """Return a recipe with the changes that options ask for."""
-    from textcat.recipe import default_recipe, read_recipe
+    from textcat.recipes.recipe import default_recipe, read_recipe
 
     chosen = default_recipe() if recipe is None else read_recipe(recipe)
     chosen = chosen.changed(learner).with_settings([*(settings or ()), *([f"tokens.lang={lang}"] if lang else ())])
@@ -92,7 +92,7 @@ def train(
     ] = False,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
-    from textcat.cluster import on_cluster
+    from textcat.base.cluster import on_cluster
     from textcat.model import storage
     from textcat.model.support import checked_keep_support
 
@@ -149,7 +149,7 @@ def _check_replacing(folder: Path, *, force: bool) -> None:
 
     Raise TextcatError if the answer is no, or if nobody can be asked.
     """
-    from textcat.folders import MANIFEST
+    from textcat.base.disk import MANIFEST
 
     if force or not (expanded(folder) / MANIFEST).exists():
         return
@@ -279,7 +279,7 @@ def tune(
     ] = None,
 ) -> None:
     """Compare recipes on training documents that are held out, and find the best."""
-    from textcat.recipe import read_recipe
+    from textcat.recipes.recipe import read_recipe
     from textcat.training.tune import best_trial, run_trials
 
     if trials and sampler == "grid":
@@ -310,8 +310,8 @@ def recipes(
     as_json: common.AsJson = False,
 ) -> None:
     """List the recipes, or print one as a file, every setting with its meaning, its type and its default."""
-    from textcat.recipe import read_recipe
-    from textcat.recipe import recipes as shipped_recipes
+    from textcat.recipes.recipe import read_recipe
+    from textcat.recipes.recipe import recipes as shipped_recipes
 
     if name is None:
         show_recipes(terminal.console(), list(map(read_recipe, shipped_recipes())), as_json=as_json)
@@ -493,8 +493,8 @@ def show_recipes(console: "Console", shipped: "Sequence[Recipe]", *, as_json: bo
 
 def show_recipe(console: "Console", one: "Recipe", *, as_json: bool) -> None:
     """Print a recipe, with every setting and its meaning: as a TOML file that can be read again, or as JSON."""
+    from textcat.base.settings import format_value
     from textcat.cli import tables
-    from textcat.settings import format_value
 
     if as_json:
         fields = [field._asdict() for field in one.fields()]
@@ -524,10 +524,10 @@ def show_trials(
 
     If `out` is not None, write the table and the chosen recipe to this folder, too.
     """
+    from textcat.base.disk import write_atomically
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES
     from textcat.evaluation.export import markdown_table
-    from textcat.folders import write_atomically
     from textcat.training.cross_validation import EXPECTED, MAP
     from textcat.training.tune import is_yardstick, to_toml
 

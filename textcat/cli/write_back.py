@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from typer import BadParameter, Option
 
-from textcat.errors import TextcatError
-from textcat.folders import expanded
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,1 +1,1 @@
-"""Find, download, verify and read corpora, with descriptions and names of their topics."""
+"""Hold corpora; find, download, verify and read named ones; describe and name their topics."""

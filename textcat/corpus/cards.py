@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, get_type_hints
 
-from textcat.documents import TOPIC_RULES
-from textcat.errors import TextcatError, did_you_mean
-from textcat.folders import shipped
+from textcat.base.disk import shipped
+from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.settings import describe_type, has_type, read_toml
+from textcat.corpus.documents import TOPIC_RULES
 from textcat.reading import (
     CATEGORIES,
     FOLDERS,
@@ -22,7 +23,6 @@ from textcat.reading import (
     placed,
     plain_name,
 )
-from textcat.settings import describe_type, has_type, read_toml
 
 _FIELDS = ("id", "text", "topics", "separator", "split", "date", "test", "encoding")
 #: The options of each reader. The readers are formats, but that texts are read by folders, json may be lines, too, and

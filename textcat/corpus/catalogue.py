@@ -14,14 +14,15 @@ from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from textcat.base.disk import expanded, user_cache
+from textcat.base.errors import TextcatError, similar_files
+from textcat.base.frames import is_table, named_columns
+from textcat.base.stratified import SAMPLING
 from textcat.corpus import descriptions
 from textcat.corpus.cards import RECORD_READERS, Card, card, cards, holds_documents, tree_digest
 from textcat.corpus.descriptions import read_descriptions
+from textcat.corpus.documents import RECORDS, TABLE, Corpus, Document
 from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
-from textcat.documents import RECORDS, TABLE, Corpus, Document
-from textcat.errors import TextcatError, similar_files
-from textcat.folders import expanded, user_cache
-from textcat.frames import is_table, named_columns
 from textcat.reading import (
     EVERY_FIELD,
     FIELDS_OF_TOPICS,
@@ -49,10 +50,9 @@ from textcat.reading import (
     unpacked_stream,
 )
 from textcat.reading.labels import unlabelled_because
-from textcat.stratified import SAMPLING
 
 if TYPE_CHECKING:
-    from textcat.progress import Bar
+    from textcat.base.progress import Bar
     from textcat.reading import ForkedCorpus
 
 __all__ = ["Card", "cache_folder", "card", "cards", "open_corpus"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 
 #: The names of such files in corpora without a card.
 NAMES = ("topics.json", "topics.tsv", "topics.csv")

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError, install_hint, similar_files
 from textcat.corpus.descriptions import decoded_text
-from textcat.documents import Document
-from textcat.errors import TextcatError, install_hint, similar_files
-from textcat.folders import expanded
+from textcat.corpus.documents import Document
 from textcat.reading import STEP, ByteStream, UnreadableError, open_file, plain_name, unpacked_stream
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import textcat
-from textcat.errors import DISTRIBUTION, TextcatError, install_hint
-from textcat.folders import user_cache
+from textcat.base.disk import user_cache
+from textcat.base.errors import DISTRIBUTION, TextcatError, install_hint
 from textcat.training.memory import available_memory
 
 if TYPE_CHECKING:

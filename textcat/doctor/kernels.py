@@ -299,7 +299,7 @@ def _check_shortlist() -> None:
 
 
 def _check_sigmoid() -> None:
-    from textcat import calibration
+    from textcat.base import calibration
 
     x = np.array([-700.0, -2.5, -0.0, 0.125, 3.0, 700.0])
     _expect("the logistic function", calibration.expit(x), [1 / (1 + math.exp(-value)) for value in x], 1e-15)
@@ -395,7 +395,7 @@ def _check_duplicates() -> None:
 def _check_normal_forms() -> None:
     import unicodedata
 
-    from textcat import normal_forms
+    from textcat.base import normal_forms
 
     texts = ["cafe\u0301 \u212b", "\u0430\u0438\u0306", "\u1112\u1161\u11ab", "e\u0323\U0001f600"]
     for text in texts:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from textcat.errors import TextcatError, did_you_mean
+from textcat.base.errors import TextcatError, did_you_mean
 
 DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
 _LARGEST_OR_SMALLEST = re.compile(r"(TOP|LAST)([1-9][0-9]*)", re.IGNORECASE)

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.markup import html_table
 from textcat.evaluation import metrics
 from textcat.evaluation.bands import Band, choose_bands
-from textcat.markup import html_table
 
 _Confusion = tuple[tuple[str, str, int], ...]
 

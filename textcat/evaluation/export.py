@@ -12,10 +12,10 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import ArrayLike
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.spreadsheets import safe_cell
 from textcat.evaluation.evaluation import Evaluation, TopicQuality
 from textcat.evaluation.metrics import checked_labels
-from textcat.spreadsheets import safe_cell
 
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison

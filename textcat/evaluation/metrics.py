@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.calibration import positives_of
+from textcat.base.calibration import positives_of
 
 COMPARISONS_AT_ONCE = 1 << 22  # comparisons of scores held at the same time while documents rank topics
 

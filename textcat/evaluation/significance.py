@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.markup import html_table
+from textcat.base.settings import check_whole_number
 from textcat.evaluation.evaluation import TITLES, Evaluation
-from textcat.markup import html_table
-from textcat.settings import check_whole_number
 
 _OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
 # Sign flips for the test over topics: they cost little, and the smallest p-value they can give is 1/10001.

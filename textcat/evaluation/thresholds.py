@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.calibration import Calibration, topic_samples
+from textcat.base.calibration import Calibration, topic_samples
 from textcat.evaluation.metrics import PositivePlaces
 
 STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1", "single")

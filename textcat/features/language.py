@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.normal_forms import nfc
 from textcat.features._token_cache import AffixTable as AffixTable
 from textcat.features._token_cache import SpanCutter, WordTable
 from textcat.features.affixes import TOKENIZER_METHODS, read_exact_affixes, regex_function
 from textcat.features.tables import LanguageTables, keep_tables, kept_tables, read_tables
-from textcat.normal_forms import nfc
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage

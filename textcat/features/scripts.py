@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 
 NGRAMS, RUNS, SPACY = "ngrams", "runs", "spacy"
 SEGMENTERS = NGRAMS, RUNS, SPACY

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 
 if TYPE_CHECKING:
     from textcat.features.steps import FeatureSteps

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from textcat.base.normal_forms import origins
 from textcat.features.columns import feature_names, space_hashes
 from textcat.features.scripts import are_unspaced, shown
 from textcat.features.tfidf import TfIdf
@@ -24,7 +25,6 @@ from textcat.features.tokens import (
     padded_places,
 )
 from textcat.features.zones import SHARED_SPACE, Zoned, plan_texts, zones_of_document
-from textcat.normal_forms import origins
 
 
 class Span(NamedTuple):

@@ -15,8 +15,8 @@ import numpy as np
 import scipy  # its parts load at their first use
 from numpy.lib import format as npy
 
-from textcat.errors import TextcatError
-from textcat.folders import FolderFormat, expanded, map_array, sha256_of_file
+from textcat.base.disk import FolderFormat, expanded, map_array, sha256_of_file
+from textcat.base.errors import TextcatError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -11,7 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from textcat.errors import TextcatError
+from textcat.base.disk import installed_spacy, installed_version, user_cache, write_atomically
+from textcat.base.errors import TextcatError
 from textcat.features.affixes import (
     ABSENT,
     ANY_CHARACTER,
@@ -28,7 +29,6 @@ from textcat.features.affixes import (
     regex_function,
     tokenizer_regexes,
 )
-from textcat.folders import installed_spacy, installed_version, user_cache, write_atomically
 
 _FORMAT = 1  # of what is kept in the cache: another number is another file
 _ALL_BITS = ASCII | OTHER | ABSENT

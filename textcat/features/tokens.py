@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.normal_forms import nfc
 from textcat.features._token_cache import (
     ANYTHING,
     LETTERS,
@@ -38,7 +39,6 @@ from textcat.features.scripts import (
 )
 from textcat.features.settings import NFC, Parameters
 from textcat.features.tables import LanguageTables
-from textcat.normal_forms import nfc
 
 OTHER = " "  # as a term: white space never is one
 BATCH_CHARACTERS = 4_000_000
@@ -142,7 +142,7 @@ class Tokens(Parameters):
 
     Raises
     ------
-    textcat.errors.TextcatError
+    textcat.base.errors.TextcatError
         At the first text, if spaCy has no such language or it needs a package that is not installed.
     """
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import sklearn
 from threadpoolctl import ThreadpoolController
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.margin._dual import Expansion
 from textcat.margin.problems import (
     NumberedProblem,

@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.margin._folds import N_FOLDS as N_FOLDS
 from textcat.margin._folds import leave_out_folds as leave_out_folds
 from textcat.margin._primal import N_LANES, N_WARM, Block, Rows, measure

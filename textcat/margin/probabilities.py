@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.calibration import Calibration
+from textcat.base.calibration import Calibration
+from textcat.base.stratified import assign_folds
 from textcat.margin.problems import Problem, Solution
 from textcat.margin.solve import nothing, solve
-from textcat.stratified import assign_folds
 
 if TYPE_CHECKING:
     from textcat.margin.learners import MarginClassifier

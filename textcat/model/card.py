@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textcat.errors import TextcatError
-from textcat.folders import expanded, open_regular
-from textcat.markup import html_text, printable_text
+from textcat.base.disk import expanded, open_regular
+from textcat.base.errors import TextcatError
+from textcat.base.markup import html_text, printable_text
 from textcat.model import CARD, MOST_CARD_BYTES
 
 if TYPE_CHECKING:

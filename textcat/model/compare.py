@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Stages
 from textcat.evaluation.significance import Comparison, compare_evaluations
 from textcat.model import storage
 from textcat.model.measure import corpus_to_measure, evaluate_tagger
 from textcat.model.restrict import restrict_topics
 from textcat.model.tagger import Tagger
-from textcat.progress import Stages
 
 _log = logging.getLogger(__name__)
 

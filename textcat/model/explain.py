@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.markup import html_table, html_text
 from textcat.features.rows import Rows
 from textcat.features.scripts import shown
 from textcat.features.spans import GivenPlaces, Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
-from textcat.markup import html_table, html_text
 from textcat.model.parts import (
     are_long,
     log_odds_of_names,

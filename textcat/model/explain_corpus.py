@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from textcat.base.errors import TextcatError
+from textcat.base.frames import Frame, named_columns
 from textcat.corpus.cards import cards
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
-from textcat.frames import Frame, named_columns
+from textcat.corpus.documents import Corpus, Document
 from textcat.model import storage
 from textcat.model.explain import Explanation
 from textcat.model.tagger import Tagger

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
+from textcat.base.frames import is_table
+from textcat.base.progress import Advance, Stages, advance_over
+from textcat.base.stratified import SAMPLING
 from textcat.corpus.cards import cards
 from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, reopen_corpus, warn_once
-from textcat.documents import RECORDS, TABLE, Corpus, Document, topic_counts
-from textcat.errors import TextcatError
+from textcat.corpus.documents import RECORDS, TABLE, Corpus, Document, topic_counts
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import BandQuality, Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
-from textcat.folders import expanded
-from textcat.frames import is_table
 from textcat.model.parts import are_long
 from textcat.model.selection import first_topics
 from textcat.model.topic_names import facts_with_names
-from textcat.progress import Advance, Stages, advance_over
 from textcat.reading.in_memory import as_documents
 from textcat.reading.labels import folded_name
-from textcat.stratified import SAMPLING
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

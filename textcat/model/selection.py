@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.calibration import Calibration, check_probability
-from textcat.errors import TextcatError
+from textcat.base.calibration import Calibration, check_probability
+from textcat.base.errors import TextcatError
+from textcat.base.frames import Frame, empty_frame
+from textcat.base.markup import html_table
 from textcat.features.rows import Rows
-from textcat.frames import Frame, empty_frame
-from textcat.markup import html_table
 from textcat.model import Reason
 from textcat.model._product import highest
 from textcat.model._product import top as sparse_top

@@ -12,8 +12,8 @@ from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.util import from_bytes, minibatch, to_bytes
 
-from textcat.errors import TextcatError
-from textcat.folders import MANIFEST
+from textcat.base.disk import MANIFEST
+from textcat.base.errors import TextcatError
 from textcat.model import FILES, MAY_BE, storage
 from textcat.model.tagger import Tagger
 

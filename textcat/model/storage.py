@@ -12,13 +12,13 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from textcat import __version__
-from textcat.calibration import Calibration
-from textcat.errors import TextcatError
+from textcat.base.calibration import Calibration
+from textcat.base.disk import expanded, installed_spacy, installed_version, map_array, read_arrays, sha256_of_file
+from textcat.base.errors import TextcatError
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
-from textcat.folders import expanded, installed_spacy, installed_version, map_array, read_arrays, sha256_of_file
 from textcat.model import (
     ARRAYS,
     CALIBRATION,
@@ -48,7 +48,7 @@ from textcat.model.tagger import Tagger, checked_thresholds
 from textcat.model.topic_names import facts_with_names
 from textcat.model.training_counts import TrainingCounts
 from textcat.model.weights import FEW_TOPICS, csr_weights, sparse_parts
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
 _BY_TOPIC = (PARTS, CENTROIDS, RELATED)  # matrices in CSR form with a column for each topic

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textcat.documents import shortened_text
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import shortened_text
 from textcat.features.rows import Rows
 
 if TYPE_CHECKING:
-    from textcat.documents import Document
+    from textcat.corpus.documents import Document
 
 KEEP_SUPPORT = ("none", "ids", "texts")  # what a model keeps of support documents; "ids" includes titles and rows
 _TITLE = 120  # characters at most

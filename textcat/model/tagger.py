@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from textcat.calibration import Calibration
-from textcat.documents import name_in_words
-from textcat.errors import TextcatError
+from textcat.base.calibration import Calibration
+from textcat.base.errors import TextcatError
+from textcat.base.frames import answer_in_kind
+from textcat.base.progress import Stages
+from textcat.base.settings import check_whole_number
+from textcat.corpus.documents import name_in_words
 from textcat.evaluation.evaluation import Evaluation, one_topic
 from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
-from textcat.frames import answer_in_kind
 from textcat.model.named import NamesInTexts
 from textcat.model.parts import Scored, score_blocks
 from textcat.model.selection import (
@@ -34,15 +36,13 @@ from textcat.model.support import SupportDocuments
 from textcat.model.topic_names import find_topic
 from textcat.model.training_counts import TrainingCounts
 from textcat.model.weights import canonical_weights, description, scores_of_rows, topics_table, weights_of_topic
-from textcat.progress import Stages
 from textcat.reading import document_stream, named_in_training
-from textcat.settings import check_whole_number
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from textcat.model.explain import Explanation
-    from textcat.recipe import Recipe
+    from textcat.recipes.recipe import Recipe
 
 
 def checked_thresholds(thresholds: Any, topics: Sequence[str]) -> np.ndarray:

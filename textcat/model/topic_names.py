@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 
 _SHOWN = 3  # ids of topics with the same name in an error
 _END = re.compile("[/#]")  # of what a URI has before its last part

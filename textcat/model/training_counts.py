@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.surrogates import surrogate_bytes
+from textcat.corpus.documents import Corpus, Document
 from textcat.former_names import todays_counts
 from textcat.model.support import title_of
-from textcat.surrogates import surrogate_bytes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textcat.documents import largest_topics_table
+from textcat.corpus.documents import largest_topics_table
 from textcat.features.rows import Rows
 from textcat.model._product import product, sparse_product
 from textcat.model.topic_names import topic_label

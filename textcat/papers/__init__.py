@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from textcat.errors import TextcatError, did_you_mean
+from textcat.base.errors import TextcatError, did_you_mean
 
 if TYPE_CHECKING:
     from textcat.papers.experiments import Experiment

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
+from textcat.base.settings import read_toml
 from textcat.corpus import catalogue
-from textcat.errors import TextcatError
-from textcat.folders import expanded
-from textcat.settings import read_toml
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
+    from textcat.corpus.documents import Corpus
 
 _PACKINGS: dict[str, Callable[..., Any]] = {"": open, ".bz2": bz2.open, ".gz": gzip.open}
 _USPS_PACKED = "usps/usps.npz"  # train_x, train_y, test_x, test_y; pixels in [0, 1]

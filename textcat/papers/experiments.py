@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from textcat import __version__, papers
+from textcat.base.disk import write_atomically
+from textcat.base.errors import TextcatError, install_hint
+from textcat.base.journal import KeptResults
+from textcat.base.settings import read_toml
 from textcat.corpus.catalogue import cache_folder, warn_once
-from textcat.errors import TextcatError, install_hint
 from textcat.evaluation.export import markdown_table
-from textcat.folders import write_atomically
-from textcat.journal import KeptResults
 from textcat.papers.datasets import MissingData
-from textcat.settings import read_toml
 
 if TYPE_CHECKING:
-    from textcat.progress import Stages
+    from textcat.base.progress import Stages
 
 PACKAGE = Path(__file__).parent.parent
 # The code that results depend on. Sources of compiled code are in a checkout only; a wheel has its version instead.

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from textcat import read_recipe
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.stratified import assign_folds
 from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.metrics import average_precisions, macro_average
 from textcat.margin import learners
@@ -39,10 +40,9 @@ from textcat.papers.experiments import (
     time_call,
 )
 from textcat.papers.micra import HARD
-from textcat.stratified import assign_folds
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
+    from textcat.corpus.documents import Corpus
 
 _PRINTED = PUBLISHED["paum"]
 

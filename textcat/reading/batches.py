@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading.containers import ContainerEntry, MemberNames, tar_entries, zip_entries
 from textcat.reading.document import Document
 from textcat.reading.formats import (
@@ -86,7 +86,7 @@ from textcat.reading.streams import (
 )
 
 if TYPE_CHECKING:
-    from textcat.progress import Bar
+    from textcat.base.progress import Bar
 
 log = logging.getLogger(__name__)
 

@@ -18,6 +18,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import Any, NamedTuple
 
+from textcat.base.surrogates import decode_surrogates
 from textcat.reading import streams
 from textcat.reading.changes import FileMark, FolderMarks
 from textcat.reading.layouts import is_bookkeeping, is_maildir, placed
@@ -32,7 +33,6 @@ from textcat.reading.streams import (
     sought_in,
     unreadable,
 )
-from textcat.surrogates import decode_surrogates
 
 #: Bytes of XML in a compressed tar that are copied, so that files in it can refer to each other.
 MOST_COPIED = 1 << 30

@@ -13,7 +13,7 @@ from threading import Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from textcat.progress import is_single_threaded
+from textcat.base.progress import is_single_threaded
 
 if TYPE_CHECKING:
     from textcat.reading.records import Record
@@ -30,7 +30,7 @@ class ForkedCorpus:
     `corpus` is set. One of `STREAM_ERRORS` is raised if the other process failed or logged a warning.
     """
 
-    corpus: Any  # the `textcat.documents.Corpus`; set at the end of the iteration
+    corpus: Any  # the `textcat.corpus.documents.Corpus`; set at the end of the iteration
 
     def __init__(self, receiving: int, child: int):
         self._receiving, self._child = receiving, child

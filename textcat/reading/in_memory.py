@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
 from typing import Any, NamedTuple
 
-from textcat.errors import TextcatError
-from textcat.frames import Frame, is_missing, is_table, named_columns
+from textcat.base.errors import TextcatError
+from textcat.base.frames import Frame, is_missing, is_table, named_columns
 from textcat.reading.annotations import plain_record
 from textcat.reading.dates import iso_date
 from textcat.reading.document import PARTS, Document

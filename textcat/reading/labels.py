@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from sys import intern
 from typing import Any, NamedTuple
 
-from textcat.frames import is_boolean, is_missing
+from textcat.base.frames import is_boolean, is_missing
 from textcat.reading.document import Document
 from textcat.reading.records import UnreadableError, usual_names
 

@@ -19,7 +19,8 @@ from urllib.parse import quote
 
 import orjson
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.surrogates import decode_surrogates
 from textcat.reading.changes import Change, FileState, FolderMarks, mark_file
 from textcat.reading.containers import (
     ContainerEntry,
@@ -64,7 +65,6 @@ from textcat.reading.streams import (
     unpacked_stream,
     unreadable,
 )
-from textcat.surrogates import decode_surrogates
 
 log = logging.getLogger(__name__)
 

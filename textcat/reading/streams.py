@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from textcat.errors import TextcatError, install_hint
+from textcat.base.errors import TextcatError, install_hint
 from textcat.reading.changes import FileMark
 from textcat.reading.records import FaultKind, UnreadableError, encoding_error, is_like_ascii, shrunk_error
 

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import textcat
+from textcat.base.disk import write_atomically
+from textcat.base.errors import install_hint
+from textcat.base.progress import Stages
 from textcat.corpus.cards import cards
-from textcat.errors import install_hint
 from textcat.evaluation.evaluation import TITLES, BandQuality, Evaluation, MeasuredOn
 from textcat.evaluation.export import formatted_tables, markdown_text
 from textcat.evaluation.significance import add_intervals
-from textcat.folders import write_atomically
 from textcat.model.measure import has_many_topics
 from textcat.model.topic_names import topic_label
-from textcat.progress import Stages
 from textcat.report.write import measured_documents, scored_out_of_fold
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
+    from textcat.corpus.documents import Corpus
     from textcat.model.tagger import Tagger
 
 _LISTED = 20  # topics in the table of topics: the largest
@@ -181,7 +181,7 @@ def _data(tagger: Tagger) -> str:
 
 def _recipe(tagger: Tagger) -> str:
     """Return the settings that training used, as a TOML file that `textcat train --recipe` reads."""
-    from textcat.recipe import Recipe
+    from textcat.recipes.recipe import Recipe
     from textcat.training.tune import to_toml
 
     recipe = Recipe("", **tagger.recipe)

@@ -17,8 +17,8 @@ from textcat.report import figures
 from textcat.report.figures import rounded_values
 
 if TYPE_CHECKING:
-    from textcat.calibration import Calibration
-    from textcat.documents import Document
+    from textcat.base.calibration import Calibration
+    from textcat.corpus.documents import Document
     from textcat.evaluation.evaluation import Evaluation, ScoredDocuments
     from textcat.model.tagger import Tagger
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.calibration import Calibration
-from textcat.errors import TextcatError, install_hint
+from textcat.base.calibration import Calibration
+from textcat.base.errors import TextcatError, install_hint
 from textcat.evaluation.evaluation import Evaluation, ScoredDocuments, evaluate_scores
 from textcat.report import figures
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from textcat.documents import shortened_text
+from textcat.base.markup import Html, html_text
+from textcat.base.progress import Stages
+from textcat.corpus.documents import shortened_text
 from textcat.evaluation.significance import add_intervals
-from textcat.markup import Html, html_text
 from textcat.model.measure import with_test_documents
 from textcat.model.topic_names import topic_label
-from textcat.progress import Stages
 from textcat.report.overview import about_evaluation, bands_table
 from textcat.report.page import scrolled_table
 from textcat.report.rankings import RANKS, RankedTopic, WorstDocument, rank_documents, topic_rows, worst_documents
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
+    from textcat.corpus.documents import Corpus
     from textcat.model.tagger import Tagger
 
 SHOWN = 200  # topics that the table shows at a time

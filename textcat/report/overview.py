@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from textcat.documents import shortened_text
+from textcat.corpus.documents import shortened_text
 from textcat.report.page import scrolled_table
 
 if TYPE_CHECKING:
-    from textcat.documents import Document
+    from textcat.corpus.documents import Document
     from textcat.evaluation.evaluation import Evaluation
     from textcat.model.tagger import Tagger
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from textcat.markup import html_table, html_text, page_head, printable_text
+from textcat.base.markup import html_table, html_text, page_head, printable_text
 
 _FOLDER = Path(__file__).parent
 _NEED_SCRIPT = {

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from textcat.base.progress import Stages
 from textcat.features.rows import Rows
 from textcat.model.measure import relevant_topics, score_row_blocks, without_unjudged
 from textcat.model.selection import first_topics
 from textcat.model.shortlist import NOT_LISTED
-from textcat.progress import Stages
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus, Document
+    from textcat.corpus.documents import Corpus, Document
     from textcat.evaluation.evaluation import Evaluation
     from textcat.model.tagger import Tagger
 

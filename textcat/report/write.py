@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textcat.calibration import Calibration
-from textcat.errors import TextcatError
+from textcat.base.calibration import Calibration
+from textcat.base.disk import write_atomically
+from textcat.base.errors import TextcatError
+from textcat.base.markup import Html, html_text
+from textcat.base.progress import Stages
+from textcat.base.settings import check_whole_number
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.significance import add_intervals
-from textcat.folders import write_atomically
-from textcat.markup import Html, html_text
 from textcat.model import storage
 from textcat.model.card import card_html
 from textcat.model.measure import corpus_to_measure, has_many_topics, measure_scores, was_trained_on
 from textcat.model.tagger import Tagger
-from textcat.progress import Stages
 from textcat.report import figures
 from textcat.report.changes import decision_changes
 from textcat.report.contents import Measured, example_of, report_contents
 from textcat.report.many_topics import sections_of_many
 from textcat.report.overview import about_evaluation, bands_table, document_heading
 from textcat.report.page import report_page, scrolled_table
-from textcat.settings import check_whole_number
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus, Document
+    from textcat.corpus.documents import Corpus, Document
 
 _N_LABEL_ISSUES = 60  # probably wrong labels that the page shows; a file has all
 _OUT_OF_FOLD = "rankers that were not trained on it, in {} parts"

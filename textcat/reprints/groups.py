@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from textcat import folders
-from textcat.normal_forms import nfc
+from textcat.base import disk
+from textcat.base.normal_forms import nfc
 from textcat.reprints._sketches import COUNTERS, ENTRIES, SAMPLED, SKETCH_BYTES, assign, enter, sketch
 
 #: A text's sketch: the hash of all its words in order, their number, two bins a byte, and hashes of sampled words.
@@ -94,8 +94,8 @@ class Groups:
         tables = self._head, self._bits, self._after, self._counts
         file, results = self._samples.fileno(), (groups, similarities, posted, rows)
         n_kept = assign(fingerprints, words, bins, sample, *known, *tables, file, self.n, *results)
-        folders.write_all(self._posted, posted[:n_kept].tobytes())
-        folders.write_all(self._samples, sample[rows[:n_kept]].tobytes())
+        disk.write_all(self._posted, posted[:n_kept].tobytes())
+        disk.write_all(self._samples, sample[rows[:n_kept]].tobytes())
         self.n += n_kept
 
     def _reserve(self, n: int) -> None:

@@ -20,11 +20,12 @@ from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
-from textcat import folders
-from textcat.errors import TextcatError
-from textcat.folders import UNFINISHED
+from textcat.base import disk
+from textcat.base.disk import UNFINISHED
+from textcat.base.errors import TextcatError
+from textcat.base.journal import Journal, journal_line, read_journal
+from textcat.base.surrogates import escape_undecodable
 from textcat.former_names import todays_fact
-from textcat.journal import Journal, journal_line, read_journal
 from textcat.reading import START_OVER, Batch, PipeState, Rejection, Source
 from textcat.runs.growth import (
     Generation,
@@ -41,7 +42,6 @@ from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
 from textcat.runs.results import BatchResult, Counts, encode_rejection, kind_of_reason
 from textcat.runs.versions import OldRows, Segment, Superseded, VersionFile, find_superseded, old_rows
-from textcat.surrogates import escape_undecodable
 
 FORMAT = 1
 JOURNAL, INPUTS, REJECTED, LOCK = "_journal.jsonl", "_inputs.jsonl", "_rejected.jsonl", ".lock"
@@ -115,7 +115,7 @@ def open_folder(
     with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
         refusal = f"Another run is writing to {path}: wait until it ends, or name another folder."
-        lock = folders.acquire_lock(path / LOCK, refusal)
+        lock = disk.acquire_lock(path / LOCK, refusal)
     try:
         with _errors_as_sentences(path):
             remedy = f"{start_over}, or name another folder"
@@ -133,7 +133,7 @@ def facts_of_run(path: Path) -> Line:
 
 
 def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
-    return folders.raise_write_errors(folder, "fix that, and the same command resumes the run")
+    return disk.raise_write_errors(folder, "fix that, and the same command resumes the run")
 
 
 def _begin_or_resume(
@@ -171,25 +171,25 @@ def _begin(path: Path, facts: Line, inputs: Sequence[Line], growing: Growing | N
     """Remove the files of an earlier run, begin the journal of a new run, and return the state of the new run."""
     for file in _own_files(path):
         if file.name != JOURNAL:  # the journal is replaced below
-            folders.remove(file)
-    folders.sync_folder(path)
+            disk.remove(file)
+    disk.sync_folder(path)
     _write_whole(path / INPUTS, map(_line_of_input, inputs))
-    header = {_MARK: FORMAT, "facts": facts, "inputs": folders.sha256_of_file(path / INPUTS)}
+    header = {_MARK: FORMAT, "facts": facts, "inputs": disk.sha256_of_file(path / INPUTS)}
     if growing is not None and (files := numbered_files(growing.sources)) is not None:
         header["files"] = _write_files(path, 0, files)
     _write_whole(path / JOURNAL, [journal_line(header)])
-    folders.sync_folder(path.parent)
+    disk.sync_folder(path.parent)
     return RunState(Counts())
 
 
 def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
     unfinished, parts = path.with_name(path.name + UNFINISHED), iter(parts)
-    with folders.create(unfinished) as file:
+    with disk.create(unfinished) as file:
         while data := b"".join(islice(parts, _PARTS_PER_WRITE)):
-            folders.write_all(file, data)
-        folders.sync(file)
-    folders.rename(unfinished, path)
-    folders.sync_folder(path.parent)
+            disk.write_all(file, data)
+        disk.sync(file)
+    disk.rename(unfinished, path)
+    disk.sync_folder(path.parent)
 
 
 def _own_journal(path: Path) -> Journal | None:
@@ -207,8 +207,8 @@ def _own_journal(path: Path) -> Journal | None:
     if former:
         for old, new in _FORMER_NAMES.items():
             if (path / old).exists():
-                folders.rename(path / old, path / new)
-        folders.sync_folder(path)
+                disk.rename(path / old, path / new)
+        disk.sync_folder(path)
     return journal
 
 
@@ -233,7 +233,7 @@ def _compare_facts(path: Path, header: Line, facts: Line, remedy: str) -> None:
 def _compare_inputs(
     path: Path, header: Line, inputs: Iterable[Line], documents: Mapping[str, int], remedy: str
 ) -> None:
-    if not (path / INPUTS).is_file() or folders.sha256_of_file(path / INPUTS) != header["inputs"]:
+    if not (path / INPUTS).is_file() or disk.sha256_of_file(path / INPUTS) != header["inputs"]:
         raise TextcatError(f"{path / INPUTS} is missing or damaged: {remedy}.")
     with open(path / INPUTS, "rb") as file:
         for old, new in zip_longest(file, map(_line_of_input, inputs)):
@@ -301,7 +301,7 @@ def _write_files(path: Path, generation: int, files: Iterable[ListedFile]) -> st
     """
     listing = path / _FILES.format(generation)
     _write_whole(listing, (json.dumps(file).encode() + b"\n" for file in files))
-    return folders.sha256_of_file(listing)
+    return disk.sha256_of_file(listing)
 
 
 def _have_files(path: Path, header: Line, entries: Sequence[Line]) -> bool:
@@ -363,14 +363,14 @@ def _are_same(path: Path, inputs: Sequence[Line]) -> bool:
 
 
 def _append_to_journal(path: Path, entries: list[Line], entry: Line) -> None:
-    with closing(folders.reopen(path / JOURNAL)) as journal:
+    with closing(disk.reopen(path / JOURNAL)) as journal:
         _append(journal, entry)
     entries.append(entry)
 
 
 def _append(journal: BinaryIO, entry: Line) -> None:
-    folders.write_all(journal, journal_line(entry))
-    folders.sync(journal)
+    disk.write_all(journal, journal_line(entry))
+    disk.sync(journal)
 
 
 def _remove_rows(path: Path, entries: list[Line], growing: Growing) -> bool:
@@ -405,9 +405,9 @@ def _replace(target: Path, content: RemovedRows, entries: list[Line], is_told: b
     data, name = content.data, target.name
     unfinished, is_kept = target.with_name(name + UNFINISHED), name != REJECTED or data
     if is_kept:
-        with closing(folders.create(unfinished)) as file:
-            folders.write_all(file, data)
-            folders.sync(file)
+        with closing(disk.create(unfinished)) as file:
+            disk.write_all(file, data)
+            disk.sync(file)
     if not is_told:
         sum_ = hashlib.sha256(data).hexdigest() if is_kept else ""
         entry = {"replaced": name, "bytes": len(data), "sha256": sum_, "counts": content.counts.as_dict()}
@@ -416,19 +416,19 @@ def _replace(target: Path, content: RemovedRows, entries: list[Line], is_told: b
             entry["rejected_bytes"] = _append_whole(target.with_name(REJECTED), rejected)
         _append_to_journal(target.parent, entries, entry)
     if is_kept:
-        folders.rename(unfinished, target)
+        disk.rename(unfinished, target)
     else:
-        folders.remove(target)
-    folders.sync_folder(target.parent)
+        disk.remove(target)
+    disk.sync_folder(target.parent)
 
 
 def _append_whole(path: Path, data: bytes) -> int:
     """Append bytes to a file, sync it, and return its length."""
-    with closing(folders.reopen(path)) as file:
-        folders.write_all(file, data)
-        folders.sync(file)
+    with closing(disk.reopen(path)) as file:
+        disk.write_all(file, data)
+        disk.sync(file)
         length = file.tell()
-    folders.sync_folder(path.parent)
+    disk.sync_folder(path.parent)
     return length
 
 
@@ -576,13 +576,13 @@ def _is_in_place(path: Path, entry: Line) -> bool:
         return True  # no rejection is kept: a file that is there is cut to nothing, or holds what was added since
     if not (path / name).is_file():
         return False
-    with folders.open_regular(path / name) as file:
+    with disk.open_regular(path / name) as file:
         data = file.read(entry["bytes"] if name == REJECTED else -1)
     return hashlib.sha256(data).hexdigest() == entry["sha256"]
 
 
 def _sum_if_there(path: Path) -> str:
-    return folders.sha256_of_file(path) if path.is_file() else ""
+    return disk.sha256_of_file(path) if path.is_file() else ""
 
 
 def _missing(file: Path, remedy: str) -> TextcatError:
@@ -607,17 +607,17 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
     """
     for file in _own_files(path):
         if file.name not in {*shards, JOURNAL, REJECTED, INPUTS}:
-            folders.remove(file)
+            disk.remove(file)
     versions = path / _VERSIONS.format(len(state.versions) - 1)
     for file, length in ((path / REJECTED, state.rejected_bytes), (versions, state.versions[-1][0])):
         if not length:
-            folders.remove(file)
+            disk.remove(file)
         elif not file.is_file() or file.stat().st_size < length:
             raise _missing(file, remedy)
         else:
-            folders.truncate_file(file, length)
-    folders.truncate_file(path / JOURNAL, journal_length)
-    folders.sync_folder(path)
+            disk.truncate_file(file, length)
+    disk.truncate_file(path / JOURNAL, journal_length)
+    disk.sync_folder(path)
 
 
 def write_shards(
@@ -661,7 +661,7 @@ class ShardWriter:
         self._max_records, self._max_bytes = max_records, max_bytes
         self.number = state.shards
         with _errors_as_sentences(folder):
-            self.journal = folders.reopen(folder / JOURNAL)
+            self.journal = disk.reopen(folder / JOURNAL)
         self._rejected = _AppendedFile(folder / REJECTED, state.rejected_bytes)
         length, self._crc32 = state.versions[-1]
         self._versions = _AppendedFile(folder / _VERSIONS.format(len(state.versions) - 1), length)
@@ -729,7 +729,7 @@ class ShardWriter:
             self.number += 1
         self._rejected.sync()
         self._versions.sync()
-        folders.sync_folder(self._folder)
+        disk.sync_folder(self._folder)
         counts = {"rejected_bytes": self._rejected.length, "counts": self._counts.as_dict()}
         sums = ({"sums": self._sums} if self._sums else {}) | ({"due": self._due} if self._due else {})
         versions = {"versions": (self._versions.length, self._crc32)} if self._versions.length else {}
@@ -754,21 +754,21 @@ class _AppendedFile:
     def write(self, data: bytes) -> None:
         if data:
             if self._file is None:
-                self._file = folders.reopen(self._path) if self.length else folders.create(self._path)
-            folders.write_all(self._file, data)
+                self._file = disk.reopen(self._path) if self.length else disk.create(self._path)
+            disk.write_all(self._file, data)
             self.sha256.update(data)
             self.length += len(data)
 
     def sync(self) -> None:
         if self._file is not None:
-            folders.sync(self._file)
+            disk.sync(self._file)
 
     def finish(self) -> str:
         """Sync and close the file, remove the ending ``.part`` from its name, and return the new name."""
         self.sync()
         self.close()
         name = self._path.name.removesuffix(UNFINISHED)
-        folders.rename(self._path, self._path.with_name(name))
+        disk.rename(self._path, self._path.with_name(name))
         return name
 
     def close(self) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading import ByteStream, Checkpoint, FileState, Source, UnreadableError
-from textcat.surrogates import escape_undecodable
 
 _AT_ONCE = 1 << 20  # bytes
 Line = dict[str, Any]

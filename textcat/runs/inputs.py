@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from textcat.errors import TextcatError
-from textcat.folders import installed_version
+from textcat.base.disk import installed_version
+from textcat.base.errors import TextcatError
 from textcat.reading import (
     ARCHIVES,
     DOCUMENTS,

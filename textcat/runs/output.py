@@ -5,7 +5,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from textcat.errors import TextcatError, install_hint
+from textcat.base.errors import TextcatError, install_hint
 
 
 class PlainFile:

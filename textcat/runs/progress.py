@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from textcat.progress import download_bar
+from textcat.base.progress import download_bar
 from textcat.runs.results import Counts
 
 if TYPE_CHECKING:

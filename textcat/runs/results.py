@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading import FaultKind, Rejection
-from textcat.surrogates import escape_undecodable
 
 _COUNTERS = ("topics", "reasons", "fields", "inputs", "languages")
 _MAX_REASONS = 100  # counted separately: a reason may quote any text, so there may be one per document

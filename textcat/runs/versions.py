@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import orjson
 
-from textcat import folders
-from textcat.errors import TextcatError
+from textcat.base import disk
+from textcat.base.errors import TextcatError
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading import START_OVER, ItemVersion, VersionState
 from textcat.runs.growth import is_within
-from textcat.surrogates import escape_undecodable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,7 +113,7 @@ def _read_whole(path: Path, length: int, crc32: int) -> _Content:
     entries, replaced, chunks = bytearray(), bytearray(), list[_Chunk]()
     size, size_of_replaced = _ENTRY.size, np.dtype(_REPLACED).itemsize
     try:
-        with folders.open_regular(path) as file:
+        with disk.open_regular(path) as file:
             at, sum_ = 0, 0
             while at < length:
                 head = file.read(_HEAD.size)

@@ -21,9 +21,9 @@ from queue import Empty, SimpleQueue
 from traceback import walk_tb
 from typing import Any, Literal, NamedTuple
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.progress import is_single_threaded
 from textcat.lean_imports import keep_imports_lean
-from textcat.progress import is_single_threaded
 from textcat.reading import START_OVER, Batch
 
 log = logging.getLogger(__name__)
@@ -253,7 +253,7 @@ def open_workers(
             if pool is not None:
                 pool.shutdown()
         return
-    from textcat.cluster import connected
+    from textcat.base.cluster import connected
 
     with connected(scheduler) as connection:
         from distributed import KilledWorker

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.serving.http.problems import Problem
 
 # A file name for each content type: if the client sends no name, the extension of this one tells the format.

@@ -4,7 +4,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from textcat.documents import Document
+from textcat.corpus.documents import Document
 from textcat.model import Reason
 from textcat.serving.work import Choice
 

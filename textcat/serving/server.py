@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.serving.http.limits import Limits, Rates
 from textcat.serving.http.processes import run_processes, url_of
 from textcat.serving.store import Store

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-from textcat.errors import TextcatError
-from textcat.folders import expanded
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
 from textcat.model import manifest_status
 from textcat.model.card import read_card
 from textcat.serving.http.problems import Problem

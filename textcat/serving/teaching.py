@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from fastapi import Query
 from pydantic import BaseModel
 
-from textcat.documents import shortened_text
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import shortened_text
 from textcat.reading import common_fields
 from textcat.serving import teaching_schemas as s
 from textcat.serving.http.addresses import Hosts

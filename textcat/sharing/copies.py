@@ -11,11 +11,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from textcat.errors import TextcatError
-from textcat.folders import MANIFEST, expanded, remove_leftovers
+from textcat.base.disk import MANIFEST, expanded, remove_leftovers
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Stages
 from textcat.model import CARD, COUNTS, MODEL, MOST_CARD_BYTES, SUM, SUPPORT, ModelError, check_entries, read_manifest
 from textcat.model.card import card_bytes
-from textcat.progress import Stages
 from textcat.sharing.places import Folder, Repository, place_of, told
 
 _log = logging.getLogger(__name__)

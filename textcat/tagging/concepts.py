@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from textcat.errors import TextcatError, similar_files
-from textcat.folders import expanded
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError, similar_files
 from textcat.reading import Subject, subject_as_given
 
 _CODES = ("code", "uri", "qcode")  # names of the column of codes; the first that there is counts

@@ -17,10 +17,12 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import orjson
 
-from textcat import __version__, folders
-from textcat.errors import TextcatError
-from textcat.folders import UNFINISHED, expanded
-from textcat.progress import peak_memory
+from textcat import __version__
+from textcat.base import disk
+from textcat.base.disk import UNFINISHED, expanded
+from textcat.base.errors import TextcatError
+from textcat.base.progress import peak_memory
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
 from textcat.reprints.groups import COPY, SKETCH, SKETCH_FORMAT, Groups, sketch_texts
 from textcat.runs.folder import Growing, RemovedRows, open_folder, write_shards
@@ -37,7 +39,6 @@ from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import open_workers, ordered_map
-from textcat.surrogates import escape_undecodable
 
 _SUFFIX = ".sketches"  # of shards, and of the folder that has them
 _SIZES = np.dtype("<u4")
@@ -203,8 +204,8 @@ class _Assignment:
         self.counts, self.changes = Counts(), list[InputChange]()
         self.counts.add(state.counts)
         self._groups, self._names, self._lines = Groups(), _Names(folder), folder / f"_groups.jsonl{UNFINISHED}"
-        folders.remove(self._lines)
-        self._file = folders.create(self._lines)
+        disk.remove(self._lines)
+        self._file = disk.create(self._lines)
         self._exact = self._near = 0
         self._has_reprint = bytearray()  # of documents that are kept
         self._progress, self._total, self._state = progress, total, state
@@ -243,15 +244,15 @@ class _Assignment:
             self._exact += similarity == COPY and not kept[i]
             self._near += bool(kept[i])
             lines.append(_line(names[i], self._names[group], similarity))
-        folders.write_all(self._file, b"".join(lines))
+        disk.write_all(self._file, b"".join(lines))
 
     def write(self, out: Path) -> None:
         """Give the file of lines its name."""
-        with folders.raise_write_errors(out, "fix that, and the same command resumes the run"):
-            folders.sync(self._file)
+        with disk.raise_write_errors(out, "fix that, and the same command resumes the run"):
+            disk.sync(self._file)
             self._file.close()
-            folders.rename(self._lines, out)
-            folders.sync_folder(out.parent)
+            disk.rename(self._lines, out)
+            disk.sync_folder(out.parent)
 
     def summary(self) -> Reprints:
         groups = sum(self._has_reprint)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from textcat import folders
+from textcat.base import disk
 from textcat.reading import STEP, ByteStream, FileState, UnreadableError, open_file, unmarked_encoding, unpacked_stream
 from textcat.tagging.concepts import Edit
 
@@ -142,7 +142,7 @@ class Copy:
             self._stored = open_file(state.name)
         except UnreadableError as error:
             raise ChangedError from error
-        self._file: Any = io.BufferedWriter(folders.create(temporary))
+        self._file: Any = io.BufferedWriter(disk.create(temporary))
         self.repacked = Repacked(self._stored, state.name, self._file)  # what is read and written
 
     def finish(self) -> None:
@@ -153,14 +153,14 @@ class Copy:
 
     def sync(self) -> None:
         """Wait until the copy, which is finished, would survive a loss of power."""
-        folders.sync(self._file)
+        disk.sync(self._file)
         self._file.close()
 
     def put(self, target: Path) -> None:
         """Rename the copy, which is synced, to its target; the folder of that must exist."""
         if _state_or_none(self._state.name) != self._state:
             raise ChangedError
-        folders.rename(self._temporary, target)
+        disk.rename(self._temporary, target)
 
     def close(self) -> None:
         """Close the files; the temporary one stays."""

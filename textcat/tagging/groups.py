@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import orjson
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Record
-from textcat.surrogates import escape_undecodable
 
 FIELD = "group"  # of the records that are written
 _BATCH = 1 << 12  # lines that are read at a time

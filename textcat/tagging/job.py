@@ -10,10 +10,10 @@ from operator import attrgetter
 from platform import node
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textcat.errors import TextcatError
-from textcat.folders import installed_spacy
+from textcat.base.disk import installed_spacy
+from textcat.base.errors import TextcatError
+from textcat.base.progress import peak_memory
 from textcat.model import SUM, read_manifest
-from textcat.progress import peak_memory
 from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
 from textcat.runs.results import BatchResult, Counts, encode_counted, process_name
 from textcat.runs.versions import encode_versions

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from textcat.errors import TextcatError
-from textcat.folders import installed_version
+from textcat.base.disk import installed_version
+from textcat.base.errors import TextcatError
+from textcat.base.spreadsheets import safe_cell
+from textcat.base.surrogates import escape_undecodable
 from textcat.model.topic_names import name_entry
 from textcat.reading import Record, packed_column
 from textcat.runs.output import ParquetFile, PlainFile, ZstandardFile
-from textcat.spreadsheets import safe_cell
-from textcat.surrogates import escape_undecodable
 
 DECIMALS = 4  # of scores and probabilities
 # Columns of a document, of one of its topics, and of all of them.

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from textcat import __version__
-from textcat.errors import TextcatError
-from textcat.folders import expanded, installed_spacy
+from textcat.base.disk import expanded, installed_spacy
+from textcat.base.errors import TextcatError
+from textcat.base.progress import peak_memory
 from textcat.model import CALIBRATION, MANIFEST, SUM, names_in, read_manifest
 from textcat.model.topic_names import find_topic
-from textcat.progress import peak_memory
 from textcat.reading import (
     START_OVER,
     Batch,

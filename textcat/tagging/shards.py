@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.spreadsheets import safe_cell
+from textcat.base.surrogates import escape_undecodable
 from textcat.model import Reason
 from textcat.reading import START_OVER, FaultKind, Rejection, superseded_reason
 from textcat.runs.folder import RemovedRows, counted_of
 from textcat.runs.growth import is_within
 from textcat.runs.results import Counts
 from textcat.runs.versions import OldRows, hash_of_id
-from textcat.spreadsheets import safe_cell
-from textcat.surrogates import escape_undecodable
 from textcat.tagging.output import BETWEEN_TOPICS, REASON, OutputSettings, file_format
 
 _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression

@@ -26,11 +26,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from textcat import folders
-from textcat.errors import TextcatError
-from textcat.folders import UNFINISHED
-from textcat.journal import journal_line, read_journal
-from textcat.progress import peak_memory
+from textcat.base import disk
+from textcat.base.disk import UNFINISHED
+from textcat.base.errors import TextcatError
+from textcat.base.journal import journal_line, read_journal
+from textcat.base.progress import peak_memory
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading import (
     ARCHIVES,
     FORMATS,
@@ -59,7 +60,6 @@ from textcat.runs.inputs import check_output_apart, total_size
 from textcat.runs.progress import RunProgress, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import ordered_map
-from textcat.surrogates import escape_undecodable
 from textcat.tagging.archive_copy import ArchiveCopy, TarCopy, UncopiedError, ZipCopy
 from textcat.tagging.concepts import CodeTable, Edit, Tag, concept_of, find_codes
 from textcat.tagging.encodings import Editor, edits_in
@@ -316,15 +316,15 @@ class _Done:
             raise TextcatError(f"{self._path} is not a journal of textcat: name another folder.")
         sums = array("Q")
         if journal is not None and journal.lines[:1] == [header] and not (journal.damaged or restart):
-            folders.truncate_file(self._path, journal.length)
+            disk.truncate_file(self._path, journal.length)
             for line in journal.lines[1:]:
                 sums.frombytes(bytes.fromhex(line["done"]))
         else:
             unfinished = self._path.with_name(_JOURNAL + UNFINISHED)
-            with closing(folders.create(unfinished)) as file:
-                folders.write_all(file, journal_line(header))
-                folders.sync(file)
-            folders.rename(unfinished, self._path)
+            with closing(disk.create(unfinished)) as file:
+                disk.write_all(file, journal_line(header))
+                disk.sync(file)
+            disk.rename(unfinished, self._path)
         self._sums = array("Q", sorted(sums))  # eight bytes a file, of which there may be millions
 
     def sum_of(self, path: str, state: FileState) -> int:
@@ -339,20 +339,20 @@ class _Done:
 
     def add(self, sums: Sequence[int]) -> None:
         """List written files in the journal."""
-        with closing(folders.reopen(self._path)) as file:
-            folders.write_all(file, journal_line({"done": array("Q", sums).tobytes().hex()}))
-            folders.sync(file)
+        with closing(disk.reopen(self._path)) as file:
+            disk.write_all(file, journal_line({"done": array("Q", sums).tobytes().hex()}))
+            disk.sync(file)
 
 
 @contextmanager
 def _open_folder(folder: Path, facts: Mapping[str, Any], restart: bool) -> Iterator[_Done]:
     """Lock a folder in a ``with`` block, and yield which files are there; raise TextcatError if it has other files."""
-    with folders.raise_write_errors(folder, _RESUMES):
+    with disk.raise_write_errors(folder, _RESUMES):
         folder.mkdir(parents=True, exist_ok=True)
         refusal = f"Another run is writing to {folder}: wait until it ends, or name another folder."
-        lock = folders.acquire_lock(folder / _LOCK, refusal)
+        lock = disk.acquire_lock(folder / _LOCK, refusal)
     try:
-        with folders.raise_write_errors(folder, _RESUMES):
+        with disk.raise_write_errors(folder, _RESUMES):
             foreign = sorted({path.name for path in islice(folder.iterdir(), _FEW)} - _OWN_NAMES)
             if foreign and not (folder / _JOURNAL).exists():
                 what = f"{folder} holds {foreign[0]!r}, but no journal of --write-back"
@@ -425,7 +425,7 @@ class _Files:
 
     def write(self, batch: Batch, edited: Sequence[EditedBlock], tagged: BatchResult) -> None:
         """Write what a batch tells of files; reasons why files are left out are added to the result's rejections."""
-        with folders.raise_write_errors(self._folder, _RESUMES):
+        with disk.raise_write_errors(self._folder, _RESUMES):
             told = {rejection.source for rejection in tagged.rejections}
             again = (rejection.source for rejection in tagged.rejections if rejection.due is not None)
             self._again.update(self._name_on_disk(EditedBlock(source)) for source in again)
@@ -567,13 +567,13 @@ class _Files:
         if self._sums:
             for folder, is_ours in self._targets.items():
                 if is_ours:
-                    folders.sync_folder(folder)
+                    disk.sync_folder(folder)
             self._done.add(self._sums)
         self._sums, self._targets = [], {}
 
     def end(self) -> list[Rejection]:
         """Put the last file in place; return why it is not, if so."""
-        with folders.raise_write_errors(self._folder, _RESUMES):
+        with disk.raise_write_errors(self._folder, _RESUMES):
             rejections = self._end_file() + self._put_in_place()
             self._list_written()
         return rejections

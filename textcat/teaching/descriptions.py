@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
-from textcat.documents import Document
+from textcat.corpus.documents import Document
 
 _SHORTEST = 3  # the least number of letters of a word that is expanded, and of the parts of a compound
 _MOST = 5  # the largest number of longer terms that are added to a word

@@ -6,7 +6,7 @@ import os
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.teaching import prior
 from textcat.teaching.judgements import ANSWERS, LONGEST_NAME, SOURCES
 from textcat.teaching.pool import Pool, PoolError

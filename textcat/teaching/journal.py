@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from textcat import folders
-from textcat.errors import TextcatError
-from textcat.folders import UNFINISHED
+from textcat.base import disk
+from textcat.base.disk import UNFINISHED
+from textcat.base.errors import TextcatError
+from textcat.base.journal import Journal, journal_line, read_journal
 from textcat.former_names import todays_line
-from textcat.journal import Journal, journal_line, read_journal
 
 log = logging.getLogger(__name__)
 
@@ -54,11 +54,11 @@ class SessionJournal:
             try:
                 if path.exists():
                     raise TextcatError(f"{folder} holds a session already: open it, or name another folder.")
-                with folders.create(unfinished) as file:
-                    folders.write_all(file, journal_line({_MARK: _FORMAT, **header}))
-                    folders.sync(file)
-                folders.rename(unfinished, path)
-                folders.sync_folder(folder)
+                with disk.create(unfinished) as file:
+                    disk.write_all(file, journal_line({_MARK: _FORMAT, **header}))
+                    disk.sync(file)
+                disk.rename(unfinished, path)
+                disk.sync_folder(folder)
                 journal._begin_to_write(path.stat().st_size)
             except BaseException:
                 journal.close()
@@ -89,7 +89,7 @@ class SessionJournal:
                             "answer is there, and give it again if not.",
                             folder / JOURNAL,
                         )
-                        folders.truncate_file(folder / JOURNAL, read.length)
+                        disk.truncate_file(folder / JOURNAL, read.length)
                     journal._begin_to_write(read.length)
             except BaseException:
                 if lock is not None:
@@ -100,7 +100,7 @@ class SessionJournal:
 
     def _begin_to_write(self, length: int) -> None:
         assert self.folder is not None
-        self._file, self._length = folders.reopen(self.folder / JOURNAL), length
+        self._file, self._length = disk.reopen(self.folder / JOURNAL), length
 
     def append(self, entry: Mapping[str, Any]) -> Line:
         """Add an entry as the next numbered line; return the line when it is on disk."""
@@ -114,8 +114,8 @@ class SessionJournal:
             data = journal_line(line)
             with _errors_as_sentences(self.folder):
                 try:
-                    folders.write_all(self._file, data)
-                    folders.sync(self._file)
+                    disk.write_all(self._file, data)
+                    disk.sync(self._file)
                     self.lines.append(line)
                 except BaseException:  # Ctrl-C, too
                     del self.lines[n:]
@@ -180,10 +180,10 @@ def _checked(path: Path, read: Journal) -> tuple[Line, list[Line]]:
 
 def _locked(folder: Path) -> Any:
     refusal = f"Another process has the session {folder} open: stop it, or let several people use its page."
-    return folders.acquire_lock(folder / LOCK, refusal, thread_local=False)  # a server may close it in another thread
+    return disk.acquire_lock(folder / LOCK, refusal, thread_local=False)  # a server may close it in another thread
 
 
 def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
-    return folders.raise_write_errors(
+    return disk.raise_write_errors(
         f"the session {folder}", "earlier answers are saved; check the disk, and answer again"
     )

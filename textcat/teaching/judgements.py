@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.errors import TextcatError, did_you_mean
-from textcat.surrogates import mark_surrogates
+from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.surrogates import mark_surrogates
 from textcat.teaching.journal import SessionJournal
 from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.query import QueryStrategy, Reason

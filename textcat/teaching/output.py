@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from textcat.errors import TextcatError
-from textcat.folders import expanded, write_atomically
-from textcat.spreadsheets import safe_cell
+from textcat.base.disk import expanded, write_atomically
+from textcat.base.errors import TextcatError
+from textcat.base.spreadsheets import safe_cell
 
 
 def format_by_ending(out: str | os.PathLike[str], formats: Sequence[str], what: str) -> str:

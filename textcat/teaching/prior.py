@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textcat import folders
-from textcat.errors import TextcatError
+from textcat.base import disk
+from textcat.base.errors import TextcatError
 from textcat.model.topic_names import find_topic
 from textcat.model.weights import weights_of_topic
 from textcat.teaching.ranker import Weights
@@ -66,11 +66,11 @@ def keep(
     content = io.BytesIO()
     np.savez(content, columns=columns, values=values)
     path = folder / f"topic-{number:04}.npz"
-    with folders.create(path) as file:
-        folders.write_all(file, content.getvalue())
-        folders.sync(file)
-    folders.sync_folder(folder)
-    return {**entry, "file": path.name, "sha256": folders.sha256_of_file(path)}
+    with disk.create(path) as file:
+        disk.write_all(file, content.getvalue())
+        disk.sync(file)
+    disk.sync_folder(folder)
+    return {**entry, "file": path.name, "sha256": disk.sha256_of_file(path)}
 
 
 def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
@@ -78,7 +78,7 @@ def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
     if folder is None:
         return Weights(np.array(entry["columns"], np.int32), np.array(entry["values"], np.float32), 0.0)
     path = folder / entry["file"]
-    if not path.is_file() or folders.sha256_of_file(path) != entry["sha256"]:
+    if not path.is_file() or disk.sha256_of_file(path) != entry["sha256"]:
         raise TextcatError(f"{path} is missing or not as it was written: restore it from a backup.")
-    kept = folders.read_arrays(path)
+    kept = disk.read_arrays(path)
     return Weights(kept["columns"], kept["values"], 0.0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 
 #: The strategies, each with the share of its questions that are about the document whose score is most uncertain.
 STRATEGIES = {"highest": 0.0, "mixture": 0.2, "uncertain": 1.0}

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from textcat.errors import TextcatError, similar_files
-from textcat.folders import expanded
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError, similar_files
 from textcat.teaching.pool import Pool, PoolError
 
 

@@ -13,8 +13,8 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, hstack
 
-from textcat.errors import TextcatError
-from textcat.recipe import RankerSettings
+from textcat.base.errors import TextcatError
+from textcat.recipes.recipe import RankerSettings
 from textcat.teaching._ranking import add_up, gather, rows_times, solve
 
 ENTRIES_OF_A_THREAD = 1_000_000  # the least number: with fewer entries, starting a thread takes longer than its work

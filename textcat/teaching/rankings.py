@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import vstack
 
-from textcat.documents import Document, name_in_words
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import Document, name_in_words
 from textcat.features.language import stop_word_test
 from textcat.teaching import prior
 from textcat.teaching.descriptions import Descriptions

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.errors import TextcatError
-from textcat.folders import expanded
-from textcat.recipe import RankerSettings
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
+from textcat.recipes.recipe import RankerSettings
 from textcat.teaching import entries, export, progress, rankings, screening, search
 from textcat.teaching.advice import KnownBand
 from textcat.teaching.assignment import Assignment

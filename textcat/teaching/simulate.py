@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
-from textcat.documents import Corpus, name_in_words
-from textcat.errors import TextcatError, did_you_mean
+from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.journal import KeptResults
+from textcat.base.progress import Advance
+from textcat.corpus.documents import Corpus, name_in_words
 from textcat.evaluation.metrics import average_precisions
-from textcat.journal import KeptResults
-from textcat.progress import Advance
-from textcat.recipe import RankerSettings, Recipe
+from textcat.recipes.recipe import RankerSettings, Recipe
 from textcat.teaching import measures, stopping
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.loop import Choice, Loop, Ranking, RanksDocuments

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, betainc, gammaincc, ndtr
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.teaching._ranking import hypergeometric_tail
 
 DEFAULT_RULE = "learned"

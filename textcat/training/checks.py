@@ -7,13 +7,13 @@ import warnings
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from textcat.documents import Corpus, topic_counts
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import Corpus, topic_counts
 from textcat.features.scripts import NGRAMS, SPACY
 from textcat.model.support import checked_keep_support
 from textcat.reading.document import Document
 from textcat.reading.labels import NO, YES, folded_name
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 
 # Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
 _UNSPACED = {

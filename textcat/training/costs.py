@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from textcat.documents import Corpus
+from textcat.base.progress import Bar, Stages
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.features.rows import release_memory
 from textcat.model.measure import CELLS_AT_ONCE
 from textcat.model.storage import write_model
 from textcat.model.tagger import Tagger
-from textcat.progress import Bar, Stages
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import folder_beside
 from textcat.training.memory import peak_since_reset, reset_peak, used_memory
 

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.calibration import Calibration
-from textcat.documents import Corpus
-from textcat.errors import TextcatError
+from textcat.base.calibration import Calibration
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Advance, Stages
+from textcat.base.stratified import assign_folds
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import DEFAULT_BANDS, Band, choose_bands
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.rows import release_memory
@@ -26,9 +28,7 @@ from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.solve import nothing, solve
-from textcat.progress import Advance, Stages
-from textcat.recipe import Recipe
-from textcat.stratified import assign_folds
+from textcat.recipes.recipe import Recipe
 from textcat.training.examples import CountedCorpus, Examples, examples_without
 
 if TYPE_CHECKING:

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 import scipy  # its parts load at their first use
 
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Advance, advance_over
+from textcat.corpus.documents import Corpus, Document
 from textcat.features.char_ngrams import add_char_ngrams, with_char_ngrams
 from textcat.features.counts import StoredCounts
 from textcat.features.store import StoredRows, write_rows
 from textcat.features.zones import longest_zone
 from textcat.margin.problems import NO_ROWS
-from textcat.progress import Advance, advance_over
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
     from textcat.features.tokens import Tokens
-    from textcat.recipe import Recipe
+    from textcat.recipes.recipe import Recipe
 
 
 ROWS_PER_BLOCK = 4096  # rows that are made and written together

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
-from textcat.errors import TextcatError, install_hint
+from textcat.base.errors import TextcatError, install_hint
+from textcat.base.normal_forms import nfc
 from textcat.features.language import UnknownLanguageError, open_language
 from textcat.features.scripts import NEUTRAL_LANGUAGE, UNSPACED_LANGUAGES
-from textcat.normal_forms import nfc
 from textcat.reading.document import Document
 
 AUTO = "auto"

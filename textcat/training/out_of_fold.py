@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from textcat.base.errors import TextcatError
+from textcat.base.frames import Frame
+from textcat.base.progress import Stages
+from textcat.base.settings import check_whole_number
 from textcat.corpus.catalogue import corpus_of
-from textcat.documents import Corpus
-from textcat.errors import TextcatError
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import Evaluation
 from textcat.evaluation.significance import add_intervals
-from textcat.frames import Frame
-from textcat.progress import Stages
-from textcat.recipe import Recipe
-from textcat.settings import check_whole_number
+from textcat.recipes.recipe import Recipe
 from textcat.training.train import evaluation_of, recipe_for, train_and_score
 
 

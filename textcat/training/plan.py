@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from textcat.documents import Corpus
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Advance, Stages
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.at_k import MANY_TOPICS
-from textcat.progress import Advance, Stages
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 from textcat.training.checks import check_topics, kept_support
 from textcat.training.costs import Cost, MeasuredStages, Seconds, TrainAndEvaluate, cost_of_training, sampled
 from textcat.training.examples import CountedCorpus

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.calibration import Calibration
+from textcat.base.calibration import Calibration
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.features.rows import Rows
 from textcat.margin.learners import MarginClassifier

@@ -19,7 +19,7 @@ from textcat.features.char_ngrams import add_char_ngrams
 from textcat.features.counts import StoredCounts
 from textcat.features.rows import Rows
 from textcat.model.shortlist import Shortlist
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.shortlist import topic_centroids
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.calibration import Calibration
-from textcat.errors import TextcatError
+from textcat.base.calibration import Calibration
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Advance
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.features.lookalikes import LookAlikes
 from textcat.features.rows import Rows
@@ -26,7 +27,6 @@ from textcat.margin.rules import Rule
 from textcat.margin.solve import Workers, opened, solve
 from textcat.model.shortlist import Shortlist, rows_by_topic
 from textcat.model.weights import FEW_TOPICS, csr_weights
-from textcat.progress import Advance
 
 # A topic's sum of rows is divided by its length to this power. With 1, frequent topics are listed too seldom, with 0,
 # hardly any others.

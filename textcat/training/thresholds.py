@@ -9,13 +9,13 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 
+from textcat.base.progress import Advance
 from textcat.features.rows import release_memory
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.primal import N_FOLDS, dots, leave_out_folds
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
-from textcat.progress import Advance
 from textcat.training.examples import Examples
 
 # Chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from textcat.calibration import Calibration
+from textcat.base.calibration import Calibration
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Advance, Stages
+from textcat.base.stratified import assign_folds
 from textcat.corpus.catalogue import corpus_of
-from textcat.documents import Corpus, topic_counts
-from textcat.errors import TextcatError
+from textcat.corpus.documents import Corpus, topic_counts
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn
@@ -37,10 +39,8 @@ from textcat.model.support import support_documents, title_of
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, without_texts
 from textcat.model.weights import csr_weights
-from textcat.progress import Advance, Stages
 from textcat.reading import date_range
-from textcat.recipe import Recipe, default_recipe, read_recipe
-from textcat.stratified import assign_folds
+from textcat.recipes.recipe import Recipe, default_recipe, read_recipe
 from textcat.training.checks import (
     SCRIPT_SAMPLE,
     are_single,

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from textcat import __version__
-from textcat.documents import Corpus
-from textcat.errors import TextcatError, install_hint
+from textcat.base.errors import TextcatError, install_hint
+from textcat.base.journal import KeptResults
+from textcat.base.progress import Advance, Stages
+from textcat.base.settings import format_value, read_toml
+from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.tokens import Tokens
-from textcat.journal import KeptResults
 from textcat.model.measure import measure_at_k, score_row_blocks
-from textcat.progress import Advance, Stages
-from textcat.recipe import Recipe
-from textcat.settings import format_value, read_toml
+from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import (
     MAP,
     RARE,

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from textcat.base.disk import MANIFEST, expanded, installed_version, lock_folder, remove_leftovers
+from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.progress import Stages
+from textcat.corpus.documents import Corpus, Document, topic_counts
 from textcat.corpus.vocabulary import Vocabulary
-from textcat.documents import Corpus, Document, topic_counts
-from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.counts import StoredCounts
-from textcat.folders import MANIFEST, expanded, installed_version, lock_folder, remove_leftovers
 from textcat.model import COUNTS, MODEL, SUM, ModelError, names_in, read_manifest, storage
 from textcat.model.tagger import Tagger
-from textcat.progress import Stages
 from textcat.reading import as_documents, named_in_training
 from textcat.reading.labels import folded_name
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.train import train_and_evaluate, train_and_score
 

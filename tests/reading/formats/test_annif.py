@@ -6,8 +6,8 @@ import tarfile
 
 import pytest
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.errors import TextcatError
 from textcat.reading import InputSettings, Rejection, batch_records, find_sources, read_batches
 
 SHORT = "Tin rose\t<http://e.org/1> <http://e.org/2>\nNo subject\t\nGold\t<http://e.org/2>\n"

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from same_documents import BARE, tagged, trained_on, write
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.errors import TextcatError
 from textcat.reading import (
     InputSettings,
     Record,

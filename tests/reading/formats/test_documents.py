@@ -6,8 +6,8 @@ from email.message import EmailMessage
 import pytest
 from office_files import changed, drawn, locked, pdf, word
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.errors import TextcatError
 from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches, text_of_file
 
 BOMB = changed(word("Tin"), lambda name, data: b"<!--" + b" " * (40 << 20) + b"-->" if "document" in name else data)

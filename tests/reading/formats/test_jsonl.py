@@ -12,9 +12,9 @@ from formats_read import outcome, parsed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.documents import Document
-from textcat.errors import TextcatError
+from textcat.corpus.documents import Document
 from textcat.reading import (
     DamagedError,
     InputSettings,

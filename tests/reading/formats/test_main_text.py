@@ -8,7 +8,7 @@ import trafilatura
 from read_sources import read
 from web_records import MORE, PAGE, TEXT
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, find_sources
 from textcat.reading.formats import main_text
 from textcat.reading.formats.html import extract_page, extract_text

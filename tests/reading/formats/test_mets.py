@@ -8,7 +8,7 @@ from read_sources import faults, ids, read, tarred, zipped
 from scanned_pages import ISSUE, ISSUE_FILES, MODS, alto, area, article, line, mets, page_of
 
 from textcat import open_corpus
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, Rejection, batch_records, find_sources, read_batches, text_of_file
 from textcat.reading.formats.mets import path_of
 from textcat.reading.records import FaultKind, UnreadableError

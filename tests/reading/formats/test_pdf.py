@@ -3,7 +3,7 @@
 import pytest
 from office_files import drawn, locked, pdf
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import text_of_file
 
 

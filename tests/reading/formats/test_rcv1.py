@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import textcat
 from textcat import cli
+from textcat.base.errors import TextcatError
 from textcat.corpus import catalogue
 from textcat.corpus.cards import card, read_card
 from textcat.corpus.catalogue import fetch_corpus, open_corpus
-from textcat.errors import TextcatError
 from textcat.reading import (
     DamagedError,
     LabelSettings,
@@ -161,7 +161,9 @@ def test_a_story_without_headline_has_its_title():
 
 def test_a_story_without_topic_codes_or_text_is_a_document_all_the_same():
     bare = '<newsitem itemid="7" date="1996-08-20"/>'
-    assert parse(bare) == textcat.documents.Document("7", {"title": "", "dateline": "", "body": ""}, (), "1996-08-20")
+    assert parse(bare) == textcat.corpus.documents.Document(
+        "7", {"title": "", "dateline": "", "body": ""}, (), "1996-08-20"
+    )
     assert parse(STORY.replace("bip:topics:1.0", "bip:other:1.0")).topics == ()
 
 

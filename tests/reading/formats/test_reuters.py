@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reuters_stories import STORY, parse
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import (
     InputSettings,
     Record,

@@ -7,7 +7,7 @@ from corpus_files import read as read_corpus
 from formats_read import parsed
 from same_documents import tagged, trained_on
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import (
     Record,
 )

@@ -15,7 +15,7 @@ from read_sources import COMPRESSIONS, faults, ids, read, tarred, zipped
 from web_records import PAGE, TEXT, pages, record, response
 
 from textcat import open_corpus
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import FaultKind, InputSettings, Record, find_sources, read_batches, text_of_file
 
 

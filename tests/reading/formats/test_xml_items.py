@@ -7,7 +7,7 @@ from news_items import ALL, RSS, g2_item, g2_message
 from read_sources import faults, ids, read
 
 from textcat import open_corpus
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import FORMATS, InputSettings, Record, Rejection, text_of_file
 
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 from serving_requests import assert_problem, get
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.serving.http.keys import Keys, new_key
 from textcat.serving.http.log import Log
 from textcat.serving.tagging import Service

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from running_server import BODY, HEAD, answer_of, is_alive, wait_until
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.serving.http.processes import listen_at
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")

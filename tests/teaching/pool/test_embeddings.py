@@ -12,8 +12,8 @@ import pooch
 import pytest
 from scipy.sparse import csr_matrix, hstack
 
-from textcat.errors import TextcatError
-from textcat.recipe import RankerSettings
+from textcat.base.errors import TextcatError
+from textcat.recipes.recipe import RankerSettings
 from textcat.teaching.pool import Pool, build_pool, embeddings, open_pool, pool
 from textcat.teaching.ranker import WITH_EMBEDDINGS, Ranker
 from textcat.teaching.session import Session

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pools import same
 
-from textcat.recipe import read_recipe
+from textcat.recipes.recipe import read_recipe
 from textcat.teaching.pool import Pool, PoolError, build_pool, index, open_pool
 
 

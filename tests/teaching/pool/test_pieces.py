@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pools import SMALL, content, read
 
-from textcat.recipe import read_recipe
+from textcat.recipes.recipe import read_recipe
 from textcat.teaching.pool import build_pool, index, texts
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from pools import TEXTS, same
 
-from textcat.errors import TextcatError
-from textcat.recipe import read_recipe
+from textcat.base.errors import TextcatError
+from textcat.recipes.recipe import read_recipe
 from textcat.teaching.pool import Pool, PoolError, build_pool, open_pool
 
 

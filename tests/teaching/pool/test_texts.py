@@ -10,8 +10,8 @@ import zipfile
 import pytest
 from pools import SMALL, TEXTS, content, read, same
 
-from textcat import folders
-from textcat.documents import Corpus, Document
+from textcat.base import disk
+from textcat.corpus.documents import Corpus, Document
 from textcat.reading import InputSettings
 from textcat.teaching.pool import build_pool
 
@@ -51,7 +51,7 @@ def test_a_pool_goes_on_wherever_making_it_was_broken_off(tmp_path, long_archive
         return step
 
     for step in ("create", "reopen", "write_all", "sync", "rename", "remove", "truncate_file", "sync_folder"):
-        monkeypatch.setattr(folders, step, counted(getattr(folders, step)))
+        monkeypatch.setattr(disk, step, counted(getattr(disk, step)))
     read(long_archive, tmp_path / "counted", max_records=16)
     n_steps = done[0]
     assert n_steps > 50

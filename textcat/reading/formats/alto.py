@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
+from textcat.base.surrogates import mark_surrogates
 from textcat.reading.formats.documents import whole_file
 from textcat.reading.formats.news import left_out
 from textcat.reading.formats.xml_items import attribute, parse_file
@@ -20,7 +21,6 @@ from textcat.reading.records import (
     UnreadableError,
     titled_zones,
 )
-from textcat.surrogates import mark_surrogates
 
 _PARTS = {"HypPart1": 1, "HypPart2": 2}
 _HYPHENS = "-\xad\u00ac\u2010\u2e17"

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from textcat.errors import install_hint
+from textcat.base.errors import install_hint
+from textcat.base.surrogates import mark_surrogates
 from textcat.reading.records import (
     Block,
     InputSettings,
@@ -16,7 +17,6 @@ from textcat.reading.records import (
     UnreadableError,
     titled_zones,
 )
-from textcat.surrogates import mark_surrogates
 
 #: How many times longer than other records those files may be that hold pictures, too.
 LARGER = 4

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from textcat.base.surrogates import mark_surrogates
 from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
 from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
-from textcat.surrogates import mark_surrogates
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

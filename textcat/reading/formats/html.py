@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from textcat.base.surrogates import mark_surrogates
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.charsets import decoded_as, encoding_meant
 from textcat.reading.formats.documents import (
@@ -16,7 +17,6 @@ from textcat.reading.formats.documents import (
 )
 from textcat.reading.formats.main_text import main_text, page_tree
 from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
-from textcat.surrogates import mark_surrogates
 
 # Elements that begin and end a line; a cell only ends a word.
 _LINES = frozenset(

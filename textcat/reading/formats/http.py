@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from textcat.errors import install_hint
+from textcat.base.errors import install_hint
 from textcat.reading.records import UnreadableError
 
 _STATUS = re.compile(rb"HTTP/[0-9.]{1,8}[ \t]+([0-9]{3})(?![0-9])")

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from textcat.base.surrogates import join_surrogates
 from textcat.reading.annotations import plain_record
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.annif import has_subjects
@@ -30,7 +31,6 @@ from textcat.reading.records import (
     titled_zones,
     usual_name,
 )
-from textcat.surrogates import join_surrogates
 
 # A string, whole or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)

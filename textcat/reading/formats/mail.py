@@ -8,6 +8,7 @@ from html import unescape
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
+from textcat.base.surrogates import mark_surrogates
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.charsets import decoded_as, encoding_meant
 from textcat.reading.formats.documents import ExtractedText, document_format
@@ -23,7 +24,6 @@ from textcat.reading.records import (
     encoding_error,
     titled_zones,
 )
-from textcat.surrogates import mark_surrogates
 
 if TYPE_CHECKING:
     from email.message import Message

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from textcat.errors import TextcatError, install_hint
+from textcat.base.errors import TextcatError, install_hint
 
 _LONGEST = 2 << 20  # characters; the time of the extractor is not proportional to the length of every page
 _MOST_ATTRIBUTES = 500  # of a tag: a tree of tags with more takes time in proportion to their square or cube

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
+from textcat.base.surrogates import mark_surrogates
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.alto import (
     AltoPage,
@@ -34,7 +35,6 @@ from textcat.reading.records import (
     UnreadableError,
     titled_zones,
 )
-from textcat.surrogates import mark_surrogates
 
 #: Parts of articles in a METS file; each may be linked to many times.
 MOST_AREAS = 1_000_000

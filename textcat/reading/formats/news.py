@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
+from textcat.base.surrogates import mark_surrogates
 from textcat.reading.dates import iso_date, moment
 from textcat.reading.records import NO_VERSION, FaultKind, InputSettings, RecordContent, UnreadableError
-from textcat.surrogates import mark_surrogates
 
 _YEAR_1 = datetime.min.replace(tzinfo=timezone.utc)
 OWN = "textcat"  # the scheme of the creators of tags that this package wrote

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import IO, Any
 
-from textcat.errors import TextcatError, install_hint
+from textcat.base.errors import TextcatError, install_hint
+from textcat.base.surrogates import mark_surrogates
 from textcat.reading.annotations import answered
 from textcat.reading.dates import iso_date
 from textcat.reading.labels import labels_in, labels_of_fields
@@ -22,7 +23,6 @@ from textcat.reading.records import (
     titled_zones,
 )
 from textcat.reading.streams import READ_ERRORS, check_ratio, unreadable
-from textcat.surrogates import mark_surrogates
 
 _MOST_ROWS = 8192  # of a batch
 _LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out

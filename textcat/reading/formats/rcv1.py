@@ -5,7 +5,7 @@ from collections import defaultdict
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading.records import (
     Block,
     InputSettings,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from textcat.base.surrogates import mark_surrogates
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.documents import ExtractedText, clean
 from textcat.reading.formats.html import decode_page, extract_text
@@ -25,7 +26,6 @@ from textcat.reading.records import (
     titled_zones,
 )
 from textcat.reading.streams import DAMAGED_MEMBER, WARC
-from textcat.surrogates import mark_surrogates
 
 _HEAD = re.compile(rb"WARC/[01]\.[0-9]{1,2}\r?\n")
 _LONGEST_VERSION = 16  # bytes of the line that `_HEAD` finds

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.serving.http.addresses import Hosts, forwarded_address
 from textcat.serving.http.keys import Keys
 from textcat.serving.http.limits import Limits, Rates, inflated

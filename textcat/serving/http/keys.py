@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from textcat.errors import TextcatError, similar_files
-from textcat.folders import expanded, open_regular
+from textcat.base.disk import expanded, open_regular
+from textcat.base.errors import TextcatError, similar_files
 
 _MOST_BYTES = 1 << 24  # of a file of keys, with room for more than 100,000
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+sha256:([0-9a-f]{64})")

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import uvicorn
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.serving.http.memory import Trimmer, give_memory_back
 from textcat.serving.http.protocol import Protocol
 from textcat.serving.http.supervisor import Supervisor

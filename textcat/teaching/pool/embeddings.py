@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.errors import TextcatError, install_hint
-from textcat.folders import expanded, sha256_of_file, user_cache
+from textcat.base.disk import expanded, sha256_of_file, user_cache
+from textcat.base.errors import TextcatError, install_hint
 
 _NAME = "sentence-transformers/all-MiniLM-L6-v2"
 _URL = f"https://huggingface.co/{_NAME}/resolve/main/"

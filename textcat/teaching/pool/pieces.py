@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.documents import Document
+from textcat.base.disk import open_regular
+from textcat.base.progress import Advance
+from textcat.corpus.documents import Document
 from textcat.features.columns import NamedColumns, TermColumns
 from textcat.features.counts import StoredCounts, smallest_type
 from textcat.features.rows import Rows, document_frequencies, text_lengths
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import NO_IDS
 from textcat.features.zones import SHARED_SPACE, TextParts, ZoneTexts
-from textcat.folders import open_regular
 from textcat.former_names import todays_piece
-from textcat.progress import Advance
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 from textcat.teaching.pool._duplicates import distinct_terms
 
 

@@ -19,13 +19,13 @@ import orjson
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from textcat.documents import Corpus, Document
+from textcat.base.disk import expanded, open_regular, read_arrays
+from textcat.base.progress import Stages
+from textcat.corpus.documents import Corpus, Document
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents, zones_of_document
-from textcat.folders import expanded, open_regular, read_arrays
-from textcat.progress import Stages
 from textcat.reading import InputSettings
-from textcat.recipe import Recipe, read_recipe
+from textcat.recipes.recipe import Recipe, read_recipe
 from textcat.runs.folder import REJECTED
 from textcat.teaching.pool.embeddings import N_TEXT, N_TITLE, embeddings_of
 from textcat.teaching.pool.identity import identity_of

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from textcat import __version__, folders
-from textcat.documents import Corpus, Document
+from textcat import __version__
+from textcat.base import disk
+from textcat.base.disk import installed_version
+from textcat.base.journal import read_journal
+from textcat.base.progress import Bar, Stages
+from textcat.base.surrogates import escape_undecodable
+from textcat.corpus.documents import Corpus, Document
 from textcat.features.tfidf import TfIdf
-from textcat.folders import installed_version
-from textcat.journal import read_journal
-from textcat.progress import Bar, Stages
 from textcat.reading import (
     ALL_FIELDS,
     Batch,
@@ -32,7 +34,7 @@ from textcat.reading import (
     find_sources,
     read_batches,
 )
-from textcat.recipe import Recipe
+from textcat.recipes.recipe import Recipe
 from textcat.runs.folder import JOURNAL, open_folder, write_shards
 from textcat.runs.inputs import (
     bytes_missing,
@@ -46,7 +48,6 @@ from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
-from textcat.surrogates import escape_undecodable
 from textcat.teaching.pool.pieces import for_many, may_be_pieces, name_of, piece_of
 
 log = logging.getLogger(__name__)
@@ -138,7 +139,7 @@ def read_archive(
             )
             for name in DERIVED if not state.finished else ():
                 shutil.rmtree(folder / name, ignore_errors=True)
-            for stray in folder.glob(f".*{folders.UNFINISHED}"):  # left by a run that was killed
+            for stray in folder.glob(f".*{disk.UNFINISHED}"):  # left by a run that was killed
                 shutil.rmtree(stray, ignore_errors=True)
             _remove_pieces(folder / PIECES, state.counts.tagged)
             if not state.finished:
@@ -188,8 +189,8 @@ def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
     """
     folder.mkdir(exist_ok=True)
     path = folder / f"{name_of(position)}.npz"
-    path.with_suffix(folders.UNFINISHED).write_bytes(piece)
-    folders.rename(path.with_suffix(folders.UNFINISHED), path)
+    path.with_suffix(disk.UNFINISHED).write_bytes(piece)
+    disk.rename(path.with_suffix(disk.UNFINISHED), path)
 
 
 def _remove_pieces(folder: Path, position: int) -> None:
@@ -199,7 +200,7 @@ def _remove_pieces(folder: Path, position: int) -> None:
     """
     for path in folder.glob("*") if folder.is_dir() else ():
         if path.suffix != ".npz" or path.stem >= name_of(position):
-            folders.remove(path)
+            disk.remove(path)
 
 
 def _reading_of(

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import textcat
-from textcat.errors import TextcatError
-from textcat.frames import Frame, answer_in_kind, is_missing, is_table
+from textcat.base.errors import TextcatError
+from textcat.base.frames import Frame, answer_in_kind, is_missing, is_table
 
 COLUMNS = {
     "headline": ["Corn up", "Gold down", "Wheat late", "Silver steady"] * 3,
@@ -52,7 +52,7 @@ def test_a_table_or_a_column_is_known_by_its_type_and_nothing_else_is_one(librar
 def test_neither_library_is_imported_unless_the_user_gave_a_table_of_it():
     program = (
         "import sys\n"
-        "from textcat.frames import Frame, answer_in_kind, is_table\n"
+        "from textcat.base.frames import Frame, answer_in_kind, is_table\n"
         "assert not is_table(['corn']) and Frame.of('corn') is None and answer_in_kind(['corn'], 1, ['a']) == 1\n"
         "assert 'pandas' not in sys.modules\n"  # which scikit-learn imports by itself
         "import textcat\n"

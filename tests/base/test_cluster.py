@@ -17,8 +17,8 @@ from joblib.parallel import get_active_backend
 
 import textcat
 from textcat import cli
-from textcat.cluster import connect, on_cluster
-from textcat.errors import TextcatError
+from textcat.base.cluster import connect, on_cluster
+from textcat.base.errors import TextcatError
 from textcat.margin.solve import Workers
 from textcat.training.shortlist import train_shortlist
 
@@ -153,7 +153,7 @@ class TestOfACluster:
             assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
     def test_a_worker_with_another_version_is_told_of(self, cluster, monkeypatch):
-        monkeypatch.setattr("textcat.cluster.__version__", "99.0")
+        monkeypatch.setattr("textcat.base.cluster.__version__", "99.0")
         with pytest.raises(TextcatError, match=r"The worker .* has textcat .*: install textcat-margin 99\.0 there"):
             connect(cluster.scheduler_address)
 
@@ -208,7 +208,7 @@ def wait_in_order(then):
 
 
 def test_tasks_end_when_there_is_no_worker_for_long(monkeypatch):
-    monkeypatch.setattr("textcat.cluster.WITHOUT_WORKER", 2)
+    monkeypatch.setattr("textcat.base.cluster.WITHOUT_WORKER", 2)
     with (
         scheduler_and_worker() as (address, _, worker),
         pytest.raises(TextcatError, match=rf"{address} has had no worker for 2 seconds: start one .*same command"),
@@ -218,7 +218,7 @@ def test_tasks_end_when_there_is_no_worker_for_long(monkeypatch):
 
 
 def test_tasks_end_when_the_scheduler_is_frozen(monkeypatch):
-    monkeypatch.setattr("textcat.cluster.SECONDS", 3)
+    monkeypatch.setattr("textcat.base.cluster.SECONDS", 3)
     with (
         scheduler_and_worker() as (address, scheduler, _),
         pytest.raises(TextcatError, match="no longer answers"),

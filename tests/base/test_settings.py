@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from textcat.settings import describe_type, has_type, parse_value
+from textcat.base.settings import describe_type, has_type, parse_value
 
 # --- settings --------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from textcat.progress import Bar, Stages, advance_over, peak_memory
+from textcat.base.progress import Bar, Stages, advance_over, peak_memory
 
 
 @given(st.integers(0, 2000))

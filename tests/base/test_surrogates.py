@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.surrogates import (
+from textcat.base.surrogates import (
     decode_surrogates,
     escape_undecodable,
     join_surrogates,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from textcat.errors import TextcatError, did_you_mean, similar_files
-from textcat.folders import installed_version, map_array, open_regular, read_arrays, write_atomically
+from textcat.base.disk import installed_version, map_array, open_regular, read_arrays, write_atomically
+from textcat.base.errors import TextcatError, did_you_mean, similar_files
 
 
 def test_a_file_is_replaced_whole(tmp_path):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
-from textcat.errors import TextcatError, did_you_mean
+from textcat.base.errors import TextcatError, did_you_mean
 
 _LIBRARIES = ("pandas", "polars")
 _MISSING = ("NAType", "NaTType")  # the types of the values by which pandas marks missing data

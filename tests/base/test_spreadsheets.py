@@ -2,7 +2,7 @@
 
 import pytest
 
-from textcat.spreadsheets import safe_cell
+from textcat.base.spreadsheets import safe_cell
 
 
 @pytest.mark.parametrize(

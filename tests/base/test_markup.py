@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.markup import Html, content_hash, html_table, html_text, page_head, printable_text
+from textcat.base.markup import Html, content_hash, html_table, html_text, page_head, printable_text
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=30))

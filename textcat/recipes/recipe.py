@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
 
 import numpy as np
 
-from textcat.errors import TextcatError, did_you_mean
+from textcat.base.disk import expanded, shipped
+from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.markup import html_table
+from textcat.base.settings import describe_type, format_value, has_type, parse_value, read_toml
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
-from textcat.folders import expanded, shipped
 from textcat.former_names import RECIPE_VERSION, RECIPES
-from textcat.markup import html_table
-from textcat.settings import describe_type, format_value, has_type, parse_value, read_toml
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus, Document
+    from textcat.corpus.documents import Corpus, Document
     from textcat.features.tfidf import TfIdf
     from textcat.features.tokens import Tokens
     from textcat.margin.learners import MarginClassifier
@@ -586,7 +586,7 @@ def _explanations(cls: Callable[..., Any]) -> dict[str, str]:
 
 def recipes() -> dict[str, Path]:
     """Return the paths of the recipes that come with textcat, by name."""
-    return {path.stem: path for path in sorted(shipped("models").glob("*.toml"))}
+    return {path.stem: path for path in sorted(shipped("recipes").glob("*.toml"))}
 
 
 def default_recipe() -> Recipe:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from textcat import __version__
-from textcat.errors import DISTRIBUTION, TextcatError, install_hint
+from textcat.base.errors import DISTRIBUTION, TextcatError, install_hint
 
 SECONDS = 20  # to wait for a scheduler
 _INTERVAL = 1  # seconds between two looks at a cluster

@@ -16,24 +16,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 
 if TYPE_CHECKING:
     import numpy as np
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".part"  # ends the name of a file that is still being written
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _EXCHANGE, _CURRENT_FOLDER = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of renameat2(2)
 _ATTEMPTS = 100  # to open the files of a folder that others keep replacing
 
 
 def shipped(folder: str) -> Path:
-    """Return the path of a folder that comes with textcat: ``"corpora"`` or ``"models"``.
+    """Return the path of a folder that comes with textcat: ``"corpora"`` or ``"recipes"``.
 
-    An installed package has these folders inside it; a checkout of the repository has them at its top level.
+    A package that was built has the corpora inside it; a checkout of the repository has them at its top level.
     """
-    inside = _PACKAGE / "_shipped" / folder
+    inside = _PACKAGE / folder
     return inside if inside.is_dir() else _PACKAGE.parent / folder
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from textcat import folders
-from textcat.errors import TextcatError
+from textcat.base import disk
+from textcat.base.errors import TextcatError
 
 _CHECKSUM = "crc32"  # of the other entries of a journal's line
 
@@ -29,7 +29,7 @@ def journal_line(line: Mapping[str, Any]) -> bytes:
 def read_journal(path: Path) -> Journal | None:
     """Read a journal up to its first damaged line; return None if the file does not exist."""
     try:
-        with folders.open_regular(path) as file:
+        with disk.open_regular(path) as file:
             content = file.read()
     except FileNotFoundError:
         return None
@@ -71,9 +71,9 @@ class KeptResults(dict[str, dict[str, Any]]):
             return
         with open(self._path, "ab+", buffering=0) as file:
             if file.seek(0, os.SEEK_END) and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
-                folders.write_all(file, b"\n")  # after a line that a killed process has left unfinished
-            folders.write_all(file, journal_line(line))
-            folders.sync(file)
+                disk.write_all(file, b"\n")  # after a line that a killed process has left unfinished
+            disk.write_all(file, journal_line(line))
+            disk.sync(file)
 
 
 def _parse_line(data: bytes, *, may_lack_checksum: bool = False) -> dict[str, Any] | None:

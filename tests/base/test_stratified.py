@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.errors import TextcatError
-from textcat.stratified import assign_folds, stratified_sample
+from textcat.base.errors import TextcatError
+from textcat.base.stratified import assign_folds, stratified_sample
 
 
 def counts_of(units, drawn):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from textcat.normal_forms import nfc, origins
+from textcat.base.normal_forms import nfc, origins
 
 LETTERS = "aeéêñüÅΩαίяйじがｶﾞกำ់한한가각ক়ড়𝅗𝅥𑂚𑄮中豈😀"
 MARKS = "\u0300\u0301\u0323\u0327\u0338\u0345\u3099\u309a\u0e48\u0e38\u05b0\u0653\u1161\u11a8\u09be\U000110ba\U0001d165"

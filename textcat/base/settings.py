@@ -12,7 +12,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
-from textcat.errors import TextcatError, similar_files
+from textcat.base.errors import TextcatError, similar_files
 
 if sys.version_info >= (3, 11):
     import tomllib

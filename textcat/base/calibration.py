@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textcat._sigmoid import expit, fit_curve
-from textcat.errors import TextcatError
+from textcat.base._sigmoid import expit, fit_curve
+from textcat.base.errors import TextcatError
 
 _MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # merging a cell into its mean changes the loss by less than 1e-5
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from textcat.journal import KeptResults, journal_line, read_journal
+from textcat.base.journal import KeptResults, journal_line, read_journal
 
 # --- kept results and journals ---------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.documents import Corpus, Document, topic_counts
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import Corpus, Document, topic_counts
 
 
 def document(topics, split="train"):

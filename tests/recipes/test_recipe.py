@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import LEARNERS
-from textcat.recipe import Recipe, read_recipe, recipes
+from textcat.recipes.recipe import Recipe, read_recipe, recipes
 
 
 @pytest.mark.parametrize("name", recipes())

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 
 #: How test parts are drawn, as a model records it: one that was drawn otherwise cannot be drawn again.
 SAMPLING = "stratified"

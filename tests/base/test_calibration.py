@@ -8,7 +8,7 @@ from scipy import sparse, special
 from scipy.optimize import minimize
 from sklearn.calibration import _SigmoidCalibration
 
-from textcat.calibration import Calibration, expit, fit_curve
+from textcat.base.calibration import Calibration, expit, fit_curve
 
 
 def random_sample(n_documents=400, n_topics=6, seed=0):

@@ -1,0 +1,1 @@
+"""Serve every room: errors, files and folders, journals, texts, frames, progress, settings."""

@@ -1,0 +1,1 @@
+"""Read recipes, which say how rankers are trained, from TOML files."""
