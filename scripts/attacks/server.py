@@ -179,7 +179,7 @@ def _replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial
 
 
 def _keys_replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial]:
-    """Replace a file of keys by what is no file: each worker keeps the keys, and logs that once."""
+    """Replace a file of keys by what is no file: nobody may enter meanwhile; each worker logs that once."""
     keys = model.with_name("keys")
     key, line = new_key("alice")
     keys.write_text(line)
@@ -189,10 +189,11 @@ def _keys_replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[
             before = server.count("keys_failed")
             exchange_folders(keys, path)
             server.reload_until("keys_failed", before + 2)  # each worker looks at the file
-            answered = all(server.answers_soon() for _ in range(10))
+            refused = all(server.send(server.ordinary) == 401 for _ in range(10))
+            loaded = server.count("keys_loaded")
             exchange_folders(keys, path)
-            server.reload_until("keys_loaded", before + 2)
-            lines = server.count("keys_failed") - before
-            refused = server.send(request("/tag", {"text": "Wheat."}, ["X-API-Key: other"])) == 401
-            said = f"{kind}: answered {answered}, refused others {refused}, logged {lines} times by 2 workers"
+            server.reload_until("keys_loaded", loaded + 2)
+            answered, lines = server.answers_soon(), server.count("keys_failed") - before
+            refused &= server.send(request("/tag", {"text": "Wheat."}, ["X-API-Key: other"])) == 401
+            said = f"{kind}: refused {refused}, answered afterwards {answered}, logged {lines} times by 2 workers"
             yield "keys replaced while served", answered and refused and lines == 2, said
