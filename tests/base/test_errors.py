@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 # What a remedy starts with: an imperative, a command, or what is allowed instead.
 VERBS = frozenset(
     """
