@@ -14,7 +14,7 @@ from textcat.doctor.kernels import CHECKS, broken_kernels, check_kernels, check_
 PACKAGE = Path(textcat.__file__).parent
 # For each compiled module: where a result of it is used, and which is falsified.
 USED_IN = {
-    "_sigmoid": ["textcat.base.calibration.expit", "textcat.base.calibration.fit_curve"],
+    "base._sigmoid": ["textcat.base.calibration.expit", "textcat.base.calibration.fit_curve"],
     "features._rows": [
         "textcat.features.steps.rows",
         "textcat.features.rows.document_frequencies",
@@ -39,7 +39,7 @@ USED_IN = {
         "textcat.model.shortlist.rows_by_topic",
         "textcat.model.related.related_sums",
     ],
-    "normal_forms": ["textcat.base.normal_forms.nfc", "textcat.base.normal_forms.origins"],
+    "base.normal_forms": ["textcat.base.normal_forms.nfc", "textcat.base.normal_forms.origins"],
     "reprints._sketches": ["textcat.reprints.groups.sketch"],
     "teaching._ranking": [
         "textcat.teaching.ranker.rows_times",
@@ -132,7 +132,7 @@ def test_a_kernel_that_ends_its_process_is_told_with_those_after_it():
 
 def test_a_kernel_that_does_not_end_is_told(monkeypatch):
     monkeypatch.setattr(kernels, "LONGEST", 0.5)
-    program = "import time; print('\"_sigmoid\"', flush=True); time.sleep(60)"
+    program = "import time; print('\"base._sigmoid\"', flush=True); time.sleep(60)"
     checks = check_kernels_apart([sys.executable, "-c", program])
     assert len(checks) == len(CHECKS)
     assert "did not end within" in checks[0].error

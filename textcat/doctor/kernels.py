@@ -407,7 +407,8 @@ def _check_normal_forms() -> None:
 
 
 CHECKS: dict[str, Callable[[], None]] = {
-    "_sigmoid": _check_sigmoid,
+    "base._sigmoid": _check_sigmoid,
+    "base.normal_forms": _check_normal_forms,
     "features._rows": _check_rows,
     "features._token_cache": _check_tokens,
     "margin._dual": _check_dual,
@@ -416,7 +417,6 @@ CHECKS: dict[str, Callable[[], None]] = {
     "margin.rules": _check_rules,
     "model._product": _check_product,
     "model._shortlist": _check_shortlist,
-    "normal_forms": _check_normal_forms,
     "reprints._sketches": _check_sketches,
     "teaching._ranking": _check_ranking,
     "teaching.pool._duplicates": _check_duplicates,
