@@ -20,7 +20,9 @@ from textcat.reading.streams import COMPRESSIONS
 # Formats of lines
 
 BYTES = st.lists(
-    st.sampled_from([b"\n", b"\r\n", b"\n", b" ", b"{}", b'{"text": "a"}', b'"', b",", b"\xff", b"\0", b"\x85", b"a", b"\r"])
+    st.sampled_from(
+        [b"\n", b"\r\n", b"\n", b" ", b"{}", b'{"text": "a"}', b'"', b",", b"\xff", b"\0", b"\x85", b"a", b"\r"]
+    )
 )
 
 
