@@ -146,6 +146,14 @@ def test_of_several_inputs_only_those_with_news_are_read_and_none_is_said_to_be_
     same_as_anew(model, inputs, out, tmp_path)
 
 
+def test_files_named_one_by_one_that_were_added_are_known_when_others_come(model, folder, out, tmp_path):
+    files = sorted(folder.iterdir())
+    run(model, files[:3], out)
+    run(model, files[:5], out)
+    assert run(model, files, out).growth == Growth((str(files[5]),))
+    same_as_anew(model, files, out, tmp_path)
+
+
 def test_a_file_is_known_by_its_sum_when_its_time_or_name_has_changed(model, folder, out, monkeypatch):
     run(model, [folder], out)
     os.utime(folder / "1.jsonl", ns=(1, 1))
