@@ -136,11 +136,11 @@ _OTHER_NAMES = {
 _PAGE_ENDS = ("page start", "start page"), ("page end", "end page")
 _RIS_START = re.compile(rb"^(?:\xef\xbb\xbf)?TY[ \t]{1,3}-", re.MULTILINE)
 _RIS_LINE = re.compile(r"([A-Z][A-Z0-9])[ \t]{1,3}-(?:[ \t]+(.*)|[ \t]*)")
+_RIS_END = re.compile(r"\nER[ \t]{1,3}-(?:[ \t].*)?(?=\n|\Z)")
 _MEDLINE_START = re.compile(rb"^(?:\xef\xbb\xbf)?PMID-[ \t]*[0-9]", re.MULTILINE)
 _MEDLINE_LINE = re.compile(r"(?=.{4}-)([A-Z]{2,4}) *-(?:[ \t]+(.*)|[ \t]*)")
 _INITIALS = re.compile(r"\S.*\s[A-Z][A-Z.\- ]{0,7}")  # of a name such as Doe J. in a list that commas divide
 _ISO_DATE = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _PUBMED = re.compile(r"pubmed|medline|\bnlm\b", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+")
@@ -203,19 +203,32 @@ def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], 
 
 def reference_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
     """Return the content of a reference; by default, title and abstract are its texts, and keywords its topics."""
-    if settings.is_default("text_fields"):
-        settings = settings._replace(text_fields=("title", "abstract"))
-        if not (fields.get("title") or fields.get("abstract")):
-            raise UnreadableError("has neither title nor abstract: add one, or leave it out")
-    if settings.is_default("topics_field") and "topics" not in fields and "keywords" in fields:
-        settings = settings._replace(topics_field="keywords")
-    joined = {name: "; ".join(fields[name]) for name in {*settings.text_fields} & _LISTS & fields.keys()}
+    if settings.is_default("text_fields") and not (fields.get("title") or fields.get("abstract")):
+        raise UnreadableError("has neither title nor abstract: add one, or leave it out")
+    settings, lists, absent = _for_references(settings, "topics" not in fields and "keywords" in fields)
+    joined = {name: "; ".join(fields[name]) for name in lists if name in fields}
     if settings.topics_field in joined:
         settings = settings._replace(topics_separator=settings.topics_separator or ";")
-    absent = dict.fromkeys(name for name in ("title", "abstract", *settings.text_fields) if name in RIS_TAGS)
     content = object_content({**absent, **fields, **joined}, settings)
-    kept = {name: fields.get(name) for name in content.fields or () if name in fields}
-    return content._replace(fields=kept if settings.fields else None)
+    if not settings.fields:
+        return content
+    return content._replace(fields={name: fields[name] for name in content.fields or () if name in fields})
+
+
+@lru_cache(maxsize=64)  # a NamedTuple of many settings is slow to change for every reference
+def _for_references(
+    settings: InputSettings, by_keywords: bool
+) -> tuple[InputSettings, frozenset[str], dict[str, None]]:
+    """Return the settings for a reference, the fields of its texts that are lists, and those that it may lack.
+
+    `by_keywords` says that its keywords are its topics, unless the settings name another field.
+    """
+    if settings.is_default("text_fields"):
+        settings = settings._replace(text_fields=("title", "abstract"))
+    if settings.is_default("topics_field") and by_keywords:
+        settings = settings._replace(topics_field="keywords")
+    absent = dict.fromkeys(name for name in ("title", "abstract", *settings.text_fields) if name in RIS_TAGS)
+    return settings, _LISTS & {*settings.text_fields}, absent
 
 
 def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
@@ -226,12 +239,15 @@ def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str,
     first text of the first of its tags that occurs. All texts that are left are returned under their tags.
     """
     fields: dict[str, Any] = {}
+    given = values.keys()
     for name, sources in tags.items():
+        if given.isdisjoint(sources):
+            continue
         if name in _LISTS:
             texts = [text for tag in sources for text in values.pop(tag, ())]
         else:
-            tag = next((tag for tag in sources if tag in values), "")
-            texts = values.pop(tag, [])
+            tag = sources[0] if sources[0] in values else next(tag for tag in sources if tag in values)
+            texts = values.pop(tag)
             if name == "abstract":  # in several languages, or in parts
                 texts = ["\n".join(texts)] if texts else []
             if texts[1:]:
@@ -334,13 +350,17 @@ def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[s
             values.setdefault(match[1], []).append(lines)
         elif lines:
             lines.append(line.strip())
-    joined = {tag: [" ".join(filter(None, lines)) for lines in texts] for tag, texts in values.items()}
+    joined = {
+        tag: [" ".join(filter(None, lines)) if lines[1:] else lines[0] for lines in texts]
+        for tag, texts in values.items()
+    }
     return {tag: kept for tag, texts in joined.items() if (kept := [*filter(None, texts)])}
 
 
 def _ris_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
-        values = _tagged_values(settings.text_of(span), _RIS_LINE, "ER")
+        text = settings.text_of(span)
+        values = _tagged_values(text, _RIS_LINE, "ER")
         if "TY" not in values:
             raise UnreadableError("has no line such as 'TY  - JOUR', so it is not RIS: name its format with --format")
         if "AU" in values and "A1" in values:  # maybe the same persons, by other forms of their names
@@ -352,7 +372,9 @@ def _ris_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         of_pubmed = accession.isdecimal() and _PUBMED.search(" ".join(values.get("DB", []) + values.get("DP", [])))
         fields = reference_fields({tag: texts for tag, texts in values.items() if texts}, RIS_TAGS)
         fields |= {"pmid": accession} if of_pubmed else {}
-        return reference_content({**fields, "ris": _lines_of_ris(settings.text_of(span))}, settings)
+        if settings.fields:
+            fields["ris"] = _lines_of_ris(text)
+        return reference_content(fields, settings)
 
     return parse
 
@@ -363,12 +385,9 @@ def _surname(name: str) -> str:
 
 def _lines_of_ris(text: str) -> str:
     """Return the lines of a record, up to the one that ends it, as they are."""
-    lines = []
-    for line in _LINE_END.split(text):
-        if (match := _RIS_LINE.fullmatch(line)) and match[1] == "ER":
-            break
-        lines.append(line.rstrip())
-    return "\n".join(lines).strip("\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    end = _RIS_END.search(text)
+    return "\n".join(map(str.rstrip, text[: end and end.start()].split("\n"))).strip("\n")
 
 
 def _medline_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
