@@ -318,3 +318,31 @@ def test_an_object_of_an_array_that_is_too_long_is_passed_over_and_counted_once(
     assert outcome(found) == [1, -2, 3]
     assert found[1].length == len(long) + 2
     assert "a record may have at most 5000" in found[1].reason
+
+
+@pytest.mark.parametrize("block", [1, 7, 30, 1 << 20])
+@pytest.mark.parametrize(
+    "other", ["}" * 9, "}\n}\n]\n}", "null", '"tin {"', "1, [2, 3], :", "]]}}", "\\}", "}, \u4e2d"]
+)
+def test_what_is_no_object_of_an_array_is_rejected_once_and_no_object_behind_it_is_lost(place, block, other):
+    objects = [json.dumps({"text": text}) for text in ("Tin", "ore {", "Gold")]
+    data = f"[{objects[0]}, {other}\n{objects[1]}, {objects[2]}, {other}]".encode()
+    found = place("json", data, block_bytes=block)
+    assert outcome(found) == [1, -2, 3, 4, -5]
+    assert data[found[1].offset :].startswith(other.encode().lstrip(b"]"))
+    assert found[1].length in range(1, len(other.encode()) + 1)
+
+
+@pytest.mark.parametrize("n", [1, 3000, 40_000])
+@pytest.mark.parametrize("other", ["}", "} ", '"tin {" ', "null, ", '"\\"{" '])
+def test_what_is_no_object_is_passed_over_up_to_the_next_object_where_it_is_too_long(place, n, other):
+    data = f'[{{"text": "Tin"}}, {other * n}{{"text": "ore"}}, {{"text": "Gold"}}]'.encode()
+    found = place("json", data, max_bytes=5000, block_bytes=100)
+    assert outcome(found) == [1, -2, 3, 4]
+    assert place("json", data, max_bytes=1 << 20)[2:] == found[2:]
+
+
+def test_files_of_json_that_were_put_behind_each_other_are_read_whatever_is_between_them(place):
+    one = '\ufeff[{"text": "Tin"}, {"text": "ore"}]\n'
+    assert outcome(place("json", (one * 3).encode(), block_bytes=20)) == [1, 2, 3, 4, 5, 6]
+    assert outcome(place("json", b'{"text": "Tin"}\x1e{"text": "ore"}\n\x1e{"text": "Gold"}')) == [1, -2, 3, -4, 5]

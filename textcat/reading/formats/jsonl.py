@@ -35,7 +35,7 @@ from textcat.reading.records import (
 # A string, whole or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 _PLAIN_TYPES = frozenset({str, int, bool, type(None)})
-_BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
+_BETWEEN = b" \t\r\n[,]\xef\xbb\xbf"  # what stands between the objects of an array, or of files put behind each other
 
 
 class _Lines(RecordFormat):
@@ -56,28 +56,36 @@ class _Lines(RecordFormat):
 
 
 def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span (position, offset and bytes) of each object of a JSON array."""
+    """Yield the span (position, offset and bytes) of each object of a JSON array.
+
+    What is no object, such as a brace too many, is a span as well, up to the next object.
+    """
     data, offset = settings.without_mark(block)
     start, position = 0, block.position
-    for end in [*_object_ends(data), len(data)]:
+    for end in [*_ends(data), len(data)]:
         text = data[start:end].lstrip(_BETWEEN)
         if text:
-            yield RecordSpan(position, offset + end - len(text), text)
+            yield RecordSpan(position, offset + end - len(text), text.rstrip(_BETWEEN))
             position += 1
         start = end
 
 
-def _object_ends(data: bytes) -> Iterator[int]:
-    """Yield the position after each JSON object in `data` that is not inside another object."""
-    depth = 0
+def _ends(data: bytes) -> Iterator[int]:
+    """Yield the position after each JSON object in `data` that is not inside another object.
+
+    Where something else stands between such objects, the position after it is yielded, too.
+    """
+    depth = end = 0
     for token in _TOKEN.finditer(data):
         if token[0] == b"{":
+            if not depth and data[end : token.start()].strip(_BETWEEN):
+                yield token.start()
             depth += 1
-        elif token[0] == b"}":
+        elif depth and token[0] == b"}":
             depth -= 1
-            if depth <= 0:
-                depth = 0
-                yield token.end()
+            if not depth:
+                end = token.end()
+                yield end
 
 
 class _ObjectCutter:
@@ -85,19 +93,27 @@ class _ObjectCutter:
 
     def __init__(self) -> None:
         self._depth, self._in_string = 0, False  # of the object that is passed over
+        self._is_other = False  # whether something is passed over that is no object
         self._passed: bool | None = None  # whether it ends in the data that were passed over last, if any were
+        self._n_bytes, self._n_cut = 0, 0  # the length of what was cut off last, and how many objects it has
 
     def cut(self, data: bytes) -> int:
-        return max(_object_ends(data), default=0)
+        ends = [*_ends(data)]
+        self._n_bytes, self._n_cut = ends[-1] if ends else 0, len(ends)
+        return self._n_bytes
 
     def count(self, data: bytes) -> int:
         if self._passed is not None:  # data that may begin within a string have no objects of their own
             passed, self._passed = self._passed, None
             return int(passed)
-        return sum(1 for _ in _object_ends(data))
+        if len(data) == self._n_bytes:
+            return self._n_cut
+        ends = [*_ends(data)]
+        return len(ends) + bool(data[ends[-1] if ends else 0 :].strip(_BETWEEN))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
         n, self._passed = self._pass_over(data)
+        self._is_other = not self._passed and (self._is_other or (not self._depth and bool(data.strip(_BETWEEN))))
         return n, self._passed
 
     def _pass_over(self, data: bytes) -> tuple[int, bool]:
@@ -109,12 +125,14 @@ class _ObjectCutter:
             self._in_string = False
         for token in _TOKEN.finditer(data, position):
             if token[0] == b"{":
+                if not self._depth and (self._is_other or data[: token.start()].strip(_BETWEEN)):
+                    return token.start(), True
                 self._depth += 1
             elif token[0] == b"}":
-                self._depth -= 1
-                if self._depth <= 0:
+                if self._depth == 1:
                     self._depth = 0
                     return token.end(), True
+                self._depth -= self._depth > 0
             elif token.end() == len(data) and not _string_end(data, token.start() + 1):
                 self._in_string = True
                 return _without_escape(data), False
