@@ -33,6 +33,7 @@ def test_brackets_in_each_other_are_the_links_that_the_library_finds():
     chance = random.Random(1)
     texts = ["".join(chance.choices(pieces, k=chance.randint(1, 30))) for _ in range(200)]
     texts += [f"[a]: b\n\n{text}" for text in texts[::2]]
+    texts += [f"{text}[[" for text in texts[::2]]
     parser = MarkdownIt("commonmark", {"maxNesting": 100}).enable(["table", "strikethrough"])
     read = markdown.commonmark_parser()
     assert [read.render(text) for text in texts] == [parser.render(text) for text in texts]

@@ -253,6 +253,13 @@ def test_open_brackets_of_markdown_are_looked_at_a_few_times_however_many_are_ar
     assert calls(text_of_file, "a.md", text.encode()) < 100 * len(text)
 
 
+@pytest.mark.parametrize("piece", ["[", "![", "[#", "[ "])
+def test_brackets_that_nothing_closes_are_text_like_any_other(piece):
+    text_of_file("a.md", b"[a](b)")
+    other = calls(text_of_file, "a.md", f"[a](b) {piece.replace('[', '!') * 1000}".encode())
+    assert calls(text_of_file, "a.md", f"[a](b) {piece * 1000}".encode()) < 2 * other
+
+
 class CountedBytes(bytes):
     """Bytes that count those which are searched."""
 

@@ -57,9 +57,14 @@ def _label_end(state: "StateInline", start: int, disableNested: bool = False) ->
     """Return the position of the bracket that ends the label of a link, given that of its first; -1 if there is none.
 
     The library's function of this name walks on to the end of the paragraph for each open bracket. This one keeps
-    what it finds, and passes over an inner pair of brackets, or ends at an inner bracket that is never closed.
+    what it finds, and passes over an inner pair of brackets, or ends at an inner bracket that is never closed. Behind
+    the last bracket that closes, it does not walk.
     """
     ends: dict[Any, int] = state.cache  # of one paragraph; the library's own keys are numbers
+    if ("]", state.posMax) not in ends:
+        ends["]", state.posMax] = state.src.rfind("]", 0, state.posMax)
+    if start > ends["]", state.posMax]:
+        return -1
     key = start, disableNested, state.posMax
     if key not in ends:
         before, state.pos = state.pos, start + 1

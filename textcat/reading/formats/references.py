@@ -241,15 +241,15 @@ def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str,
     fields: dict[str, Any] = {}
     given = values.keys()
     for name, sources in tags.items():
-        if given.isdisjoint(sources):
+        if values.keys().isdisjoint(sources):
             continue
         if name in _LISTS:
             texts = [text for tag in sources for text in values.pop(tag, ())]
         else:
-            tag = sources[0] if sources[0] in values else next(tag for tag in sources if tag in values)
+            tag = next(tag for tag in sources if tag in values)
             texts = values.pop(tag)
             if name == "abstract":  # in several languages, or in parts
-                texts = ["\n".join(texts)] if texts else []
+                texts = ["\n".join(texts)]
             if texts[1:]:
                 values[tag] = texts[1:]
         if texts:

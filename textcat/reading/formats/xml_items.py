@@ -353,8 +353,11 @@ def outermost(element: Any, *names: str) -> Iterator[Any]:
 
 def attribute(element: Any, *names: str) -> str:
     """Return the first of these attributes that an element has, or ""."""
-    values = (element.get(name) for name in names) if element is not None else ()
-    return next(filter(None, values), "").strip()
+    if element is not None:
+        for name in names:
+            if value := element.get(name):
+                return str(value).strip()
+    return ""
 
 
 def language_of(*elements: Any) -> str:
