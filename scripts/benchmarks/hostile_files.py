@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import bz2
+import gzip
 import io
 import logging
+import lzma
+import tarfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,14 +21,18 @@ from typing import Any
 
 from pages import Conditions, Page, publish
 
-from textcat.base.errors import TextcatError
-from textcat.reading import InputSettings, batch_records, find_sources, read_batches
+from textcat.errors import TextcatError
+from textcat.reading import FORMATS, Batch, Block, InputSettings, batch_records, find_sources, read_batches
+from textcat.tagging.concepts import Tag, concept_of
+from textcat.tagging.encodings import edits_in
+from textcat.tagging.write_back import EDITORS
 
 SIZES = (1 << 16, 1 << 18)  # bytes
 _PER_FORMAT = 100  # patterns, or more
 _SLOWEST = 3  # of each format are shown, and what grows
 _GROWN = 1.5  # times the time per byte
 _LEAST = 0.01  # seconds at the smaller size: growth from less is noise
+_TAGS = [Tag(concept_of("wheat"), 90, 100)]  # written into news
 _ENDINGS = {"docx": "docx", "pdf": "pdf", "eml": "eml", "html": "html", "markdown": "md"}
 _XML = "<¦>¦</¦/>¦<!--¦-->¦<![CDATA[¦]]>¦<?¦?>¦<!¦\"¦'¦=¦&¦&amp;¦:¦ ¦ a='' ¦ xmlns:a=\"b\"¦<a>¦</a>¦<a:¦\n¦x¦-¦]"
 _JSON = '{¦}¦[¦]¦"¦\\¦\\"¦:¦,¦1¦-¦.¦e¦null¦"a":¦[[¦{"a":¦\n¦ ¦\\ud83d'
@@ -118,7 +127,8 @@ _FRAMES = {
 def main(arguments: list[str]) -> None:
     """Measure the formats, and write the page."""
     parser = argparse.ArgumentParser(prog="scripts/benchmark hostile-files", description=__doc__)
-    parser.add_argument("--formats", nargs="*", default=[*_PIECES], choices=[*_PIECES], help="only these")
+    forms = [*_PIECES, *_CONTAINERS]
+    parser.add_argument("--formats", nargs="*", default=forms, choices=forms, help="only these")
     parser.add_argument("--out", type=Path, help="also write the page to this folder, such as docs/benchmarks")
     options = parser.parse_args(arguments)
     logging.disable()
@@ -129,13 +139,17 @@ def main(arguments: list[str]) -> None:
 
 
 _TEXT = f"""Each file repeats one or two of the pieces at which the reader of its format stops: alone, inside of a valid
-file, or cut off. It is read as `tag` reads it. Seconds are processor time of one run, with {SIZES[1] // 1024} KiB.
+file, or cut off. It is read as `tag` reads it, and of news the places of tags are looked for as by `tag --write-back`.
+Archives and compressed files have as many files or parts as fit. Seconds are processor time of one run, with
+{SIZES[1] // 1024} KiB.
 Growth is the time per byte at that size, divided by that at {SIZES[0] // 1024} KiB, both without the time of a file of
 one piece. Shown are the {_SLOWEST} slowest patterns of each format, and those that grow more than {_GROWN} times."""
 
 
 def patterns(form: str) -> dict[str, Callable[[int], bytes]]:
     """Return what makes a file of a format, of a size, by a name that tells its pieces."""
+    if form in _CONTAINERS:
+        return _CONTAINERS[form]()
     pieces, (before, behind) = _PIECES[form].split("¦"), _FRAMES.get(form, ("", ""))
     made: dict[str, tuple[str, str, str]] = {}
     for piece in pieces:
@@ -146,20 +160,127 @@ def patterns(form: str) -> dict[str, Callable[[int], bytes]]:
     n_pairs = max(_PER_FORMAT - len(made), len(pieces))
     for pair in pairs[:: max(len(pairs) // n_pairs, 1)]:
         made[f"{pair!r} inside"] = pair, before, behind
-    return {name: lambda size, parts=parts: _file(form, size, *parts) for name, parts in made.items()}
+    return {name: partial(_file, form, *parts) for name, parts in made.items()}
 
 
-def _file(form: str, size: int, piece: str, before: str, behind: str) -> bytes:
+def _file(form: str, piece: str, before: str, behind: str, size: int) -> bytes:
     data = (before + piece * max(size // len(piece.encode()), 1) + behind).encode()
     return {"docx": _docx_of, "pdf": _pdf_of}.get(form, bytes)(data)
 
 
-def _docx_of(content: bytes) -> bytes:
+def _zip_of(files: Iterable[tuple[str, bytes]]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("[Content_Types].xml", b"<Types/>")
-        archive.writestr("word/document.xml", content)
+        for name, data in files:
+            archive.writestr(zipfile.ZipInfo(name), data)
     return buffer.getvalue()
+
+
+def _tar_of(files: Iterable[tuple[str, bytes]]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, data in files:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+# The names and contents of the files that fill an archive, by what is hard about them.
+_MEMBERS: dict[str, Callable[[int], tuple[str, bytes]]] = {
+    "empty files": lambda i: (f"{i}.txt", b""),
+    "files of a line": lambda i: (f"{i}.txt", b"Wheat rose.\n"),
+    "one name": lambda i: ("a.txt", b"Wheat."),
+    "deep names": lambda i: ("a/" * 40 + f"{i}.txt", b"Wheat."),
+    "long names": lambda i: ("a" * 200 + f"{i}.txt", b""),
+    "hidden files": lambda i: (f".a/{i}", b""),
+    "unsafe names": lambda i: (f"../{i}", b""),
+    "names like those of repeated ones": lambda i: (f"#{i + 2}/a.txt" if i % 2 else "a.txt", b"Wheat."),
+    "names without ending": lambda i: (f"{i}", b"Wheat."),
+    "unknown endings": lambda i: (f"{i}.xyz", b"a"),
+    "lists of subjects": lambda i: (f"{i}.key", b"a"),
+    "news": lambda i: (f"{i}.xml", b"<rss><channel><item><title>a</title></item></channel></rss>"),
+    "JSON Lines": lambda i: (f"{i}.jsonl", b'{"text":"a"}\n'),
+    "pages": lambda i: (f"{i}.xml", b"<alto><Layout/></alto>"),
+    "METS": lambda i: (f"mets{i}.xml", b"<mets><fileSec><file><FLocat href='1.xml'/></file></fileSec></mets>"),
+    "METS in folders": lambda i: (f"{i}/mets.xml", b"<mets/>"),
+    "zips": lambda i: (f"{i}.zip", b"PK\x05\x06" + bytes(18)),
+    "compressed files": lambda i: (f"{i}.txt.gz", gzip.compress(b"a", mtime=0)),
+}
+
+
+def _archives(make: Callable[[Iterable[tuple[str, bytes]]], bytes]) -> dict[str, Callable[[int], bytes]]:
+    def filled(member: Callable[[int], tuple[str, bytes]], size: int) -> bytes:
+        n_bytes = (len(make(map(member, range(99)))) - len(make([]))) // 99
+        return make(map(member, range(max(size // n_bytes, 1))))
+
+    return {name: partial(filled, member) for name, member in _MEMBERS.items()}
+
+
+def _compressed(compress: Callable[[bytes], bytes]) -> dict[str, Callable[[int], bytes]]:
+    def repeated(part: bytes, size: int) -> bytes:
+        return part * max(size // len(part), 1)
+
+    parts = (b"", b"a", b"Wheat.\n", b"a" * 1024)
+    return {f"parts of {len(part)} bytes": partial(repeated, compress(part)) for part in parts}
+
+
+def _zst() -> dict[str, Callable[[int], bytes]]:
+    import zstandard
+
+    return _compressed(zstandard.compress)
+
+
+def _parquet() -> dict[str, Callable[[int], bytes]]:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    def table(n: int, columns: int, rows: int, text: str) -> bytes:
+        buffer = io.BytesIO()
+        names = ["text", *(f"c{i}" for i in range(1, columns))]
+        pa.parquet.write_table(pa.table({name: [text] * n for name in names}), buffer, row_group_size=rows)
+        return buffer.getvalue()
+
+    # A row takes no byte where it is as the one before: their number is given, so that it grows with the size.
+    return {
+        "empty rows": lambda size: table(max(size // 8, 1), 1, 1 << 20, ""),
+        "groups of a row": lambda size: table(max(size // 300, 1), 1, 1, "a"),
+        "columns": lambda size: table(1, max(size // 300, 1), 1, "a"),
+        "one text": lambda size: table(max(size // 1024, 1), 1, 1 << 20, "a" * 1024),
+    }
+
+
+_CONTAINERS: dict[str, Callable[[], dict[str, Callable[[int], bytes]]]] = {
+    "zip": lambda: _archives(_zip_of),
+    "tar": lambda: _archives(_tar_of),
+    "tar.gz": lambda: _archives(lambda files: gzip.compress(_tar_of(files), 1)),
+    "gz": lambda: _compressed(gzip.compress),
+    "bz2": lambda: _compressed(bz2.compress),
+    "xz": lambda: _compressed(lzma.compress),
+    "zst": _zst,
+    "parquet": _parquet,
+}
+
+
+def _docx_of(content: bytes) -> bytes:
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
+    of_word = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    types = (
+        "<Types xmlns='http://schemas.openxmlformats.org/package/2006/content-types'><Default Extension='rels' "
+        "ContentType='application/vnd.openxmlformats-package.relationships+xml'/>"
+        f"<Override PartName='/word/document.xml' ContentType='{of_word}'/></Types>"
+    )
+    relations = (
+        "<Relationships xmlns='http://schemas.openxmlformats.org/package/2006/relationships'>"
+        f"<Relationship Id='a' Type='{kind}' Target='word/document.xml'/></Relationships>"
+    )
+    return _zip_of(
+        [
+            ("[Content_Types].xml", types.encode()),
+            ("_rels/.rels", relations.encode()),
+            ("word/document.xml", content),
+        ]
+    )
 
 
 def _pdf_of(content: bytes) -> bytes:
@@ -200,12 +321,23 @@ def _measured(form: str, folder: Path) -> list[dict[str, Any]]:
 
 def _spent(form: str, data: bytes, folder: Path) -> float:
     """Return the processor seconds of reading a file."""
-    path = folder / f"a.{_ENDINGS.get(form, 'x')}"
+    ending = {"gz": "txt.gz", "bz2": "txt.bz2", "xz": "txt.xz", "zst": "txt.zst"}.get(form, form)
+    path = folder / f"a.{ending if form in _CONTAINERS else _ENDINGS.get(form, 'x')}"
     path.write_bytes(data)
-    settings = InputSettings(format=form, fields=("*",))
+    settings = InputSettings(format=form if form in _PIECES else "", fields=("*",))
     start = time.process_time()
     with suppress(TextcatError):
         for batch in read_batches(find_sources([path], settings), settings):
             for _ in batch_records(batch, settings, all_versions=True):
                 pass
+            _edit(batch, settings)
     return time.process_time() - start
+
+
+def _edit(batch: Batch, settings: InputSettings) -> None:
+    """Look for the places of tags in news."""
+    for block in batch.blocks:
+        if isinstance(block, Block) and block.format in EDITORS:
+            for span in FORMATS[block.format].spans(block, settings):
+                with suppress(Exception):  # no tags are written into what cannot be parsed
+                    edits_in("", EDITORS[block.format], span.data, _TAGS, "textcat:a")

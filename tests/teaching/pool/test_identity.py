@@ -136,3 +136,18 @@ def test_a_pool_on_disk_has_the_groups_of_one_in_memory(tmp_path, monkeypatch, p
     (tmp_path / "found.ris").write_text("".join(map(ris_entry, entries)))
     pool = build_pool([str(tmp_path / "found.ris")], tmp_path / "pool", jobs=1)
     assert pool.groups.tolist() == [0, 0, 2, 3]
+
+
+@pytest.mark.parametrize("run", [" ", "\n", " \n", ".", "-"])
+def test_a_long_run_within_a_title_is_passed_once(run):
+    # Were the rest looked through at each character, this would take minutes.
+    title = f"Tin{run * (300_000 // len(run))}ore: a review"
+    identity = identity_of({"title": title}, {"year": "1999"})
+    assert identity.title == ("tin", "ore", "a", "review")
+    assert identity.main_title == ("tin", "ore")
+
+
+@pytest.mark.parametrize("between", [": ", "? ", " : ", " - ", "  – ", " —", ". ", ".\n", "?"])
+def test_a_main_title_ends_before_its_subtitle(between):
+    identity = identity_of({"title": f"Tin ore{between}A review"}, {"year": "1999"})
+    assert identity.main_title == ("tin", "ore")
