@@ -193,7 +193,7 @@ cdef bint has_crossings(const character* s, Py_ssize_t n) noexcept nogil:
     return 0 < n_counting and n_of_runs < n and LEAST * n_counting >= n - n_white
 
 
-cdef inline uint64_t mixed(uint64_t h) noexcept nogil:
+cdef inline uint64_t spread(uint64_t h) noexcept nogil:
     h ^= h >> 32
     h *= 0x9E3779B97F4A7C15ULL
     return h >> 32
@@ -222,7 +222,7 @@ cdef inline uint32_t hash_of(const char* key, size_t n_bytes) noexcept nogil:
         h ^= h >> 29
         key += 8
         n -= 8
-    return <uint32_t>mixed((h ^ word(key, n)) * 0xFF51AFD7ED558CCDULL)
+    return <uint32_t>spread((h ^ word(key, n)) * 0xFF51AFD7ED558CCDULL)
 
 
 cdef union Items:
@@ -2024,7 +2024,7 @@ cdef inline size_t filter_bit(uint64_t parts) noexcept nogil:
 
 cdef inline Entry* slot_of(Buffer table, uint64_t key) noexcept nogil:
     cdef Entry* entries = table.data.entries
-    cdef size_t position = mixed(key * 0xFF51AFD7ED558CCDULL) & (table.n - 1)
+    cdef size_t position = spread(key * 0xFF51AFD7ED558CCDULL) & (table.n - 1)
     while entries[position].number and entries[position].key != key:
         position = (position + 1) & (table.n - 1)
     return entries + position
@@ -2034,7 +2034,7 @@ cdef inline int32_t* ngram_slot(Buffer table, Buffer parts, int32_t left, int32_
     """Return the place in the table for an n-gram: it holds the n-gram's id + 1, or 0 if the n-gram is new."""
     cdef int32_t* numbers = table.data.ints
     cdef const int32_t* key
-    cdef size_t position = mixed(parts_of(left, right) * 0xFF51AFD7ED558CCDULL) & (table.n - 1)
+    cdef size_t position = spread(parts_of(left, right) * 0xFF51AFD7ED558CCDULL) & (table.n - 1)
     while numbers[position]:
         key = parts.data.ints + 2 * <size_t>(numbers[position] - 1)
         if key[0] == left and key[1] == right:

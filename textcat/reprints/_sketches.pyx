@@ -3,6 +3,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from textcat.reprints.mixing cimport mixed
+
 import numpy as np
 
 cdef extern from *:
@@ -50,13 +52,6 @@ cdef uint64_t ONES = 0x0101010101010101, FIRST_OF_FOUR = 0x1111111111111111
 cdef uint8_t PLAIN[256]  # small letters of ASCII letters, and digits; 0 for all else
 for code in range(256):
     PLAIN[code] = ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 0
-
-
-cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
-    """Return x with mixed bits, by the finalizer of splitmix64."""
-    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
-    return x ^ (x >> 31)
 
 
 cdef inline int width(const uint8_t* text, Py_ssize_t left) noexcept nogil:

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from textcat.reprints.mixing cimport mixed
+
 import numpy as np
 
 cdef enum:
@@ -28,13 +30,6 @@ def distinct_terms(
                         latest[ids[i]] = <int32_t>d
                         n[d] += 1
     return counted
-
-
-cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
-    """Return x with mixed bits, by the finalizer of splitmix64."""
-    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
-    return x ^ (x >> 31)
 
 
 def leaders(
