@@ -241,7 +241,7 @@ def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str,
     fields: dict[str, Any] = {}
     given = values.keys()
     for name, sources in tags.items():
-        if values.keys().isdisjoint(sources):
+        if given.isdisjoint(sources):
             continue
         if name in _LISTS:
             texts = [text for tag in sources for text in values.pop(tag, ())]
