@@ -17,8 +17,8 @@ from joblib.parallel import get_active_backend
 
 import textcat
 from textcat import cli
-from textcat.base.cluster import connect, on_cluster
-from textcat.base.errors import TextcatError
+from textcat.cluster import connected, on_cluster
+from textcat.errors import TextcatError
 from textcat.margin.solve import Workers
 from textcat.training.shortlist import train_shortlist
 
@@ -58,8 +58,8 @@ def killing_one(cluster):
     killed = []
 
     def kill_one():
-        client = connect(cluster.scheduler_address)
-        with client:
+        with connected(cluster.scheduler_address) as connection:
+            client = connection.client
             while not killed:
                 busy = [worker for worker, tasks in client.processing().items() if tasks]
                 if len(busy) == 2:
@@ -153,9 +153,12 @@ class TestOfACluster:
             assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
     def test_a_worker_with_another_version_is_told_of(self, cluster, monkeypatch):
-        monkeypatch.setattr("textcat.base.cluster.__version__", "99.0")
-        with pytest.raises(TextcatError, match=r"The worker .* has textcat .*: install textcat-margin 99\.0 there"):
-            connect(cluster.scheduler_address)
+        monkeypatch.setattr("textcat.cluster.__version__", "99.0")
+        with (
+            pytest.raises(TextcatError, match=r"The worker .* has textcat .*: install textcat-margin 99\.0 there"),
+            connected(cluster.scheduler_address),
+        ):
+            pass
 
     def test_a_scheduler_without_workers_is_told_of(self, cluster):
         import distributed
@@ -165,8 +168,9 @@ class TestOfACluster:
                 n_workers=0, processes=False, dashboard_address=None, silence_logs=50, protocol="tcp"
             ) as empty,
             pytest.raises(TextcatError, match="has no worker: start one"),
+            connected(empty.scheduler_address),
         ):
-            connect(empty.scheduler_address)
+            pass
 
     def test_workers_that_keep_dying_are_told_of(self, cluster):
         with (
@@ -243,12 +247,19 @@ def test_no_scheduler_at_the_address_is_told_of():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(
-        TextcatError, match=rf"No Dask scheduler answers at {address} \(.*refused.*\): check the address"
-    ):
-        connect(address)
-    with pytest.raises(TextcatError, match="No Dask scheduler answers at nonsense"):
-        connect("nonsense")
+    refused = rf"No Dask scheduler answers at {address} \(.*refused.*\): check the address"
+    with pytest.raises(TextcatError, match=refused), connected(address):
+        pass
+    with pytest.raises(TextcatError, match="No Dask scheduler answers at nonsense"), connected("nonsense"):
+        pass
+
+
+def test_a_scheduler_that_is_frozen_from_the_start_is_told_of(monkeypatch):
+    monkeypatch.setattr("textcat.cluster.SECONDS", 2)
+    with scheduler_and_worker() as (address, scheduler, _):
+        scheduler.send_signal(signal.SIGSTOP)
+        with pytest.raises(TextcatError, match="No Dask scheduler answers at"), connected(address):
+            pass
 
 
 def test_without_dask_the_remedy_is_told(monkeypatch):

@@ -5,9 +5,10 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import contextmanager
 from typing import Any
 
 from textcat import __version__
@@ -15,101 +16,136 @@ from textcat.base.errors import DISTRIBUTION, TextcatError, install_hint
 
 SECONDS = 20  # to wait for a scheduler
 _INTERVAL = 1  # seconds between two looks at a cluster
+_TO_CLOSE = 5  # seconds to wait for a client that is being closed
 WITHOUT_WORKER = 60  # seconds that a cluster may be without any worker: they may be started again
 _AGAIN = "give the same command again"
 
 
-def connect(address: str) -> Any:
-    """Return a `distributed.Client` that is connected to the scheduler at an address, such as "tcp://host:8786".
-
-    A TextcatError is raised if Dask is not installed, no scheduler answers at the address, the scheduler has no worker,
-    or a worker does not have this version of textcat.
-    """
-    try:
-        from distributed import Client
-        from distributed.comm import get_address_host_port
-    except ImportError:
-        raise TextcatError(f"A cluster needs Dask: run `{install_hint('cluster')}`.") from None
-    try:
-        # A client that gets no answer would, after its time, be waited for once more as it is closed.
-        socket.create_connection(get_address_host_port(address), timeout=SECONDS).close()
-        client = Client(address, timeout=SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise TextcatError(f"No Dask scheduler answers at {address} ({error}): check the address.") from None
-    try:
-        _check_workers(client, address)
-    except BaseException:
-        client.close()
-        raise
-    return client
-
-
 @contextmanager
 def connected(address: str) -> Iterator["Connection"]:
-    """Connect to a Dask cluster in a ``with`` block, and end the block with a TextcatError if the cluster is lost.
+    """Connect to the scheduler of a Dask cluster at an address, such as "tcp://host:8786", in a ``with`` block.
 
-    It is lost if its scheduler no longer answers, or if it has had no worker for a minute. TextcatError is also raised
-    as by `connect`.
+    A TextcatError is raised if Dask is not installed, no scheduler answers at the address, the scheduler has no worker,
+    or a worker does not have this version of textcat. The block ends with a TextcatError if the cluster is lost: if its
+    scheduler no longer answers, or if it has had no worker for a minute.
     """
-    with _without_tracebacks(), connect(address) as client:
-        connection = Connection(client, address)
-        try:
-            yield connection
-        except (Exception, asyncio.CancelledError):
-            connection.check()
-            raise
-        finally:
-            connection.stop()
-
-
-@contextmanager
-def _without_tracebacks() -> Iterator[None]:
-    """Keep Dask's client from logging each failed try to reach a lost scheduler, in a ``with`` block."""
-    logger = logging.getLogger("distributed.client")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    connection = Connection(address)
     try:
-        yield
+        connection.check_workers()
+        yield connection
+    except TextcatError:
+        raise
+    except (Exception, asyncio.CancelledError):  # of several kinds, by what was being done when the cluster was lost
+        connection.check(connection.find_fault())
+        raise
     finally:
-        logger.setLevel(level)
+        connection.close()
+
+
+def _in_thread(function: Callable[..., Any], *arguments: Any, **options: Any) -> "Future[Any]":
+    """Call a function in a thread that does not keep this process from ending, and return the future of its result.
+
+    Some functions of Dask wait for ever if the scheduler is lost. Their thread is then left behind.
+    """
+    future: Future[Any] = Future()
+
+    def call() -> None:
+        try:
+            future.set_result(function(*arguments, **options))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=call, daemon=True).start()
+    return future
 
 
 class Connection:
     """Hold the client of a cluster, and look in a thread whether scheduler and workers are there.
 
-    If they are not, the client is closed, so that nothing waits for results that never come.
+    If they are not, a TextcatError ends all that waits for the cluster.
     """
 
-    def __init__(self, client: Any, address: str) -> None:
-        self.client, self._address = client, address
+    def __init__(self, address: str) -> None:
+        try:
+            from distributed import Client
+            from distributed.comm import get_address_host_port
+        except ImportError:
+            raise TextcatError(f"A cluster needs Dask: run `{install_hint('cluster')}`.") from None
+        self._logs = [logging.getLogger(name) for name in ("distributed.client", "tornado.application")]
+        self._log_levels = [log.level for log in self._logs]
+        try:
+            # A client that gets no answer would, after its time, be waited for once more as it is closed.
+            socket.create_connection(get_address_host_port(address), timeout=SECONDS).close()
+            for log in self._logs:  # below this level, what fails when a scheduler is lost, with tracebacks
+                log.setLevel(logging.CRITICAL)
+            # Its own timeout is not enough: it waits for ever for a scheduler that is frozen.
+            connecting = _in_thread(Client, address, timeout=SECONDS, set_as_default=False)
+            self.client: Any = connecting.result(SECONDS + _INTERVAL)
+        except (OSError, ValueError, FutureTimeoutError) as error:
+            reason = str(error) or f"nothing for {SECONDS} seconds"
+            raise TextcatError(f"No Dask scheduler answers at {address} ({reason}): check the address.") from None
+        self._address = address
         self._fault, self._has_worker, self._is_ended = "", time.monotonic(), threading.Event()
+        # All that waits for an answer, futures too, waits in this method of the client.
+        self._sync, self.client.sync = self.client.sync, self._wait
         threading.Thread(target=self._watch, daemon=True).start()
 
-    def check(self) -> None:
-        """Raise TextcatError if the cluster is lost."""
+    def check(self, fault: str = "") -> None:
+        """Raise TextcatError if there is a fault, or if the cluster is lost."""
         if self.client.status != "running":
             self._fault = self._fault or self._lost_scheduler()
-        if fault := self._fault:
-            raise TextcatError(f"{fault}") from None
+        if fault := self._fault or fault:
+            raise TextcatError(fault) from None
 
-    def stop(self) -> None:
-        """End the thread."""
+    def check_workers(self) -> None:
+        """Raise TextcatError if there is no worker, or if a worker does not answer or has another version."""
+        address = self._address
+
+        def installed() -> str:  # sent as it stands: where textcat is not installed, it could not be found by its name
+            try:
+                from textcat import __version__
+            except ImportError:
+                return ""
+            return __version__
+
+        try:
+            versions = _in_thread(self.client.run, installed).result(WITHOUT_WORKER)
+        except TextcatError:
+            raise
+        except Exception as error:  # of several kinds, by what the worker was doing when it was lost
+            self.check(self.find_fault())
+            reason = str(error).rstrip(".") or f"nothing for {WITHOUT_WORKER} seconds"
+            raise TextcatError(
+                f"A worker of the Dask cluster at {address} does not answer ({reason}): check its log, and {_AGAIN}."
+            ) from None
+        if not versions:
+            raise TextcatError(
+                f"The Dask scheduler at {address} has no worker: start one with `dask worker {address}`."
+            )
+        for worker, theirs in versions.items():
+            if theirs != __version__:
+                has = f"textcat {theirs}" if theirs else "no textcat"
+                raise TextcatError(
+                    f"The worker {worker} of the Dask cluster has {has}: install {DISTRIBUTION} {__version__} there."
+                )
+
+    def close(self) -> None:
+        """Close the client, or leave it to its own threads if that takes long."""
         self._is_ended.set()
+        closing = _in_thread(self.client.close, timeout=_TO_CLOSE)
+        wait([closing], _TO_CLOSE + _INTERVAL)
+        if closing.done() and not closing.exception():
+            for log, level in zip(self._logs, self._log_levels, strict=True):
+                log.setLevel(level)
+        else:
+            self.client.status = "closed"  # it would be closed again, and waited for, when it is garbage
 
-    def _watch(self) -> None:
-        while not self._is_ended.wait(_INTERVAL):
-            fault = self._find_fault()
-            if fault and not self._is_ended.is_set():
-                self._fault = self._fault or fault
-                with suppress(Exception):  # of several kinds, by what the client was doing
-                    self.client.close(timeout=_INTERVAL)
-                return
-
-    def _find_fault(self) -> str:
+    def find_fault(self) -> str:
+        """Return what is wrong with the cluster; "" if nothing is."""
         if self.client.status != "running":
             return self._lost_scheduler()
         try:
-            threads = self.client.sync(self.client.scheduler.ncores, callback_timeout=SECONDS)
+            threads = _in_thread(self._sync, self.client.scheduler.ncores).result(SECONDS)
         except Exception:  # of several kinds, by what the scheduler was doing when it was lost
             return self._lost_scheduler()
         if threads:
@@ -120,6 +156,22 @@ class Connection:
             f"The Dask cluster at {self._address} has had no worker for {WITHOUT_WORKER} seconds: start one with "
             f"`dask worker {self._address}`, and {_AGAIN}."
         )
+
+    def _watch(self) -> None:
+        while not self._fault and not self._is_ended.wait(_INTERVAL):
+            self._fault = self.find_fault()
+
+    def _wait(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Call a coroutine function in the client's loop, and wait for its result, in place of `Client.sync`.
+
+        A TextcatError is raised if the cluster is lost before the result comes.
+        """
+        if self.client.asynchronous:  # called in the loop
+            return self._sync(function, *arguments, **options)
+        result = _in_thread(self._sync, function, *arguments, **options)
+        while not wait([result], _INTERVAL).done:
+            self.check()
+        return result.result()
 
     def _lost_scheduler(self) -> str:
         return f"The Dask scheduler at {self._address} no longer answers: check whether it runs, and {_AGAIN}."
@@ -149,21 +201,3 @@ def on_cluster(address: str) -> Iterator[None]:
                 f"The workers of the Dask cluster at {address} were lost while they worked ({error}): check in "
                 "their logs whether they ran out of memory."
             ) from error
-
-
-def _check_workers(client: Any, address: str) -> None:
-    def installed() -> str:  # sent as it stands: where textcat is not installed, it could not be found by its name
-        try:
-            from textcat import __version__
-        except ImportError:
-            return ""
-        return __version__
-
-    if not (versions := client.run(installed)):
-        raise TextcatError(f"The Dask scheduler at {address} has no worker: start one with `dask worker {address}`.")
-    for worker, theirs in versions.items():
-        if theirs != __version__:
-            has = f"textcat {theirs}" if theirs else "no textcat"
-            raise TextcatError(
-                f"The worker {worker} of the Dask cluster has {has}: install {DISTRIBUTION} {__version__} there."
-            )

@@ -173,13 +173,11 @@ def _on_cluster(
     joblib's Dask backend is not used, as it would wait for ever if the cluster gave up a block whose workers keep being
     lost.
     """
-    from distributed import as_completed
-
     sent = _sent(rows, client)
     futures = [client.submit(_solve_opened, solve_block, sent, block, pure=False) for block in blocks]
     try:
         parts = []
-        for future in as_completed(futures, loop=client.loop):
+        for future in futures:  # in order: `as_completed` would wait for ever if the scheduler is lost
             part = future.result()  # raises the error of a block that was given up, which `with_results` returns
             control.finished(len(part))
             parts.append(part)

@@ -145,7 +145,11 @@ class _Tasks:
         return future.cancelled() or _is_loss(future.exception(), self._workers.lost)
 
     def check_workers(self) -> None:
-        """Do all batches again if a worker process has ended and the executor has not noticed that."""
+        """Do all batches again if a worker process has ended and the executor has not noticed that.
+
+        A TextcatError is raised if no worker can be reached any more.
+        """
+        self._workers.check()
         if isinstance(self._executor, _ProcessPool) and self._executor.is_stuck():
             self.restart()
 
