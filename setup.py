@@ -25,6 +25,16 @@ if "-O2" in FLAGS and "-O" in os.environ.get("CFLAGS", ""):
 if sys.platform != "win32" and "-g" not in os.environ.get("CFLAGS", ""):
     FLAGS.append("-g0")  # Python's own flags may ask for debug information, which holds the folder of the build
 
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+    "freethreading_compatible": False,
+}
+SHARED_CODE = "textcat._cython"  # a module that Cython writes: the code of memory views, which others need
+
 
 class BuildWithShipped(build_py):
     """Copy the shipped corpora beside the modules (a checkout finds them at its top level instead)."""
@@ -43,35 +53,44 @@ class BuildWithShipped(build_py):
                 shutil.copyfile(source, target)
 
 
-class BuildWithDirectives(build_ext):
-    """Compile with these directives: setuptools calls Cython when it builds, and not for what needs no build."""
+class BuildInParallel(build_ext):
+    """Translate the modules by Cython and compile them, as many at once as there are processors."""
 
-    def finalize_options(self) -> None:
-        """Finalize as usual, then set the directives."""
-        super().finalize_options()
-        self.cython_directives = {
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "cdivision": True,
-            "initializedcheck": False,
-            "freethreading_compatible": False,
-        }
+    def build_extensions(self) -> None:
+        """Build as usual, after all modules have been translated; their memory views share the code of one of them."""
+        from Cython.Build import cythonize
+
+        self.parallel = self.parallel or os.cpu_count()
+        stale = [extension for extension in self.extensions if self._fresh(extension) is None]
+        translated = cythonize(
+            stale,
+            nthreads=self.parallel,
+            force=self.force,
+            quiet=not self.verbose,
+            shared_utility_qualified_name=SHARED_CODE,
+            compiler_directives=DIRECTIVES,
+        )
+        for extension, c_code in zip(stale, translated, strict=True):
+            extension.sources = c_code.sources
+        super().build_extensions()
 
     def build_extension(self, ext: Extension) -> None:
         """Build as usual; take a module as it is if an editable installation finds it newer than all sources."""
+        if built := self._fresh(ext):
+            target = Path(self.get_ext_fullpath(ext.name))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(built, target)
+        else:
+            super().build_extension(ext)
+
+    def _fresh(self, ext: Extension) -> Path | None:
         built = Path(*ext.name.split(".")).with_name(Path(self.get_ext_filename(ext.name)).name)
         sources = [
             Path("setup.py"),
             *(path for end in ("pyx", "pxd", "h") for path in Path("textcat").rglob(f"*.{end}")),
         ]
         newest = max(path.stat().st_mtime for path in sources)
-        if self.editable_mode and built.exists() and built.stat().st_mtime > newest:
-            target = Path(self.get_ext_fullpath(ext.name))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(built, target)
-        else:
-            super().build_extension(ext)
+        return built if self.editable_mode and built.exists() and built.stat().st_mtime > newest else None
 
 
 class WheelWithBill(bdist_wheel):
@@ -134,16 +153,20 @@ def _required(requirements: list[str], scope: str) -> list[dict[str, Any]]:
     return [*found.values()]
 
 
-modules = [
-    Extension(
-        ".".join(source.with_suffix("").parts),
-        [str(source)],
-        depends=[str(header) for header in (*Path("textcat").glob("*.h"), *source.parent.glob("*.h"))],
-        extra_compile_args=FLAGS,
+if __name__ == "__main__":  # not in a process that translates
+    modules = [
+        Extension(SHARED_CODE, [], extra_compile_args=FLAGS),
+        *(
+            Extension(
+                ".".join(source.with_suffix("").parts),
+                [str(source)],
+                depends=[str(header) for header in (*Path("textcat").glob("*.h"), *source.parent.glob("*.h"))],
+                extra_compile_args=FLAGS,
+            )
+            for source in sorted(Path("textcat").rglob("*.pyx"))
+        ),
+    ]
+    setup(
+        ext_modules=modules,
+        cmdclass={"bdist_wheel": WheelWithBill, "build_py": BuildWithShipped, "build_ext": BuildInParallel},
     )
-    for source in sorted(Path("textcat").rglob("*.pyx"))
-]
-setup(
-    ext_modules=modules,
-    cmdclass={"bdist_wheel": WheelWithBill, "build_py": BuildWithShipped, "build_ext": BuildWithDirectives},
-)
