@@ -21,7 +21,7 @@ from typing import Any
 
 from pages import Conditions, Page, publish
 
-from textcat.errors import TextcatError
+from textcat.base.errors import TextcatError
 from textcat.reading import FORMATS, Batch, Block, InputSettings, batch_records, find_sources, read_batches
 from textcat.tagging.concepts import Tag, concept_of
 from textcat.tagging.encodings import edits_in

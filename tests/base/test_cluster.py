@@ -17,8 +17,8 @@ from joblib.parallel import get_active_backend
 
 import textcat
 from textcat import cli
-from textcat.cluster import connected, on_cluster
-from textcat.errors import TextcatError
+from textcat.base.cluster import connected, on_cluster
+from textcat.base.errors import TextcatError
 from textcat.margin.solve import Workers
 from textcat.training.shortlist import train_shortlist
 
@@ -153,7 +153,7 @@ class TestOfACluster:
             assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
     def test_a_worker_with_another_version_is_told_of(self, cluster, monkeypatch):
-        monkeypatch.setattr("textcat.cluster.__version__", "99.0")
+        monkeypatch.setattr("textcat.base.cluster.__version__", "99.0")
         with (
             pytest.raises(TextcatError, match=r"The worker .* has textcat .*: install textcat-margin 99\.0 there"),
             connected(cluster.scheduler_address),
@@ -255,7 +255,7 @@ def test_no_scheduler_at_the_address_is_told_of():
 
 
 def test_a_scheduler_that_is_frozen_from_the_start_is_told_of(monkeypatch):
-    monkeypatch.setattr("textcat.cluster.SECONDS", 2)
+    monkeypatch.setattr("textcat.base.cluster.SECONDS", 2)
     with scheduler_and_worker() as (address, scheduler, _):
         scheduler.send_signal(signal.SIGSTOP)
         with pytest.raises(TextcatError, match="No Dask scheduler answers at"), connected(address):
