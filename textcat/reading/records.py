@@ -3,6 +3,7 @@
 import codecs
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, auto
 from fnmatch import fnmatchcase
@@ -274,9 +275,10 @@ class InputSettings(NamedTuple):
         which = ColumnNames(title, body, *present)._replace(fields=fields)
         if self.topic_fields and self.labels is not None:
             which = which._replace(topics="", topic_fields=self.topic_fields)
+        counts = Counter(names)
         for name in which.names():
-            if names.count(name) > 1:
-                raise UnreadableError(f"has {names.count(name)} columns {name!r}: rename all but one")
+            if counts[name] > 1:
+                raise UnreadableError(f"has {counts[name]} columns {name!r}: rename all but one")
         return which
 
 

@@ -8,10 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from textcat.reading import (
-    Record,
-    Rejection,
-)
+from textcat.reading import InputSettings, Record, Rejection, batch_records, find_sources, read_batches
 
 # Parquet
 
@@ -107,3 +104,15 @@ def test_a_table_with_changed_bytes_is_no_crash(place, data):
     for place_, byte in data.draw(st.lists(st.tuples(st.integers(0, len(table) - 1), st.integers(0, 255)), max_size=3)):
         table[place_] = byte
     place("parquet", bytes(table))
+
+
+def test_what_a_file_says_of_its_groups_is_read_twice_however_many_they_are(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["Tin rose."] * 50}), path, row_group_size=1)
+    opened = []
+    file = pyarrow.parquet.ParquetFile
+    monkeypatch.setattr(pyarrow.parquet, "ParquetFile", lambda *given, **how: opened.append(how) or file(*given, **how))
+    how = InputSettings()
+    batches = read_batches(find_sources([path], how), how)
+    assert sum(1 for batch in batches for _ in batch_records(batch, how)) == 50
+    assert len(opened) <= 2

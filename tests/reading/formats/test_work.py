@@ -260,6 +260,13 @@ def test_brackets_that_nothing_closes_are_text_like_any_other(piece):
     assert calls(text_of_file, "a.md", f"[a](b) {piece * 1000}".encode()) < 2 * other
 
 
+def test_a_table_may_have_very_many_columns():
+    # Were each name looked for among all of them, this would take minutes.
+    names = ["text", *(f"c{i}" for i in range(100_000))]
+    which = InputSettings(fields=("*",)).columns_among(names)
+    assert len(which.names()) == 100_001
+
+
 class CountedBytes(bytes):
     """Bytes that count those which are searched."""
 

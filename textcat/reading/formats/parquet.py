@@ -53,12 +53,16 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
         table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
         which = _columns(pa, table.schema_arrow, settings)
         tell_usual_names(source, which, settings)
+        others = (which.topics, *which.topic_fields, which.labelled_for, which.answer)  # lists and numbers, they may be
+        texts = [name for name in which.used_names() if name not in others]
+        # A text that is stored once may stand in many rows. Opening reads what the file says of all groups: once.
+        repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
         about = [table.metadata.row_group(i) for i in range(table.metadata.num_row_groups)]
         check_ratio(sum(one.total_byte_size for one in about), file.seek(0, os.SEEK_END))
         starts = list(accumulate((one.num_rows for one in about), initial=1))
         for number in range(group, len(about)):
             start = starts[number]
-            for batch in _rows(pa, file, table, number, which, settings):
+            for batch in _rows(pa, table, repeated, number, which.names(), texts, settings):
                 chunk_start, start = start, start + batch.num_rows
                 if chunk_start >= row:
                     block = Block(source, "parquet", packed_column(pa, batch), chunk_start, -1)
@@ -106,19 +110,15 @@ def _is_text(pa: Any, kind: Any) -> bool:
 
 
 def _rows(
-    pa: Any, file: IO[bytes], table: Any, group: int, which: ColumnNames, settings: InputSettings
+    pa: Any, table: Any, repeated: Any, group: int, names: list[str], texts: list[str], settings: InputSettings
 ) -> Iterator[Any]:
     """Yield the rows of a group in pieces of about the size of a block, as record batches of Arrow.
 
-    `which` names the columns to read.
+    `names` are the columns to read, and `texts` those of them in which `repeated` reads each distinct text once.
     """
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
-    about, names = table.metadata.row_group(group), which.names()
+    about = table.metadata.row_group(group)
     n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
-    others = (which.topics, *which.topic_fields, which.labelled_for, which.answer)  # lists and numbers, they may be
-    texts = [name for name in which.used_names() if name not in others]
-    # A text that is stored once may stand in many rows.
-    repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
     if _longest(pa, repeated, group, texts) * n > _LARGEST_BATCH:
         table = repeated
     return table.iter_batches(batch_size=n, row_groups=[group], columns=names, use_threads=False)
