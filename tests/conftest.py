@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from unittest.mock import patch
 
+import clusters
 import optional_tools
 import pytest
 from hypothesis import settings
@@ -105,6 +106,19 @@ def browser():
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium, defaultdict(list)
         chromium.close()
+
+
+@pytest.fixture(scope="module")
+def dask_processes():
+    with clusters.two_processes() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(dask_processes):
+    """A Dask cluster with all its workers: those that another test has killed are there again."""
+    clusters.wait_for_workers(dask_processes)
+    return dask_processes
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from clusters import scheduler_and_worker, two_processes, wait_for_workers
+from clusters import scheduler_and_worker
 from joblib.parallel import get_active_backend
 
 import textcat
@@ -73,19 +73,6 @@ def killing_one(cluster):
     yield killer.is_alive
     killer.join()
     assert len(killed) == 1
-
-
-@pytest.fixture(scope="module")
-def running():
-    with two_processes() as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def cluster(running):
-    """A cluster with all its workers: those that another test has killed are there again."""
-    wait_for_workers(running)
-    return running
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -8,24 +8,12 @@ import archive_work
 import pytest
 from archive_runs import make_archive, run, written
 from archive_work import batch
-from clusters import scheduler_and_worker, two_processes, wait_for_workers
+from clusters import scheduler_and_worker
 
 from textcat.base.errors import TextcatError
 from textcat.runs.workers import open_workers, ordered_map
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
-
-
-@pytest.fixture(scope="module")
-def running():
-    with two_processes() as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def cluster(running):
-    wait_for_workers(running)
-    return running
 
 
 @pytest.fixture(scope="module")
