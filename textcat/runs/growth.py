@@ -127,14 +127,9 @@ class Generation(NamedTuple):
 
     def _end(self) -> Checkpoint:
         """Return the checkpoint (a position in the sources) up to which results are in shards."""
-        cursors = [tuple(entry["cursor"]) for entry in self.entries if "cursor" in entry]
-        return (
-            (1 + max((file.source for file in self.files), default=0), 0)
-            if self.is_finished
-            else cursors[-1]
-            if cursors
-            else (0, 0)
-        )
+        if self.is_finished:
+            return 1 + max((file.source for file in self.files), default=0), 0
+        return next((tuple(entry["cursor"]) for entry in reversed(self.entries) if "cursor" in entry), (0, 0))
 
     def _shards(self) -> Mapping[int, list[str]]:
         """Return the shards (output files) that may have documents of each file, by the file's position in the list."""
