@@ -252,6 +252,29 @@ def test_models_of_different_topics_are_compared_on_those_that_all_have(run, mod
     for row in compared["topics"]:
         assert row["average_precision"] == [precision[row["topic"]][0]] * 2, "the other topics are trained alike"
     assert "left out: 1 of" in run("compare", "fewer", rival, *options).err
+    report = run("report", rival, "newswire", "--before", "fewer", "--folds", "0", "--bootstrap", "0")
+    assert f"left out: 1 of {rival}" in report.err
+    assert Path("report.html").exists()
+
+
+@pytest.mark.parametrize("models", [1, 2, 3])
+def test_each_model_is_measured_once(run, model, models, monkeypatch):
+    from textcat.model.tagger import Tagger
+
+    scored = Tagger.scored
+    n_scored = []
+    monkeypatch.setattr(Tagger, "scored", lambda self, texts: n_scored.append(self) or scored(self, texts))
+    if models == 1:
+        run("evaluate", model, "--bootstrap", "100", "--json")
+    else:
+        run("compare", *[model] * models, "--bootstrap", "100", "--json")
+    assert (run.code, len(n_scored)) == (0, models)
+
+
+def test_compare_prints_what_it_returns_in_python(run, model, rival):
+    printed = json.loads(run("compare", model, rival, "--json", "--bootstrap", "100").out)
+    compared = textcat.compare([model, rival], "newswire", n_resamples=100).as_dict()
+    assert {name: printed[name] for name in compared} == json.loads(json.dumps(compared))
 
 
 def test_models_without_a_shared_topic_are_not_compared(run, model, own):

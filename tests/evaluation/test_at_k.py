@@ -266,7 +266,7 @@ def test_a_resample_is_measured_as_the_documents_drawn(monkeypatch):
     evaluation = example(n_documents=30)
     drawn = np.random.default_rng(0).integers(0, 3, (30, 5)).astype(np.int32)
     monkeypatch.setattr(significance, "bootstrap_draws", lambda *_: iter([drawn[:, :2], drawn[:, 2:]]))
-    resampled = np.stack(list(resampled_measures(evaluation, 5, 0).values()), axis=1)
+    resampled = np.stack(list(resampled_measures(evaluation, 5, 0).bands.values()), axis=1)
     for j in range(5):
         repeated = np.repeat(evaluation.values.values, drawn[:, j], axis=2)
         np.testing.assert_allclose(resampled[:, :, j], np.nanmean(repeated, axis=2), rtol=1e-12)

@@ -49,7 +49,9 @@ def naive_average_precision(labels, scores, drawn):
 def test_resamples_are_measured_as_the_documents_drawn(decimals):
     scores, labels = sample(decimals=decimals)
     chosen, threshold = [Band("ALL", (0, 1, 2)), Band("LAST1", (2,))], [0.5, 0.0, 0.2]
-    measured = resampled_measures(evaluated(scores, sparse.csc_matrix(labels), ["ALL", "LAST1"], threshold), 20, seed=3)
+    measured = resampled_measures(
+        evaluated(scores, sparse.csc_matrix(labels), ["ALL", "LAST1"], threshold), 20, seed=3
+    ).bands
     for resample, drawn in enumerate(naive_resamples(len(labels), 20, seed=3)):
         precision = [naive_average_precision(labels[:, t], scores[:, t], drawn.tolist()) for t in range(3)]
         # What is drawn twice counts twice in F1, as in an evaluation of these documents.
@@ -79,17 +81,24 @@ def test_with_every_document_drawn_once_a_resample_is_the_evaluation(seed):
 def test_resamples_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
     scores, labels = sample()
     evaluation = evaluated(scores, labels, ["ALL", "TOP1"])
-    whole = resampled_measures(evaluation, n_resamples=10)
+    whole = resampled_measures(evaluation, n_resamples=10).bands
     monkeypatch.setattr(significance, "NUMBERS_AT_ONCE", 3 * len(labels))
-    for name, values in resampled_measures(evaluation, n_resamples=10).items():
+    for name, values in resampled_measures(evaluation, n_resamples=10).bands.items():
         assert values.shape == (2, 10)
         np.testing.assert_allclose(values, whole[name], rtol=1e-12)
+
+
+def test_topics_are_resampled_with_the_bands_they_are_in():
+    scores, labels = sample()
+    measured = resampled_measures(evaluated(scores, labels, ["ALL", "LAST1"]), n_resamples=10)
+    assert measured.topics.shape == (3, 10)
+    np.testing.assert_array_equal(measured.topics[2], measured.bands["macro_average_precision"][1])
 
 
 def test_the_seed_draws_the_documents():
     scores, labels = sample()
     first, again, other = (
-        resampled_measures(evaluated(scores, labels, "TOP2"), n_resamples=10, seed=seed)["micro_f1"]
+        resampled_measures(evaluated(scores, labels, "TOP2"), n_resamples=10, seed=seed).bands["micro_f1"]
         for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, again)
@@ -110,7 +119,7 @@ def test_an_interval_is_as_wide_as_the_measure_varies_from_sample_to_sample():
         return evaluate_scores(scores, labels, TOPICS, SIZES, 20, spec="ALL").bands[0]["micro_f1"]
 
     scores, labels = sample(n_documents=200, decimals=6)
-    low, high = centred_interval(0, resampled_measures(evaluated(scores, labels, "ALL"))["micro_f1"][0])
+    low, high = centred_interval(0, resampled_measures(evaluated(scores, labels, "ALL")).bands["micro_f1"][0])
     spread = np.std([micro_f1(seed) for seed in range(300)])
     assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.2)
 

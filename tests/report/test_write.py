@@ -102,9 +102,7 @@ def test_the_commands_write_reports(newswire_model, tmp_path):
     )
     assert re.search(r"Report: .*r\.html \(\d+ kB\)", printed.replace("\n", ""))
     assert (tmp_path / "s.jsonl").exists()
-    run("evaluate", newswire_model, "--report", tmp_path / "e.html", "--bootstrap", "100")
-    run("compare", newswire_model, newswire_model, "--report", tmp_path / "c.html", "--bootstrap", "100")
-    assert data_of(tmp_path / "e.html")["names"] == data_of(tmp_path / "r.html")["names"]
+    run("report", newswire_model, "--before", newswire_model, "--out", tmp_path / "c.html", "--bootstrap", "100")
     assert data_of(tmp_path / "c.html")["changes"]["better"] == 0
 
 

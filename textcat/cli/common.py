@@ -103,7 +103,6 @@ LabelledOnly = Annotated[
     bool, Option("--labelled-only", help="Leave out test documents that have none of the model's topics.")
 ]
 PerTopic = Annotated[bool, Option("--topics", help="Print a row per topic, too.")]
-ReportFile = Annotated[Path | None, Option("--report", help="Write a report to this file, as HTML.")]
 
 _input = functools.partial(Option, rich_help_panel="Input")
 

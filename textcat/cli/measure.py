@@ -39,14 +39,8 @@ def evaluate(
     trec: Annotated[Path | None, Option(help="Write run and qrels files for trec_eval to this folder.")] = None,
     labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[
-        int | None,
-        Option(
-            min=0,
-            help="Resamples of the documents for 95 % intervals, such as 1000; 0: no intervals.",
-            show_default="0, but 1000 in a report",
-        ),
-    ] = None,
-    report: common.ReportFile = None,
+        int, Option(min=0, help="Resamples of the documents for 95 % intervals, such as 1000; 0: no intervals.")
+    ] = 0,
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
     from textcat.base.disk import write_atomically
@@ -67,12 +61,6 @@ def evaluate(
             write_atomically(trec / name, lines)
     if bootstrap:
         evaluation = add_intervals(evaluation, n_resamples=bootstrap)
-    if report:
-        from textcat.report.write import write_report
-
-        write_report(
-            report, tagger, documents, bands=band, resamples=1000 if bootstrap is None else bootstrap, stages=stages
-        )
     if evaluation.sample is None and not form:
         terminal.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
     show_evaluation(terminal.console(), evaluation, form=form, per_topic=topics, every_measure=True)
@@ -102,12 +90,11 @@ def compare(
     latex: common.AsLatex = False,
     labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents.")] = 1000,
-    report: common.ReportFile = None,
 ) -> None:
     """Compare models with the first of them on a corpus' test documents, by tests of significance."""
-    from textcat.evaluation.significance import add_intervals, compare_evaluations
+    from textcat.evaluation.significance import add_intervals
+    from textcat.model import compare as comparing
     from textcat.model import storage
-    from textcat.model.compare import with_shared_topics
 
     if not table and not 2 <= len(models) <= 26:
         raise BadParameter("give 2 to 26 models: they are named by letters")
@@ -118,10 +105,8 @@ def compare(
     form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
     if as_csv and not table:
         raise BadParameter("differences are not written as CSV: add --table, or print --json")
-    if table and (report or topics):
-        raise BadParameter("--table has neither a report nor topics: leave out one of the two")
-    if report and len(models) != 2:
-        raise BadParameter(f"a report is of a model and the one before it: give 2 models, not {len(models)}")
+    if table and topics:
+        raise BadParameter("--table has no topics: leave out one of the two")
     stages = terminal.new_stages()
     if table:
         rows: list[dict[str, Any]] = []
@@ -134,18 +119,9 @@ def compare(
             rows += rows_of_model(model, tagger.recipe, documents.name, evaluation)
         show_models(terminal.console(), rows, form=form)
         return
-    taggers, left_out = with_shared_topics([storage.load(model) for model in models], [*map(str, models)])
-    if left_out:
-        echo(f"textcat: {left_out}", err=True)
-    first = taggers[0]
-    documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
-    evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
-    compared = compare_evaluations(evaluations, n_resamples=bootstrap)
-    if report:
-        from textcat.report.write import write_report
-
-        options: dict[str, Any] = {"before": first, "names": common.model_names(*models), "resamples": bootstrap}
-        write_report(report, taggers[1], documents, bands=band, stages=stages, **options)
+    taggers = comparing.shared_topics(models)
+    documents = _test_corpus(read, corpus, taggers[0], stages, labelled_only=labelled_only)
+    compared = comparing.compare(taggers, documents, bands=band, n_resamples=bootstrap, stages=stages)
     show_comparison(terminal.console(), compared, models, documents.name, form=form, per_topic=topics)
 
 
@@ -156,7 +132,7 @@ def report(
     corpus: common.OwnCorpus = None,
     out: Annotated[Path, Option(help="File to write.")] = Path("report.html"),
     before: Annotated[
-        Path | None, Option(help="Another model of the same topics: show what changed since, and why.")
+        Path | None, Option(help="Another model: show what changed since, and why, on the topics that both have.")
     ] = None,
     label_issues: Annotated[
         Path | None, Option(help="Write labels that are probably wrong to this file, as JSON Lines.")
@@ -176,13 +152,14 @@ def report(
     It needs no network: open it from disk, print it, send it. To find labels that are probably wrong, documents are
     scored by rankers that were not trained on them.
     """
-    from textcat.model import storage
     from textcat.model.card import read_card
+    from textcat.model.compare import shared_topics
     from textcat.report.write import write_report
 
     if folds == 1:
         raise BadParameter("1 part leaves no document to train on: give 2 or more, or 0")
-    tagger, stages = storage.load(model), terminal.new_stages()
+    tagger, *earlier = shared_topics([model, before] if before else [model])
+    stages = terminal.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     options: dict[str, Any] = {
         "folds": folds,
@@ -193,7 +170,7 @@ def report(
         "n_jobs": jobs,
     }
     if before:
-        options |= {"before": storage.load(before), "names": common.model_names(before, model)}
+        options |= {"before": earlier[0], "names": common.model_names(before, model)}
     path = write_report(out, tagger, documents, stages=stages, **options)
     echo(f"Report: {path} ({path.stat().st_size / 1e3:,.0f} kB)")
 

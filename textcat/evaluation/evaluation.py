@@ -5,7 +5,7 @@ it out; each band says how many topics it left out.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -170,27 +170,13 @@ class ScoredDocuments:
         """Whether each document gets each topic: shape (n_documents, n_topics)."""
         return np.asarray(self.scores > self.threshold)
 
-    def resampled(self, draws: Iterable[NDArray[np.int32]]) -> NDArray[np.float64]:
-        """Return the measures of each band (a set of topics) on resamples of the documents.
+    def resampled(self, draws: Iterable[NDArray[np.int32]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return measures on resamples of the documents: those of bands, and the average precision of each topic.
 
-        The array has the shape (n_bands, n_measures, n_resamples), with nan where no topic has a positive.
-
-        `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
-        Topics without a positive in a resample are left out of the macro-averages of this resample.
+        The shapes are (n_bands, n_measures, n_resamples) and (n_topics, n_resamples), with nan where no topic has a
+        positive. `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each
+        resample. Topics without a positive in a resample are left out of the macro-averages of this resample.
         """
-        return np.concatenate([of_bands for of_bands, _ in self._resampled_blocks(draws)], axis=2)
-
-    def resampled_with_topics(
-        self, draws: Iterable[NDArray[np.int32]]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what `resampled` returns, and the average precision of each topic: shape (n_topics, n_resamples)."""
-        of_bands, of_topics = zip(*self._resampled_blocks(draws), strict=True)
-        return np.concatenate(of_bands, axis=2), np.concatenate(of_topics, axis=1)
-
-    def _resampled_blocks(
-        self, draws: Iterable[NDArray[np.int32]]
-    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Yield for each block of resamples the measures of bands, and the average precision of each topic."""
         from scipy import sparse
 
         positives, values = metrics.checked_labels(self.relevant, self.scores)
@@ -201,6 +187,7 @@ class ScoredDocuments:
         columns = zip(values.T, metrics.positives_by_topic(positives), strict=True)
         rankings = [metrics.RankingSteps.of(column, rows) for column, rows in columns]
         topics_of_bands = [list(band.topics) for band in self.bands]
+        bands_of_blocks, topics_of_blocks = [], []
         for drawn in draws:
             precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
             counts = metrics.Decisions(*(entries @ drawn for entries in counted))
@@ -208,7 +195,9 @@ class ScoredDocuments:
             of_bands = [
                 [mean(precision[topics]), mean(f1[topics]), counts.pooled(topics).f1[0]] for topics in topics_of_bands
             ]
-            yield np.array(of_bands), precision
+            bands_of_blocks.append(np.array(of_bands))
+            topics_of_blocks.append(precision)
+        return np.concatenate(bands_of_blocks, axis=2), np.concatenate(topics_of_blocks, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,11 +211,10 @@ class DocumentValues:
     values: NDArray[np.float64]
     """Shape (1 + n_bands, n_measures, n_documents), all topics first; nan if a document has no topic of the band."""
 
-    def resampled(self, draws: Iterable[NDArray[np.int32]]) -> NDArray[np.float64]:
+    def resampled(self, draws: Iterable[NDArray[np.int32]]) -> tuple[NDArray[np.float64], None]:
         """Return the mean of each measure on each resample of the documents; nan if no document has a value.
 
-        The shape is (1 + n_bands, n_measures, n_resamples): all topics first, then each band (a set of topics).
-
+        The shape is (1 + n_bands, n_measures, n_resamples): all topics first, then each band. Topics are not measured.
         `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
         """
         is_known = ~np.isnan(self.values)
@@ -235,7 +223,7 @@ class DocumentValues:
             times = drawn.astype(np.float64)
             n_known = is_known @ times
             blocks.append(np.divide(values @ times, n_known, out=np.full(n_known.shape, np.nan), where=n_known > 0))
-        return np.concatenate(blocks, axis=2)
+        return np.concatenate(blocks, axis=2), None
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,7 +7,7 @@ import math
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,15 +26,19 @@ _ROUNDING = 1e-12
 NUMBERS_AT_ONCE = 1 << 24
 
 
-def resampled_measures(
-    evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0
-) -> dict[str, NDArray[np.float64]]:
-    """Return values of each measure on resamples of the documents, by the measure's name: shape (n_rows, n_resamples).
+class ResampledMeasures(NamedTuple):
+    """Hold the values of measures on resamples of the documents; a value is nan if no topic has a positive."""
 
-    The rows are those of `Evaluation.rows`: one per band (a set of topics), perhaps after one for all topics. A
-    resample has as many documents as the sample, drawn with replacement. The draws depend only on the seed and the
-    number of documents, so values of two models can be subtracted. A value is nan if no topic of the band has a
-    positive.
+    bands: dict[str, NDArray[np.float64]]
+    """By the measure's name, shape (n_rows, n_resamples), with the rows of `Evaluation.rows`."""
+    topics: NDArray[np.float64] | None
+    """The average precision of each topic, shape (n_topics, n_resamples); None if topics are not measured."""
+
+
+def resampled_measures(evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0) -> ResampledMeasures:
+    """Measure an evaluation's documents on resamples, which have as many documents, drawn with replacement.
+
+    The draws depend only on the seed and the number of documents, so values of two models can be subtracted.
     """
     check_whole_number(n_resamples, 1, "The number of resamples")
     if evaluation.sample is None:
@@ -42,8 +46,9 @@ def resampled_measures(
             "Only the figures of this evaluation were kept, and resampling needs the scores: "
             "measure on a corpus that has test documents."
         )
-    values = evaluation.sample.resampled(bootstrap_draws(evaluation.test_documents, n_resamples, seed))
-    return {name: values[:, k] for k, name in enumerate(evaluation.sample.measures)}
+    draws = bootstrap_draws(evaluation.test_documents, n_resamples, seed)
+    values, of_topics = evaluation.sample.resampled(draws)
+    return ResampledMeasures({name: values[:, k] for k, name in enumerate(evaluation.sample.measures)}, of_topics)
 
 
 def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
@@ -65,7 +70,7 @@ def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int 
 
     Raise TextcatError if only the figures of the evaluation were kept, without scores or values.
     """
-    samples = resampled_measures(evaluation, n_resamples, seed)
+    samples = resampled_measures(evaluation, n_resamples, seed).bands
     rows = [
         replace(row, intervals={name: interval_of_resamples(row[name], values[k]) for name, values in samples.items()})
         for k, row in enumerate(evaluation.rows)
@@ -203,20 +208,13 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
             "Models can only be compared on the same documents, topics and bands, and at the same k: "
             "measure them on one corpus."
         )
-    samples, of_topics = [], []
-    for evaluation in evaluations:
-        if evaluation.scored is None:
-            samples.append(resampled_measures(evaluation, n_resamples, seed))
-            continue
-        draws = bootstrap_draws(evaluation.test_documents, n_resamples, seed)
-        values, of_topic = evaluation.scored.resampled_with_topics(draws)
-        samples.append(dict(zip(evaluation.scored.measures, values.swapaxes(0, 1), strict=True)))
-        of_topics.append(of_topic)
+    samples = [resampled_measures(evaluation, n_resamples, seed) for evaluation in evaluations]
     measures = tuple(
-        _compare_measure(evaluations, samples, band, name, seed)
+        _compare_measure(evaluations, [sample.bands for sample in samples], band, name, seed)
         for band in range(len(first.bands))
-        for name in samples[0]
+        for name in samples[0].bands
     )
+    of_topics = [sample.topics for sample in samples if sample.topics is not None]
     return Comparison(first.test_documents, n_resamples, seed, measures, _compare_topics(evaluations, of_topics))
 
 

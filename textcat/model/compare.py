@@ -54,32 +54,30 @@ def compare(
     """
     if isinstance(models, str | Path | Tagger) or len(models) < 2:
         raise TextcatError("One model cannot be compared: give a list of two or more.")
-    names = [str(model) if isinstance(model, str | Path) else f"model {k}" for k, model in enumerate(models, start=1)]
-    loaded = [storage.load(model) if isinstance(model, str | Path) else model for model in models]
-    taggers, left_out = with_shared_topics(loaded, names)
-    if left_out:
-        _log.warning(left_out)
+    taggers = shared_topics(models)
     columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
     documents = corpus_to_measure(taggers[0], corpus, **columns)
     evaluations = [evaluate_tagger(tagger, documents, bands=bands, stages=stages) for tagger in taggers]
     return compare_evaluations(evaluations, n_resamples=n_resamples, seed=seed)
 
 
-def with_shared_topics(taggers: Sequence[Tagger], names: Sequence[str]) -> tuple[list[Tagger], str]:
-    """Return taggers of the topics that all of them have, and of equal sizes, so that they have the same bands.
+def shared_topics(models: Sequence[Tagger | str | Path]) -> list[Tagger]:
+    """Load models, and return taggers of the topics that all of them have; log a warning if topics are left out.
 
-    Return also a sentence on the topics that are left out; "" if there are none. `names` are those of the models, which
-    sentences mention. Raise TextcatError if no topic is shared.
+    The taggers have equal sizes of topics, those of the first, so that they have the same bands. Raise TextcatError if
+    no topic is shared.
     """
+    names = [str(model) if isinstance(model, str | Path) else f"model {k}" for k, model in enumerate(models, start=1)]
+    taggers = [storage.load(model) if isinstance(model, str | Path) else model for model in models]
     first, *others = taggers
     shared = tuple(topic for topic in first.topics if all(topic in tagger.topics for tagger in others))
     if not shared:
         raise TextcatError(
             f"{names[0]} and the other models share no topic: compare models of one corpus, or add --table."
         )
-    left_out, sentence = [len(tagger.topics) - len(shared) for tagger in taggers], ""
+    left_out = [len(tagger.topics) - len(shared) for tagger in taggers]
     if any(left_out):
-        what = ", ".join(f"{n:,} of {name}" for n, name in zip(left_out, names, strict=True) if n)
-        sentence = f"compared on the {len(shared):,} topics that all models have; left out: {what}"
+        counts = ", ".join(f"{n:,} of {name}" for n, name in zip(left_out, names, strict=True) if n)
+        _log.warning("compared on the %s topics that all models have; left out: %s", f"{len(shared):,}", counts)
         taggers = [restrict_topics(tagger, shared) for tagger in taggers]
-    return [replace(tagger, train_sizes=taggers[0].train_sizes) for tagger in taggers], sentence
+    return [replace(tagger, train_sizes=taggers[0].train_sizes) for tagger in taggers]
