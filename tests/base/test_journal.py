@@ -1,7 +1,5 @@
 """Journals: kept results and lines with checksums, whole or told of."""
 
-import json
-
 import pytest
 
 from textcat.base.journal import KeptResults, journal_line, read_journal
@@ -32,12 +30,6 @@ def test_a_result_whose_line_is_broken_or_changed_is_none_and_the_others_stay(tm
     assert [resumed.get(key) is not None for key in "abc"] == [True, False, False]
     resumed["c"] = {"figure": 3}
     assert KeptResults(path).get("c") == {"key": "c", "figure": 3}
-
-
-def test_lines_without_a_checksum_are_those_of_an_earlier_version(tmp_path):
-    path = tmp_path / "results.jsonl"
-    path.write_text(json.dumps({"key": "a", "figure": 1}) + "\n")
-    assert KeptResults(path).get("a") == {"key": "a", "figure": 1}
 
 
 def test_without_a_file_results_are_kept_in_memory(tmp_path, monkeypatch):

@@ -15,8 +15,7 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.features.spans import places
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
-from textcat.former_names import todays_recipe
-from textcat.recipes.recipe import Recipe, default_recipe, read_recipe
+from textcat.recipe import default_recipe, read_recipe
 from textcat.reprints.groups import sketch_texts
 from textcat.training.identification import identify_languages
 
@@ -129,12 +128,10 @@ def test_stop_words_of_every_form_are_stop_words():
         assert Tokens("bn").count_terms([text]).ids.tolist() == []
 
 
-def test_models_of_before_read_texts_as_they_are():
-    assert todays_recipe({"version": 2, "tokens": {"lang": "fr"}})["tokens"]["normal_form"] == "none"
-    assert Recipe("").make_tokens().normal_form == "nfc"
+def test_a_setting_reads_texts_as_they_are():
     decomposed = unicodedata.normalize("NFD", "blé")
-    tokens = Recipe("", **todays_recipe({"tokens": {"lang": "fr"}})).make_tokens()
-    assert tokens.tokenize(decomposed) == [decomposed]
+    assert Tokens("fr", normal_form="none").tokenize(decomposed) == [decomposed]
+    assert Tokens("fr").tokenize(decomposed) == ["blé"]
 
 
 @pytest.mark.parametrize("form", ["NFC", "nfd", "", "nfkc"])

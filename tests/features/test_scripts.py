@@ -18,7 +18,6 @@ from textcat.features.scripts import UNSPACED_LANGUAGES, UNSPACED_RANGES, is_uns
 from textcat.features.spans import places
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, KnownTerms, Tokens
-from textcat.former_names import todays_recipe
 from textcat.model import storage
 from textcat.reading.document import Document
 from textcat.recipes.recipe import default_recipe, read_recipe
@@ -143,11 +142,6 @@ def test_spacy_segments_if_it_is_asked_to():
     assert open_language("zh").splits_at_space is False
 
 
-def test_a_model_from_before_reads_texts_as_it_did():
-    assert todays_recipe({"tokens": {"lang": "zh"}})["tokens"]["segmenter"] == "spacy"
-    assert todays_recipe({"tokens": {"segmenter": "ngrams"}})["tokens"]["segmenter"] == "ngrams"
-
-
 @given(st.lists(texts, min_size=1, max_size=4), st.sampled_from([1, 2]), st.sampled_from([0, 3]), st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_each_column_of_a_row_has_a_place_in_the_text(documents, ngrams, chars, hashed):
@@ -247,9 +241,3 @@ def test_short_chinese_texts_have_the_recipe_of_long_ones(title, name):
     assert default_recipe().for_corpus(corpus)[0].name == name
     of_runs = default_recipe().with_settings(["tokens.segmenter=runs"])
     assert of_runs.for_corpus(corpus)[0].name == "short-texts"
-
-
-def test_models_of_before_cut_runs_only():
-    stored = {"version": 2, "tokens": {"segmenter": "ngrams"}}
-    assert todays_recipe(stored)["tokens"]["segmenter"] == "runs"
-    assert todays_recipe({**stored, "version": 3})["tokens"]["segmenter"] == "ngrams"

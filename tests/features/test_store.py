@@ -285,10 +285,11 @@ def test_offsets_are_checked_even_if_nothing_is_verified(tmp_path, offsets):
         open_rows(tmp_path / "rows", verify=False)
 
 
-def test_a_store_of_a_later_format_is_refused(folder):
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_store_of_another_format_is_refused(folder, version):
     manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 2'))
-    with pytest.raises(StoreError, match="upgrade textcat"):
+    manifest.write_text(manifest.read_text().replace('"format": 1', f'"format": {version}'))
+    with pytest.raises(StoreError, match=rf"another version .* format {version} instead of 1: write the rows again"):
         open_rows(folder)
 
 

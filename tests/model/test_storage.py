@@ -7,7 +7,6 @@ import inspect
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import threading
@@ -22,8 +21,7 @@ import textcat
 from textcat.base.calibration import Calibration
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
-from textcat.former_names import todays_recipe
-from textcat.margin.learners import LEARNERS, PAUM
+from textcat.margin.learners import PAUM
 from textcat.model import MODEL, ModelError, check_entries, read_manifest
 from textcat.model.storage import check_target, load, save
 from textcat.teaching.pool import build_pool, open_pool
@@ -194,20 +192,12 @@ def tags_of(folder, corpus):
 
 @pytest.mark.parametrize("name", ["paum", "chars"])
 def test_a_model_reads_texts_by_its_own_settings_whatever_the_defaults_become(corpus, name, tmp_path, request):
-    recipe = textcat.read_recipe(name).with_settings(
-        ["tokens.segmenter=spacy", "tokens.normal_form=none"]  # as all were before
-    )
-    folder = save(textcat.train(corpus, recipe, updatable=True), tmp_path / "model")
+    folder = save(textcat.train(corpus, textcat.read_recipe(name), updatable=True), tmp_path / "model")
     before = tags_of(folder, corpus)
-    of_before = Path(shutil.copytree(folder, tmp_path / "before"))
-    rewrite(of_before, format=6, recipe=textcat.read_recipe(name).as_dict())
     request.getfixturevalue("other_defaults")
-    for model in (folder, of_before):
-        assert tags_of(model, corpus) == before
-    again = [learn(model, [corpus.train[0]], out=tmp_path / f"{model.name}-learnt") for model in (folder, of_before)]
-    first, second = (read_manifest(one.folder) for one in again)
-    assert first == second
-    assert first["recipe"] == read_manifest(folder)["recipe"]
+    assert tags_of(folder, corpus) == before
+    again = learn(folder, [corpus.train[0]], out=tmp_path / "learnt")
+    assert read_manifest(again.folder)["recipe"] == read_manifest(folder)["recipe"]
 
 
 def test_a_pool_reads_texts_by_its_own_settings_whatever_the_defaults_become(corpus, tmp_path, request):
@@ -216,29 +206,6 @@ def test_a_pool_reads_texts_by_its_own_settings_whatever_the_defaults_become(cor
     before = pool.features.transform(texts)
     request.getfixturevalue("other_defaults")
     assert (open_pool(tmp_path / "pool").features.transform(texts) != before).nnz == 0
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_every_field_of_a_recipe_is_stored_and_has_a_value_where_a_former_recipe_leaves_it_out(learner):
-    recipe = textcat.Recipe("mine", learner={"name": learner})
-    fields = {(field.section, field.name) for field in recipe.fields()}
-    for entries in (recipe.stored(), {}, {"learner": {"name": learner}}):
-        today = todays_recipe(entries)
-        if entries:
-            assert {(section, name) for section in today if section != "title" for name in today[section]} == fields
-        assert "version" not in today
-    today = todays_recipe(recipe.as_dict())
-    # Before there was another one, and texts were read as they are.
-    assert [today["tokens"].pop(name) for name in ("segmenter", "normal_form")] == ["spacy", "none"]
-    recipe = recipe.complete().as_dict()
-    assert [recipe["tokens"].pop(name) for name in ("segmenter", "normal_form")] == ["ngrams", "nfc"]
-    assert today == recipe  # until a default changes
-
-
-def test_a_recipe_of_a_newer_version_asks_for_a_newer_textcat(model):
-    rewrite(model, recipe={**textcat.Recipe("").stored(), "version": 99})
-    with pytest.raises(textcat.TextcatError, match=r"99.*upgrade textcat"):
-        load(model)
 
 
 # --- the tables of the tokenizer -------------------------------------------------------------------------------------
@@ -282,7 +249,7 @@ def change_tables(model, change):
     rewrite(model, files=files)
 
 
-@pytest.mark.parametrize("change", [None, {"spacy": "2.0"}, {"regexes": None}], ids=["none", "another spaCy's", "old"])
+@pytest.mark.parametrize("change", [None, {"spacy": "2.0"}], ids=["none", "another spaCy's"])
 def test_spacy_is_asked_if_a_model_has_no_tables_of_the_installed_one(tagger, tmp_path, change):
     folder = save(tagger, tmp_path / "model")
     change_tables(folder, change and {**change, "stop_words": ["gold", "wheat"]})
@@ -341,7 +308,6 @@ def test_a_truncated_manifest_is_told_in_a_sentence(model):
 @pytest.mark.parametrize(
     "entries",
     [
-        {"format": 0},
         {"topics": "grain"},
         {"topics": ["grain"]},
         {"train_sizes": ["many", "few"]},
@@ -391,22 +357,16 @@ def test_pickled_objects_are_never_loaded(model):
     assert not (model / "sprung").exists()
 
 
-def test_a_newer_format_asks_for_a_newer_textcat(model):
-    rewrite(model, format=MODEL.version + 1, files={"something": "else"})
-    with pytest.raises(ModelError, match=rf"has model format {MODEL.version + 1}, .* up to {MODEL.version}: "):
-        load(model)
-
-
-def test_a_model_of_the_first_format_is_read(model, small):
-    features = {name: n for name, n in read_manifest(model)["features"].items() if name != "average_lengths"}
-    rewrite(model, format=1, features=features)
-    np.testing.assert_array_equal(load(model).weights, small.weights)
-
-
-@pytest.mark.parametrize("version", [2, 3])
-def test_models_of_later_formats_with_dense_weights_are_read(version, model, small):
-    rewrite(model, format=version)
-    np.testing.assert_array_equal(load(model).weights, small.weights)
+@pytest.mark.parametrize("version", [-1, 0, 1, MODEL.version - 1, MODEL.version + 1, 10**30])
+@pytest.mark.parametrize("read", [load, read_manifest, lambda model: learn(model, [])])
+def test_a_model_of_another_format_is_refused_before_anything_else_of_it_is_read(model, version, read):
+    rewrite(model, format=version, files={"something": "else"}, recipe={"name": "of another time"})
+    with pytest.raises(ModelError) as refusal:
+        read(model)
+    assert str(refusal.value) == (
+        f"{model} was made by another version of textcat, with model format {version} instead of {MODEL.version}: "
+        "train the model again."
+    )
 
 
 def test_other_files_beside_a_model_do_not_matter_to_it(model, small):

@@ -17,7 +17,7 @@ from textcat.recipes.recipe import Recipe
 TOPICS = ("corn", "rye", "wheat")
 RECIPE = Recipe("plain")
 FEATURES = RECIPE.make_features()
-MANIFEST = {"corpus": "fields", "topics": TOPICS, "recipe": RECIPE.stored(), "origin": {"file": "a.csv"}}
+MANIFEST = {"corpus": "fields", "topics": TOPICS, "recipe": RECIPE.complete().as_dict(), "origin": {"file": "a.csv"}}
 
 topics = st.lists(st.sampled_from(TOPICS), unique=True).map(lambda names: tuple(sorted(names)))
 texts = st.lists(st.sampled_from(["corn", "rye", "wheat", "harvest", "prices"]), max_size=6).map(" ".join)

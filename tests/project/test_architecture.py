@@ -9,7 +9,23 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parents[2]
 LAYERS = (
-    {"base", "former_names", "lean_imports"},
+    {
+        "_sigmoid",
+        "calibration",
+        "cluster",
+        "errors",
+        "folders",
+        "frames",
+        "journal",
+        "lean_imports",
+        "markup",
+        "normal_forms",
+        "progress",
+        "settings",
+        "spreadsheets",
+        "stratified",
+        "surrogates",
+    },
     {"reading"},
     {"reprints"},
     {"corpus", "evaluation", "features", "margin", "runs"},

@@ -144,44 +144,6 @@ def test_a_finished_run_is_left_as_it_is(out):
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
-FORMER = {"_journal.jsonl": "journal.jsonl", "_inputs.jsonl": "inputs.jsonl", "_rejected.jsonl": "rejected.jsonl"}
-
-
-def with_former_names(out, names=FORMER):
-    for name in names:
-        (out / name).rename(out / FORMER[name])
-
-
-@pytest.mark.parametrize("n_shards", range(5))
-def test_a_run_begun_under_the_former_names_resumes(out, n_shards):
-    write(out, 8)
-    undisturbed = content(out)
-    cut_after(out, n_shards)
-    with_former_names(out)
-    state = write(out, 8)
-    assert (state.shards, state.finished) == (n_shards, False)
-    assert content(out) == undisturbed
-    with_former_names(out)
-    assert write(out, 8).finished
-    assert content(out) == undisturbed
-
-
-def test_names_that_were_changed_in_part_are_changed_to_the_end(out):
-    write(out, 8)
-    undisturbed = content(out)
-    with_former_names(out, ["_journal.jsonl", "_rejected.jsonl"])
-    assert write(out, 8).finished
-    assert content(out) == undisturbed
-
-
-def test_restart_empties_a_folder_with_the_former_names(out):
-    write(out, 2)
-    undisturbed = content(out)
-    write(out, 8, restart=True)
-    with_former_names(out)
-    write(out, 2, restart=True)
-    assert content(out) == undisturbed
-
 
 def test_a_folder_of_parquet_is_read_whole_by_pandas(out):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -266,9 +228,10 @@ def test_a_shard_or_a_journal_that_was_changed_is_refused(out):
     assert "is not a journal" in refused(out)
 
 
-def test_a_folder_of_another_version_is_refused(out):
+@pytest.mark.parametrize("version", [0, 2, "1"])
+def test_a_folder_of_another_version_is_refused(out, version):
     out.mkdir()
-    (out / "_journal.jsonl").write_bytes(journal_line({"textcat archive": 2, "facts": {}}))
+    (out / "_journal.jsonl").write_bytes(journal_line({"textcat archive": version, "facts": {}}))
     assert "was begun by another version of textcat" in refused(out)
 
 

@@ -224,7 +224,7 @@ STARTS, TOPICS, VALUES = "weights_indptr", "weights_indices", "weights_data"
 def test_sparse_weights_of_another_type_are_damage(name, kind, sparse_model):
     values = np.load(sparse_model / f"{name}.npy")
     np.save(sparse_model / f"{name}.npy", values.astype(kind))
-    if (name, kind) == (TOPICS, "int32"):  # as older models, and those of very many topics, have them
+    if (name, kind) == (TOPICS, "int32"):  # as those of very many topics have them
         models.seal_manifest(sparse_model)
         load(sparse_model)
     elif values.dtype != kind:

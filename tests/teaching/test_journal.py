@@ -144,9 +144,17 @@ def test_what_is_no_session_or_another_pools_is_refused(tmp_path):
     (tmp_path / "other" / JOURNAL).write_bytes(journal.journal_line({"textcat archive": 1}))
     with pytest.raises(TextcatError, match="not the journal of a session"):
         Session.open(tmp_path / "other")
-    (tmp_path / "other" / JOURNAL).write_bytes(journal.journal_line({"textcat session": 99}))
-    with pytest.raises(TextcatError, match="newer version"):
-        Session.open(tmp_path / "other")
+
+
+@pytest.mark.parametrize("version", [0, 1, 99])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_session_of_another_format_is_refused_and_stays(tmp_path, version, read_only):
+    (tmp_path / JOURNAL).write_bytes(journal.journal_line({"textcat session": version, "seed": 0}))
+    before = (tmp_path / JOURNAL).read_bytes()
+    for _ in range(2):  # the lock is released
+        with pytest.raises(TextcatError, match=rf"another version .* format {version} instead of 2: start a new"):
+            SessionJournal.open(tmp_path, read_only=read_only)
+    assert (tmp_path / JOURNAL).read_bytes() == before
 
 
 def test_an_answer_that_a_full_disk_refuses_is_not_kept_and_the_next_one_is(tmp_path, monkeypatch):

@@ -212,7 +212,7 @@ class FolderFormat:
         """Open the files of a folder; yield the entries of its manifest, and the files that exist, by name.
 
         If the folder is replaced meanwhile, the files are either all from the old folder or all from the new one. The
-        format's error is raised if the folder is not of this format, is of a newer version of it, or has a damaged
+        format's error is raised if the folder is not of this format, has another number of it, or has a damaged
         manifest.
         """
         folder = expanded(folder)
@@ -238,12 +238,12 @@ class FolderFormat:
             manifest = None
         if not isinstance(manifest, dict) or type(manifest.get("format")) is not int:
             raise self.error(f"{folder / MANIFEST} is damaged, or not a {self.name}'s manifest: {self.remedy}.")
-        if manifest["format"] > self.version:
+        if manifest["format"] != self.version:
             raise self.error(
-                f"{folder} has {self.name} format {manifest['format']}, and this version of textcat reads up to "
-                f"{self.version}: upgrade textcat."
+                f"{folder} was made by another version of textcat, with {self.name} format {manifest['format']} "
+                f"instead of {self.version}: {self.remedy}."
             )
-        if manifest["format"] < 1 or manifest.get(self.checksum) != self.sum_of_entries(manifest):
+        if manifest.get(self.checksum) != self.sum_of_entries(manifest):
             raise self.damaged_manifest(folder)
         return manifest
 
@@ -330,7 +330,7 @@ def user_cache() -> Path:
 
     with suppress(RuntimeError):
         path = user_cache_path("textcat", appauthor=False)
-        if path.is_absolute():  # older versions leave the ~ as it is
+        if path.is_absolute():  # older versions of platformdirs leave the ~ as it is
             return path
     raise TextcatError("There is no home folder for a cache: set HOME or XDG_CACHE_HOME to a folder.")
 

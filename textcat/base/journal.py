@@ -60,7 +60,7 @@ class KeptResults(dict[str, dict[str, Any]]):
         except (FileExistsError, NotADirectoryError):
             raise TextcatError(f"{path.parent} cannot be a folder of results: there is a file. Name another.") from None
         for data in path.read_bytes().split(b"\n") if path.exists() else []:
-            line = _parse_line(data, may_lack_checksum=True)  # as lines of earlier versions do
+            line = _parse_line(data)
             if line is not None and "key" in line:
                 super().__setitem__(line["key"], line)
 
@@ -76,15 +76,14 @@ class KeptResults(dict[str, dict[str, Any]]):
             disk.sync(file)
 
 
-def _parse_line(data: bytes, *, may_lack_checksum: bool = False) -> dict[str, Any] | None:
+def _parse_line(data: bytes) -> dict[str, Any] | None:
     try:
         line = json.loads(data)
     except (ValueError, RecursionError):
         return None
     if not isinstance(line, dict):
         return None
-    checksum = line.pop(_CHECKSUM, _crc32(line) if may_lack_checksum else None)
-    return line if checksum == _crc32(line) else None
+    return line if line.pop(_CHECKSUM, None) == _crc32(line) else None
 
 
 def _crc32(line: Mapping[str, Any]) -> int:

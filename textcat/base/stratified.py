@@ -8,9 +8,6 @@ import numpy as np
 
 from textcat.base.errors import TextcatError
 
-#: How test parts are drawn, as a model records it: one that was drawn otherwise cannot be drawn again.
-SAMPLING = "stratified"
-
 
 def assign_folds(labels: Any, n_folds: int, seed: int) -> np.ndarray:
     """Return the number of each document's fold; the same labels and the same seed give the same folds.

@@ -249,16 +249,11 @@ def _test_corpus(
 
 def _origin(tagger: "Tagger") -> Mapping[str, Any]:
     """Return the arguments that open a tagger's training corpus again; raise TextcatError if they are not known."""
-    from textcat.corpus.catalogue import cards
-
-    where = tagger.origin.get("name_or_path", tagger.corpus)
-    is_known = "name_or_path" in tagger.origin
-    if not is_known and (where in cards() or Path(where).exists()):
-        return {"name_or_path": where}  # models of earlier versions say no more than a name
-    if not is_known or (Path(where).is_absolute() and "*" not in where and not Path(where).exists()):
+    where = tagger.origin.get("name_or_path", "")
+    if not where or (Path(where).is_absolute() and "*" not in where and not Path(where).exists()):
         raise TextcatError(
             f"The model was trained on {tagger.corpus!r}, which is no known corpus: name the corpus to evaluate on."
-            + (f" There is no file or folder {where}." if is_known else "")
+            + (f" There is no file or folder {where}." if where else "")
         )
     return tagger.origin
 

@@ -283,14 +283,8 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
     """Open a corpus again, given its `Corpus.origin` or `Tagger.origin`.
 
     `options` are further arguments of `open_corpus`. TextcatError is raised if the origin does not say how to open the
-    corpus, or if its test part was drawn by an earlier version of textcat, as this version would draw another one.
+    corpus.
     """
-    origin = dict(origin)
-    if origin.pop("sampling", "") != SAMPLING and origin.get("test_size") is not None:
-        raise TextcatError(
-            f"The model's test part, of size {origin['test_size']}, was drawn by an earlier version, and this one "
-            "draws others, on which the model was trained: name a corpus to measure it on, or train it again."
-        )
     try:
         values = origin.get("settings", {}).items()
         settings: dict[str, Any] = {k: _as_tuples(v) for k, v in values}

@@ -17,6 +17,7 @@ from textcat.base.stratified import SAMPLING, stratified_sample
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents, origin_of_columns
 from textcat.reading.labels import unlabelled_because
+from textcat.stratified import stratified_sample
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -310,7 +311,7 @@ class Corpus:
             )
         if self.topic_rule == "both":
             kept = [topic for topic in kept if n_tested[topic]]
-        origin = {**self.origin, "test_size": test_size, "seed": seed, "sampling": SAMPLING} if self.origin else {}
+        origin = {**self.origin, "test_size": test_size, "seed": seed} if self.origin else {}
         if origin and keep_groups:
             origin["keep_groups"] = True
         return replace(self, train=train, test=test, topics=tuple(kept), origin=origin)

@@ -62,14 +62,12 @@ class LanguageTables(NamedTuple):
         return json.dumps({**entries, "sets": [f"{mask & _ALL_BITS:x}" for mask in sets]})
 
     @classmethod
-    def from_json(cls, content: str | bytes) -> LanguageTables | None:
-        """Read tables that `as_json` has written; raise KeyError, TypeError or ValueError for any other content.
+    def from_json(cls, content: str | bytes) -> LanguageTables:
+        """Read tables that `as_json` has written.
 
-        Return None for tables of an earlier version, which had no regexes for the texts that the tables do not cover.
+        Raise AttributeError, KeyError, TypeError or ValueError for any other content.
         """
         entries = json.loads(content)
-        if entries.get("regexes") is None:
-            return None
         sets = dict(enumerate(int(mask, 16) for mask in entries.pop("sets")))
         if not all(0 <= mask <= _ALL_BITS for mask in sets.values()):
             raise ValueError("no sets of characters")

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from textcat.base.disk import MANIFEST, FolderFormat
-from textcat.base.errors import TextcatError
-from textcat.former_names import todays_recipe
+from textcat.errors import TextcatError
+from textcat.folders import MANIFEST, FolderFormat
 
 CARD = "README.md"  # the model card, for people: no checksum counts it, so it may be edited, and nothing depends on it
 MOST_CARD_BYTES = 1 << 16  # of a card that is read or copied
@@ -48,7 +47,7 @@ class Reason(str, Enum):
 
 
 class ModelError(TextcatError):
-    """Raised for a folder that is not a model, a damaged model, or a model of a newer format."""
+    """Raised for a folder that is not a model, a damaged model, or a model of another format."""
 
 
 MODEL = FolderFormat(
@@ -56,10 +55,7 @@ MODEL = FolderFormat(
     content="the model",
     negation="not a model",
     error=ModelError,
-    # 1: no features by hash, no average lengths of zones; 2: no tables of a tokenizer; 3: no sparse weights; 4: no
-    # support documents; 5: no training counts; 6: a recipe without its defaults, and former names; 7: numbers of
-    # topics have four bytes
-    version=8,
+    version=9,
     files=FILES | MAY_BE,
     checksum=SUM,
     origin="Train one with `textcat train CORPUS --out FOLDER`, or copy one with `textcat pull SOURCE FOLDER`.",
@@ -90,7 +86,7 @@ def names_in(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
-    """Translate former names in a manifest's recipe; raise ModelError if an entry is missing or of a wrong type."""
+    """Raise ModelError if an entry of a manifest is missing or of a wrong type."""
     wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
     files = set(manifest["files"]) if not wrong else set()
     if (
@@ -107,7 +103,6 @@ def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> N
         or not _are_dates(manifest.get("train_dates", ["", ""]))
     ):
         raise MODEL.damaged_manifest(folder)
-    manifest["recipe"] = todays_recipe(manifest["recipe"])
 
 
 def _are_dates(dates: Any) -> bool:

@@ -342,8 +342,8 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
 
 def is_corpus_of(tagger: "Tagger", name_or_path: str | Path) -> bool:
     """Return whether a name or path is that of a tagger's training corpus, and the tagger knows how to reopen it."""
-    own, sampling = tagger.origin.get("name_or_path"), tagger.origin.get("sampling", SAMPLING)
-    return own in (str(name_or_path), os.path.abspath(expanded(name_or_path))) and sampling == SAMPLING
+    own = tagger.origin.get("name_or_path")
+    return own in (str(name_or_path), os.path.abspath(expanded(name_or_path)))
 
 
 def own_split(tagger: "Tagger", name_or_path: str | Path) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 
 def write_model(tagger: Tagger, folder: Path) -> None:
     """Write a tagger's files to an empty folder."""
-    recipe = Recipe("", **tagger.recipe).stored()
+    recipe = Recipe("", **tagger.recipe).complete().as_dict()
     thresholds = checked_thresholds(tagger.thresholds, tagger.topics)  # again: single ones may have been set since
     arrays = {"bias": tagger.bias, "thresholds": thresholds, "idf": tagger.features.idf_}
     arrays |= (
@@ -149,7 +149,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
     Raises
     ------
     TextcatError
-        If the folder is no model, a file is missing or changed, or the format is newer than this version knows.
+        If the folder is no model, a file is missing or changed, or another version of textcat made the model.
     """
     return load_versioned(folder, prepare=prepare, mapped=mapped)[0]
 
@@ -349,7 +349,7 @@ class _Contents(NamedTuple):
             and all(type(n) is int for n in (*manifest["train_sizes"], statistics["n_documents"]))
             and self._are_parts(manifest.get("part_length", 0))
             and _is_weight(manifest.get("name_weight", 0.0))
-            and all(isinstance(length, float) for length in statistics.get("average_lengths", {}).values())
+            and all(isinstance(length, float) for length in statistics["average_lengths"].values())
         )
 
     @property
@@ -370,8 +370,7 @@ class _Contents(NamedTuple):
     def features(self) -> TfIdf:
         """Return the features, which turn documents into rows."""
         statistics = self.manifest["features"]
-        # Models of format 1 have no average lengths.
-        learnt = self.arrays["idf"], statistics["n_documents"], statistics.get("average_lengths")
+        learnt = self.arrays["idf"], statistics["n_documents"], statistics["average_lengths"]
         return TfIdf.restore(self.terms, *learnt, **self._recipe.feature_settings())
 
     def tagger(self, features: TfIdf) -> Tagger:
@@ -420,7 +419,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         if TOKENIZER in manifest["files"]:
             tables = LanguageTables.from_json(files[TOKENIZER].read())
             # Another version of spaCy may find other tokens.
-            if tables is not None and installed_spacy() in ("", tables.spacy):
+            if installed_spacy() in ("", tables.spacy):
                 features.tokens_.use_tables(tables)
         return contents.tagger(features)
 

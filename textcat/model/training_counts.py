@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from textcat.base.errors import TextcatError
-from textcat.base.surrogates import surrogate_bytes
-from textcat.corpus.documents import Corpus, Document
-from textcat.former_names import todays_counts
+from textcat.documents import Corpus, Document
+from textcat.errors import TextcatError
 from textcat.model.support import title_of
 
 if TYPE_CHECKING:
@@ -73,7 +71,6 @@ class TrainingCounts:
         """Return the training counts read from a model's files; raise KeyError, TypeError or ValueError if damaged."""
         from textcat.features.counts import StoredCounts  # here, so that tagging need not import it
 
-        entries = todays_counts(entries)
         if any(entries["terms_of"][name] != manifest["recipe"][name] for name in _OF_TERMS):
             raise ValueError("its documents were counted for another recipe")
         counts = StoredCounts.from_arrays(entries["zones"], entries["terms"], arrays)

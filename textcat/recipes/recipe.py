@@ -18,7 +18,9 @@ from textcat.base.markup import html_table
 from textcat.base.settings import describe_type, format_value, has_type, parse_value, read_toml
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
-from textcat.former_names import RECIPE_VERSION, RECIPES
+from textcat.folders import expanded, shipped
+from textcat.markup import html_table
+from textcat.settings import describe_type, format_value, has_type, parse_value, read_toml
 
 if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus, Document
@@ -344,10 +346,6 @@ class Recipe:
             sections[section][name] = value
         return replace(self, **sections)
 
-    def stored(self) -> dict[str, Any]:
-        """Return the recipe as models and pools store it: a version, and a value for every field."""
-        return {"version": RECIPE_VERSION, **self.complete().as_dict()}
-
     def _field_types(self) -> Iterator[tuple[str, str, Any]]:
         for section in _SECTIONS:
             if section == "learner":
@@ -601,8 +599,6 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
     """
     shipped = recipes()
     path = shipped.get(str(name_or_path), expanded(name_or_path))
-    if str(name_or_path) in RECIPES:
-        raise TextcatError(f"No recipe {str(name_or_path)!r}: use its new name {RECIPES[str(name_or_path)]!r}.")
     if path.suffix != ".toml":
         raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), shipped)}")
     entries = read_toml(path, "recipe")

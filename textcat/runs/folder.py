@@ -20,12 +20,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
-from textcat.base import disk
-from textcat.base.disk import UNFINISHED
-from textcat.base.errors import TextcatError
-from textcat.base.journal import Journal, journal_line, read_journal
-from textcat.base.surrogates import escape_undecodable
-from textcat.former_names import todays_fact
+from textcat import folders
+from textcat.errors import TextcatError
+from textcat.folders import UNFINISHED
+from textcat.journal import Journal, journal_line, read_journal
 from textcat.reading import START_OVER, Batch, PipeState, Rejection, Source
 from textcat.runs.growth import (
     Generation,
@@ -47,8 +45,6 @@ FORMAT = 1
 JOURNAL, INPUTS, REJECTED, LOCK = "_journal.jsonl", "_inputs.jsonl", "_rejected.jsonl", ".lock"
 _FILES, _VERSIONS = "_files-{:05}.jsonl", "_versions-{:05}.bin"  # of a generation
 _COUNTED = "_counted-{:05}.jsonl"  # of a shard
-# The journal last: as long as it has its old name, the others may have theirs.
-_FORMER_NAMES = {"inputs.jsonl": INPUTS, "rejected.jsonl": REJECTED, "journal.jsonl": JOURNAL}
 _OWN_NAMES = re.compile(
     rf"(?:{re.escape(REJECTED)}|{re.escape(INPUTS)}|{re.escape(JOURNAL)}"
     rf"|_(?:files|counted)-\d{{5,}}\.jsonl|_versions-\d{{5,}}\.bin|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
@@ -193,22 +189,10 @@ def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def _own_journal(path: Path) -> Journal | None:
-    """Return the journal in a folder; None if there is none; raise TextcatError if the journal is not textcat's.
-
-    If an earlier version of textcat wrote the folder, its files get today's names.
-    """
-    former = not (path / JOURNAL).exists()
-    journal_path = path / ("journal.jsonl" if former else JOURNAL)
-    journal = read_journal(journal_path)
-    if journal is None:
-        return None
-    if not journal.lines or _MARK not in journal.lines[0]:
-        raise TextcatError(f"{journal_path} is not a journal of textcat: name another folder.")
-    if former:
-        for old, new in _FORMER_NAMES.items():
-            if (path / old).exists():
-                disk.rename(path / old, path / new)
-        disk.sync_folder(path)
+    """Return the journal in a folder; None if there is none; raise TextcatError if the journal is not textcat's."""
+    journal = read_journal(path / JOURNAL)
+    if journal is not None and (not journal.lines or _MARK not in journal.lines[0]):
+        raise TextcatError(f"{path / JOURNAL} is not a journal of textcat: name another folder.")
     return journal
 
 
@@ -223,9 +207,8 @@ def _line_of_input(fields: Line) -> bytes:
 def _compare_facts(path: Path, header: Line, facts: Line, remedy: str) -> None:
     if header[_MARK] != FORMAT:
         raise TextcatError(f"The run in {path} was begun by another version of textcat: {remedy}.")
-    former = {name: todays_fact(fact) if name == "recipe" else fact for name, fact in header["facts"].items()}
-    for name in [*facts, *former]:
-        before, now = (_in_words(name, of_run.get(name)) for of_run in (former, facts))
+    for name in [*facts, *header["facts"]]:
+        before, now = (_in_words(name, of_run.get(name)) for of_run in (header["facts"], facts))
         if before != now:
             raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {remedy}.")
 

@@ -413,7 +413,6 @@ def facts_of_plan(plan: Plan) -> dict[str, Any]:
         "--scores all": write.everything,
         "--explain": write.explain,
         "--topic": ", ".join(sorted(write.topics)),
-        # Runs of earlier versions, which can be resumed, do not have these.
         **({"--carry": ", ".join(write.carry)} if write.carry else {}),
         **({"--per-document": True} if write.per_document else {}),
         **({"--raw-cells": True} if write.raw_cells else {}),

@@ -9,16 +9,15 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from textcat.base import disk
-from textcat.base.disk import UNFINISHED
-from textcat.base.errors import TextcatError
-from textcat.base.journal import Journal, journal_line, read_journal
-from textcat.former_names import todays_line
+from textcat import folders
+from textcat.errors import TextcatError
+from textcat.folders import UNFINISHED
+from textcat.journal import Journal, journal_line, read_journal
 
 log = logging.getLogger(__name__)
 
 JOURNAL, LOCK = "session.jsonl", ".lock"
-_MARK, _FORMAT = "textcat session", 1
+_MARK, _FORMAT = "textcat session", 2
 _STEP = "step"  # key of a line's number; a gap in the numbers shows that a line is missing
 
 Line = dict[str, Any]
@@ -168,14 +167,17 @@ def _checked(path: Path, read: Journal) -> tuple[Line, list[Line]]:
     version = header.pop(_MARK, None)
     if type(version) is not int:
         raise TextcatError(f"{path} is not the journal of a session: name another folder.")
-    if version > _FORMAT:
-        raise TextcatError(f"{path} was written by a newer version of textcat: upgrade textcat.")
+    if version != _FORMAT:
+        raise TextcatError(
+            f"{path} was made by another version of textcat, with session format {version} instead of {_FORMAT}: start "
+            "a new session."
+        )
     for number, line in enumerate(lines, start=1):
         if line.get(_STEP) != number:
             raise TextcatError(f"{damaged} (line {number + 1} is not step {number}).")
     if read.damaged:
         raise TextcatError(f"{damaged} (line {len(lines) + 2}).")
-    return header, [todays_line(line) for line in lines]
+    return header, lines
 
 
 def _locked(folder: Path) -> Any:

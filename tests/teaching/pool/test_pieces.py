@@ -1,8 +1,5 @@
 """Rows made piece by piece are those of all texts in memory, whatever happens to pieces."""
 
-import json
-
-import numpy as np
 import pytest
 from pools import SMALL, content, read
 
@@ -42,19 +39,3 @@ def test_pieces_that_are_damaged_or_missing_are_counted_anew(tmp_path, long_arch
         caplog.clear()
         assert content(build_pool(long_archive, folder, settings=SMALL).folder) == expected
         assert "Terms are counted again" in caplog.text
-
-
-def test_pieces_under_their_former_names_are_read(tmp_path, long_archive, in_pieces, monkeypatch):
-    expected = content(build_pool(long_archive, tmp_path / "pool", settings=SMALL).folder)
-    read(long_archive, tmp_path / "other")
-    for path in pieces_in(tmp_path / "other"):
-        with np.load(path) as file:
-            arrays = dict(file)
-        del arrays["ngrams"], arrays["chars"]
-        names = "\n".join(json.loads(arrays.pop("terms").tobytes())).encode()
-        arrays |= {"names": np.frombuffer(names, np.uint8), "ends": np.cumsum(arrays["sizes"])}
-        arrays |= {"sizes": arrays.pop("n_terms"), "zone_names": arrays.pop("zones")}
-        arrays |= {"zones": arrays.pop("zone_of"), "texts": arrays.pop("n_texts")}
-        np.savez(path, **arrays)
-    monkeypatch.setattr(index, "from_texts", None)  # nothing is counted anew
-    assert content(build_pool(long_archive, tmp_path / "other", settings=SMALL).folder) == expected

@@ -22,8 +22,9 @@ from textcat.features.rows import Rows
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents
-from textcat.former_names import todays_recipe
-from textcat.recipes.recipe import Recipe
+from textcat.folders import FolderFormat, map_array, sha256_of_file
+from textcat.progress import Advance, Stages, advance_over
+from textcat.recipe import Recipe
 from textcat.teaching.pool._duplicates import distinct_terms, single_terms
 from textcat.teaching.pool.duplicates import near_duplicates, same_works
 from textcat.teaching.pool.identity import Identity, identity_of
@@ -51,7 +52,7 @@ FORMAT = FolderFormat(
     content="the pool",
     negation="not a pool",
     error=PoolError,
-    version=1,
+    version=2,
     files=frozenset({_TERMS, _IDS, *(f"{name}.npy" for name in _ARRAYS)}),
     checksum="sum",
     origin="`textcat teach ARCHIVE` makes one.",
@@ -198,7 +199,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
         (sibling / _IDS).write_bytes(id_bytes)
         (sibling / _TERMS).write_bytes(_as_json(terms))
         entries = {
-            "recipe": {"name": recipe.name, **recipe.stored()},
+            "recipe": {"name": recipe.name, **recipe.complete().as_dict()},
             "documents": archive.n_documents,
             "rejected": archive.n_rejected,
             "average_lengths": features.average_lengths_,
@@ -348,7 +349,7 @@ def _read_index(folder: Path, manifest: dict[str, Any], opened: Mapping[str, Any
     data = np.zeros(0, np.uint8)
     if os.fstat(opened[_IDS].fileno()).st_size:
         data = np.asarray(np.memmap(opened[_IDS], np.uint8, "r"))
-    recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), _from_json(opened[_TERMS].read())
+    recipe, terms = Recipe(**manifest["recipe"]), _from_json(opened[_TERMS].read())
     shards = [Shard(*shard) for shard in manifest["shards"]]
     _check_shards(folder, shards, verify=verify)
     stored = open_rows(folder / ROWS, verify=verify)

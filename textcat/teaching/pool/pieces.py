@@ -25,8 +25,9 @@ from textcat.features.rows import Rows, document_frequencies, text_lengths
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import NO_IDS
 from textcat.features.zones import SHARED_SPACE, TextParts, ZoneTexts
-from textcat.former_names import todays_piece
-from textcat.recipes.recipe import Recipe
+from textcat.folders import open_regular
+from textcat.progress import Advance
+from textcat.recipe import Recipe
 from textcat.teaching.pool._duplicates import distinct_terms
 
 
@@ -105,7 +106,7 @@ def read_piece(path: Path, *, with_terms: bool) -> Piece:
     """
     try:
         with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
-            arrays = todays_piece({name: stored[name] for name in stored.files if with_terms or name != _TERMS})
+            arrays = {name: stored[name] for name in stored.files if with_terms or name != _TERMS}
         facts = {name: arrays[name] for name in Piece._fields[1:]}
         terms = json.loads(arrays[_TERMS].tobytes()) if with_terms else [""] * len(facts["df"])
         zones = json.loads(arrays[_ZONES].tobytes())
