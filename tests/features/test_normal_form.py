@@ -15,7 +15,7 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.features.spans import places
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
-from textcat.recipe import default_recipe, read_recipe
+from textcat.recipes.recipe import default_recipe, read_recipe
 from textcat.reprints.groups import sketch_texts
 from textcat.training.identification import identify_languages
 

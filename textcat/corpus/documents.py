@@ -17,7 +17,7 @@ from textcat.base.stratified import SAMPLING, stratified_sample
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents, origin_of_columns
 from textcat.reading.labels import unlabelled_because
-from textcat.stratified import stratified_sample
+from textcat.base.stratified import stratified_sample
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
+from textcat.corpus.documents import Corpus, Document
+from textcat.base.errors import TextcatError
 from textcat.model.support import title_of
 
 if TYPE_CHECKING:

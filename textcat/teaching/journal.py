@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from textcat import folders
-from textcat.errors import TextcatError
-from textcat.folders import UNFINISHED
-from textcat.journal import Journal, journal_line, read_journal
+from textcat.base import disk
+from textcat.base.errors import TextcatError
+from textcat.base.disk import UNFINISHED
+from textcat.base.journal import Journal, journal_line, read_journal
 
 log = logging.getLogger(__name__)
 
