@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from textcat.base.disk import expanded, user_cache
 from textcat.base.errors import TextcatError, similar_files
 from textcat.base.frames import is_table, named_columns
-from textcat.base.stratified import SAMPLING
 from textcat.corpus import descriptions
 from textcat.corpus.cards import RECORD_READERS, Card, card, cards, holds_documents, tree_digest
 from textcat.corpus.descriptions import read_descriptions

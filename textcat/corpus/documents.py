@@ -13,11 +13,10 @@ import numpy as np
 from textcat.base.errors import TextcatError
 from textcat.base.frames import is_table, named_columns
 from textcat.base.markup import html_table
-from textcat.base.stratified import SAMPLING, stratified_sample
+from textcat.base.stratified import stratified_sample
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents, origin_of_columns
 from textcat.reading.labels import unlabelled_because
-from textcat.base.stratified import stratified_sample
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from textcat.base.errors import TextcatError
 from textcat.base.disk import MANIFEST, FolderFormat
+from textcat.base.errors import TextcatError
 
 CARD = "README.md"  # the model card, for people: no checksum counts it, so it may be edited, and nothing depends on it
 MOST_CARD_BYTES = 1 << 16  # of a card that is read or copied

@@ -15,7 +15,6 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.frames import is_table
 from textcat.base.progress import Advance, Stages, advance_over
-from textcat.base.stratified import SAMPLING
 from textcat.corpus.cards import cards
 from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, reopen_corpus, warn_once
 from textcat.corpus.documents import RECORDS, TABLE, Corpus, Document, topic_counts

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from textcat.corpus.documents import Corpus, Document
 from textcat.base.errors import TextcatError
+from textcat.base.surrogates import surrogate_bytes
+from textcat.corpus.documents import Corpus, Document
 from textcat.model.support import title_of
 
 if TYPE_CHECKING:

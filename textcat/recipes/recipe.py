@@ -18,9 +18,6 @@ from textcat.base.markup import html_table
 from textcat.base.settings import describe_type, format_value, has_type, parse_value, read_toml
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
-from textcat.base.disk import expanded, shipped
-from textcat.base.markup import html_table
-from textcat.base.settings import describe_type, format_value, has_type, parse_value, read_toml
 
 if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus, Document

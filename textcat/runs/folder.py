@@ -21,9 +21,10 @@ from typing import Any, BinaryIO, NamedTuple
 import orjson
 
 from textcat.base import disk
-from textcat.base.errors import TextcatError
 from textcat.base.disk import UNFINISHED
+from textcat.base.errors import TextcatError
 from textcat.base.journal import Journal, journal_line, read_journal
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading import START_OVER, Batch, PipeState, Rejection, Source
 from textcat.runs.growth import (
     Generation,

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from textcat.base import disk
-from textcat.base.errors import TextcatError
 from textcat.base.disk import UNFINISHED
+from textcat.base.errors import TextcatError
 from textcat.base.journal import Journal, journal_line, read_journal
 
 log = logging.getLogger(__name__)

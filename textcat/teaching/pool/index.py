@@ -22,8 +22,6 @@ from textcat.features.rows import Rows
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents
-from textcat.base.disk import FolderFormat, map_array, sha256_of_file
-from textcat.base.progress import Advance, Stages, advance_over
 from textcat.recipes.recipe import Recipe
 from textcat.teaching.pool._duplicates import distinct_terms, single_terms
 from textcat.teaching.pool.duplicates import near_duplicates, same_works

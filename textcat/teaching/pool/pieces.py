@@ -25,8 +25,6 @@ from textcat.features.rows import Rows, document_frequencies, text_lengths
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import NO_IDS
 from textcat.features.zones import SHARED_SPACE, TextParts, ZoneTexts
-from textcat.base.disk import open_regular
-from textcat.base.progress import Advance
 from textcat.recipes.recipe import Recipe
 from textcat.teaching.pool._duplicates import distinct_terms
 
