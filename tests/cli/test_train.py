@@ -312,7 +312,6 @@ def test_a_recipe_is_printed_as_a_file_with_every_setting_explained(run, name):
     as_json = json.loads(run("recipes", name, "--json").out)
     assert [(row["section"], row["name"]) for row in as_json["fields"]] == [row[:2] for row in fields]
     assert "Did you mean 'default'?" in run.refuses("recipes", "defualt")
-    assert "'default'" in run.refuses("recipes", "best")
 
 
 def test_tune_refuses_what_cannot_be_compared(run, own):

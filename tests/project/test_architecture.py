@@ -9,23 +9,7 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parents[2]
 LAYERS = (
-    {
-        "_sigmoid",
-        "calibration",
-        "cluster",
-        "errors",
-        "folders",
-        "frames",
-        "journal",
-        "lean_imports",
-        "markup",
-        "normal_forms",
-        "progress",
-        "settings",
-        "spreadsheets",
-        "stratified",
-        "surrogates",
-    },
+    {"base", "lean_imports"},
     {"reading"},
     {"reprints"},
     {"corpus", "evaluation", "features", "margin", "runs"},
