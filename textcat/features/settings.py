@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from textcat.base.errors import TextcatError
-
-if TYPE_CHECKING:
-    from textcat.features.steps import FeatureSteps
 
 NFC, AS_IT_IS = "nfc", "none"
 NORMAL_FORMS = NFC, AS_IT_IS
@@ -113,18 +110,19 @@ def check_normal_form(form: str) -> None:
         raise FeatureError(f"normal_form is {form!r}: give {' or '.join(map(repr, NORMAL_FORMS))}.")
 
 
-def check_settings(features: FeatureSteps) -> None:
-    """Raise FeatureError if a setting is out of range or contradicts another one."""
-    for zone, weight in (features.zones or {}).items():
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise FeatureError if a setting of `TfIdf`, given by its name, is out of range or contradicts another one."""
+    zones, zone_terms = settings["zones"], settings["zone_terms"]
+    for zone, weight in (zones or {}).items():
         if not _is_positive(weight):
             raise FeatureError(f"The weight of zone {zone!r} is {weight!r}: give a positive number.")
     for name, (fits, what) in _CHECKS.items():
-        if not fits(getattr(features, name)):
-            raise FeatureError(f"{name} is {getattr(features, name)!r}: give {what}.")
-    for zone in () if isinstance(features.zone_terms, bool) else features.zone_terms:
-        if features.zones is not None and zone not in features.zones:
+        if not fits(settings[name]):
+            raise FeatureError(f"{name} is {settings[name]!r}: give {what}.")
+    for zone in () if isinstance(zone_terms, bool) else zone_terms:
+        if zones is not None and zone not in zones:
             raise FeatureError(f"zone_terms names zone {zone!r}, which zones leaves out: name it in both.")
-    if features.weighting == "bm25" and features.sublinear_tf:
+    if settings["weighting"] == "bm25" and settings["sublinear_tf"]:
         raise FeatureError("sublinear_tf is True, and bm25 has its own way of counting: leave one of them out.")
-    if features.hash_bits is not None and features.max_features is not None:
+    if settings["hash_bits"] is not None and settings["max_features"] is not None:
         raise FeatureError("hash_bits keeps no terms for max_features to choose from: leave one of them out.")

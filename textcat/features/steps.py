@@ -78,7 +78,7 @@ class FeatureSteps(Parameters):
         `idf` does not fit the columns.
         """
         restored = cls(**settings)
-        check_settings(restored)
+        check_settings(vars(restored))
         n_columns = 2**restored.hash_bits if restored.hash_bits else len(terms or ())
         if (terms is None) != bool(restored.hash_bits) or len(idf) != n_columns:
             raise FeatureError(
@@ -93,7 +93,7 @@ class FeatureSteps(Parameters):
 
         A part is a text of a document, with the zone or the shared vocabulary to which its terms belong.
         """
-        check_settings(self)
+        check_settings(vars(self))
         texts = ZoneTexts(checked_documents(documents), self.zones, self.zone_terms)
         self.take_tokens()
         counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars)
@@ -112,7 +112,7 @@ class FeatureSteps(Parameters):
 
     def parts_of_zones(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
         """Return the parts (texts and their weights) of documents counted earlier, given each one's names of zones."""
-        check_settings(self)
+        check_settings(vars(self))
         texts = ZoneTexts((), self.zones, self.zone_terms)
         for names in documents:
             texts.plan_document(names)
@@ -130,7 +130,7 @@ class FeatureSteps(Parameters):
         The documents must have been counted with the same `tokens`, `zones`, `zone_terms`, `ngrams`, `chars` and
         `hash_bits`, and with an `ngram_min_df` that was not higher than the present one.
         """
-        check_settings(self)
+        check_settings(vars(self))
         parts, counts, lengths = counted
         if chosen is not None:
             parts = parts.select(np.asarray(chosen, np.int64))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,16 +10,24 @@ import scipy.sparse as sp
 from textcat.base.calibration import Calibration
 from textcat.base.stratified import assign_folds
 from textcat.margin.problems import Problem, Solution
+from textcat.margin.rules import Rule
 from textcat.margin.solve import nothing, solve
-
-if TYPE_CHECKING:
-    from textcat.margin.learners import MarginClassifier
 
 _N_FOLDS = 5
 
 
+class Learner(Protocol):
+    """Describe a learner that makes a problem of each topic, given the topic's prevalence."""
+
+    def rules_for(self, prevalence: np.ndarray) -> list[Rule]:
+        """Return each topic's rule."""
+
+    def settings_for(self, X: Any, prevalence: np.ndarray) -> list[dict[str, Any]]:
+        """Return the settings of each topic's problem, except the rule."""
+
+
 def out_of_fold_scores(
-    learner: "MarginClassifier", X: Any, problems: Sequence[Problem], fold_of: np.ndarray, **options: Any
+    learner: Learner, X: Any, problems: Sequence[Problem], fold_of: np.ndarray, **options: Any
 ) -> np.ndarray:
     """Score rows by rankers that were not trained on their fold.
 
@@ -28,7 +36,7 @@ def out_of_fold_scores(
 
     Parameters
     ----------
-    learner : MarginClassifier
+    learner : Learner
     X : matrix of shape (n_rows, n_features)
     problems : sequence of Problem
         The labels of each topic.
@@ -54,7 +62,7 @@ def out_of_fold_scores(
     return scores
 
 
-def _without(learner: "MarginClassifier", X: Any, problems: Sequence[Problem], held_out: np.ndarray) -> list[Problem]:
+def _without(learner: Learner, X: Any, problems: Sequence[Problem], held_out: np.ndarray) -> list[Problem]:
     """Return problems in which the rows of a fold, `held_out`, are left out of training, too.
 
     In the field `left_out` of a problem, the rows of the fold come first.
@@ -68,7 +76,7 @@ def _without(learner: "MarginClassifier", X: Any, problems: Sequence[Problem], h
 
 
 def fit_calibration(
-    learner: "MarginClassifier", X: Any, problems: Sequence[Problem], solutions: Sequence[Solution], **options: Any
+    learner: Learner, X: Any, problems: Sequence[Problem], solutions: Sequence[Solution], **options: Any
 ) -> Calibration:
     """Return curves that turn the scores of solutions into probabilities, fitted to out-of-fold scores of the learner.
 

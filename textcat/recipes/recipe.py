@@ -368,7 +368,7 @@ class Recipe:
         from textcat.features.settings import check_settings
 
         features = self._make("features", tokens=self.make_tokens())
-        check_settings(features)  # as `fit` does, but before the documents are read
+        check_settings(vars(features))  # as `fit` does, but before the documents are read
         return features
 
     def feature_settings(self) -> dict[str, Any]:
