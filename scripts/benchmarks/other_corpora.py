@@ -17,8 +17,10 @@ from pages import Conditions, Page
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from textcat.corpus.catalogue import card, locate_corpus, open_corpus
+from textcat.corpus.cards import card
+from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.documents import Corpus
+from textcat.corpus.fetch import locate_corpus
 from textcat.evaluation.metrics import average_precisions
 from textcat.recipes.recipe import read_recipe
 from textcat.training.examples import CountedCorpus

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from textcat.corpus.catalogue import Card, locate_corpus
+from textcat.corpus.cards import Card
 from textcat.corpus.documents import Corpus
+from textcat.corpus.fetch import locate_corpus
 
 NAME, SUBJECTS = "yso-finna-en", "yso-en-topics"
 N_TOPICS, TEST_SIZE, SEED = 100, 0.2, 0

@@ -7,7 +7,7 @@ import pytest
 
 from textcat.base.disk import expanded, user_cache
 from textcat.base.errors import TextcatError
-from textcat.corpus import catalogue
+from textcat.corpus import fetch
 from textcat.features import tables
 
 pwd = pytest.importorskip("pwd", reason="system: there are no numbers of users")
@@ -57,7 +57,7 @@ def test_what_needs_a_home_says_so(run):
     assert "set HOME" in run.refuses("train", "letters.jsonl", "--out", "~/m")
     assert "set HOME" in run.refuses("tag", "~/m", "letters.jsonl")
     assert "set HOME" in run.refuses("reproduce", "nosuch")
-    assert catalogue.cache_folders() == []
+    assert fetch.cache_folders() == []
     with pytest.raises(TextcatError, match="HOME"):
         user_cache()
     assert not os.path.exists("~")

@@ -3,14 +3,14 @@
 import pytest
 from cards_of_tin import SUM
 
-from textcat.corpus import catalogue
+from textcat.corpus import fetch
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     """An empty user cache and no other place to search."""
     monkeypatch.delenv("TEXTCAT_CORPORA", raising=False)
-    monkeypatch.setattr(catalogue, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(fetch, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache"
 
 

@@ -22,9 +22,10 @@ from rich.console import Console
 
 from textcat.base.errors import TextcatError
 from textcat.base.progress import download_bar
-from textcat.corpus import catalogue
+from textcat.corpus import fetch
 from textcat.corpus.cards import cards, read_card, tree_digest
-from textcat.corpus.catalogue import fetch_corpus, locate_corpus, open_corpus, reopen_corpus
+from textcat.corpus.catalogue import open_corpus, reopen_corpus
+from textcat.corpus.fetch import fetch_corpus, locate_corpus
 from textcat.reading import DamagedError, InputSettings
 
 
@@ -329,8 +330,8 @@ def test_the_bar_shows_the_bytes(server, write_card, tells_length):
 
 def test_the_cache_is_the_users_own(monkeypatch):
     monkeypatch.undo()
-    assert catalogue.cache_folder().parts[-1] == "corpora"
-    assert Path.home() in catalogue.cache_folder().parents or "XDG_CACHE_HOME" in os.environ
+    assert fetch.cache_folder().parts[-1] == "corpora"
+    assert Path.home() in fetch.cache_folder().parents or "XDG_CACHE_HOME" in os.environ
 
 
 def test_a_corpus_in_two_kinds_of_archive_is_the_same(newsgroups_archive, tmp_path):

@@ -7,8 +7,10 @@ import lzma
 import pytest
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.catalogue import card, fetch_corpus, open_corpus, reopen_corpus
+from textcat.corpus.cards import card
+from textcat.corpus.catalogue import open_corpus, reopen_corpus
 from textcat.corpus.documents import Corpus, Document
+from textcat.corpus.fetch import fetch_corpus
 from textcat.corpus.vocabulary import Vocabulary
 
 SKOS = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .

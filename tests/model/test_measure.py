@@ -12,7 +12,7 @@ import pytest
 
 import textcat
 from textcat.base.errors import TextcatError
-from textcat.corpus.catalogue import warn_once
+from textcat.corpus.fetch import warn_once
 from textcat.model.measure import measure_test_documents, relevant_topics, score_row_blocks
 
 

@@ -40,7 +40,7 @@ def real():
 def own(tmp_path, monkeypatch):
     """An empty folder of data sets, and a user without a cache."""
     monkeypatch.setenv("TEXTCAT_DATASETS", str(tmp_path / "own"))
-    monkeypatch.setattr(datasets.catalogue, "cache_folder", lambda: tmp_path / "cache" / "corpora")
+    monkeypatch.setattr(datasets.fetch, "cache_folder", lambda: tmp_path / "cache" / "corpora")
     (tmp_path / "own").mkdir()
     return tmp_path / "own"
 

@@ -130,7 +130,7 @@ def test_table_4_averages_over_separable_topics_only_and_says_why_others_are_not
 
 def test_an_absent_corpus_is_missing_data(monkeypatch, tmp_path):
     monkeypatch.setenv("TEXTCAT_CORPORA", str(tmp_path))
-    monkeypatch.setattr("textcat.corpus.catalogue.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("textcat.corpus.fetch.cache_folder", lambda: tmp_path)
     for task in paum.EXPERIMENTS[2].tasks:
         with pytest.raises(datasets.MissingData, match="rcv1"):
             task.run(Settings())

@@ -86,7 +86,8 @@ def is_to_run(page):
 
 
 def absent_corpora():
-    from textcat.corpus.catalogue import cards, locate_corpus
+    from textcat.corpus.cards import cards
+    from textcat.corpus.fetch import locate_corpus
 
     return [name for name, card in cards().items() if locate_corpus(card) is None]
 

@@ -31,7 +31,8 @@ from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
 from same_documents import BARE, tagged, trained_on
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.catalogue import cards, open_corpus
+from textcat.corpus.cards import cards
+from textcat.corpus.catalogue import open_corpus
 from textcat.reading import Block, InputSettings, Record, find_sources, formats, read_batches
 
 # Texts, titles and topics of the documents; only some formats have titles, or more than one topic.

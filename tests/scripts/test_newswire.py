@@ -11,7 +11,8 @@ import pytest
 from corpus_files import read
 
 from textcat.base.disk import shipped
-from textcat.corpus.catalogue import card, open_corpus
+from textcat.corpus.cards import card
+from textcat.corpus.catalogue import open_corpus
 
 FILE = shipped("corpora") / "newswire" / "newswire.sgm"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_newswire.py"

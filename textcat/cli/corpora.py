@@ -23,7 +23,8 @@ def corpora(context: typer.Context, as_json: common.AsJson = False, corpus_dir: 
     """List the known corpora; fetch one, or show its counts."""
     if context.invoked_subcommand is not None:
         return
-    from textcat.corpus.catalogue import cards, locate_corpus
+    from textcat.corpus.cards import cards
+    from textcat.corpus.fetch import locate_corpus
 
     show_corpora(
         terminal.console(), [(card, locate_corpus(card, corpus_dir)) for card in cards().values()], as_json=as_json
@@ -38,11 +39,12 @@ def fetch(
 ) -> None:
     """Find a corpus or download it, and check that it is complete."""
     from textcat.base.progress import download_bar
-    from textcat.corpus import catalogue
+    from textcat.corpus.cards import card
+    from textcat.corpus.fetch import fetch_corpus
 
-    chosen = catalogue.card(corpus)
+    chosen = card(corpus)
     with download_bar(terminal.console(stderr=True), chosen.name, shows="bytes") as progress:
-        path = catalogue.fetch_corpus(chosen, progress, corpus_dir)
+        path = fetch_corpus(chosen, progress, corpus_dir)
     show_fetched(terminal.console(), chosen, path)
 
 

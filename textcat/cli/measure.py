@@ -231,7 +231,7 @@ def _test_corpus(
 
     With `labelled_only`, the test part has only documents that have a topic of the tagger, if there are such documents.
     """
-    from textcat.corpus.catalogue import cards
+    from textcat.corpus.cards import cards
     from textcat.model.measure import is_corpus_of, measured_part, own_split, with_test_documents
 
     source: str | Mapping[str, Any] = corpus or _origin(tagger)

@@ -2,7 +2,7 @@
 
 import hashlib
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, get_type_hints
@@ -174,6 +174,15 @@ def holds_documents(reader: str, name: str) -> bool:
     if reader == "mbox" and is_message(name):
         return True
     return named_format(name) == ("text" if reader == "lines" else reader)
+
+
+def is_wanted(card: Card, settings: InputSettings) -> Callable[[str], bool]:
+    """Return a function that takes the name of a file and returns whether the file is read.
+
+    A file is read if the card (the description of the corpus) says so, or if `settings.for_files` names a format for
+    it.
+    """
+    return lambda name: card.wanted(name) or bool(settings.for_files and settings.for_file(name).format)
 
 
 _NO_ENTRIES = ("name", "folder", "depth", "others")

@@ -249,7 +249,8 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _corpora() -> list[str]:
-    from textcat.corpus.catalogue import cards, locate_corpus
+    from textcat.corpus.cards import cards
+    from textcat.corpus.fetch import locate_corpus
 
     names = []
     for name, card in cards().items():

@@ -16,8 +16,9 @@ from textcat.base.errors import TextcatError
 from textcat.base.frames import is_table
 from textcat.base.progress import Advance, Stages, advance_over
 from textcat.corpus.cards import cards
-from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, reopen_corpus, warn_once
+from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, reopen_corpus
 from textcat.corpus.documents import RECORDS, TABLE, Corpus, Document, topic_counts
+from textcat.corpus.fetch import warn_once
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import BandQuality, Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows

@@ -16,7 +16,9 @@ import scipy.sparse as sp
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.settings import read_toml
-from textcat.corpus import catalogue
+from textcat.corpus import fetch
+from textcat.corpus.cards import card, cards
+from textcat.corpus.catalogue import open_corpus
 
 if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus
@@ -78,28 +80,28 @@ def corpus(name: str) -> "Corpus":
     """Open a corpus, such as ``reuters21578``, without fetching it; raise MissingData if it is not on disk."""
     if sentence := missing(name):
         raise MissingData(sentence)
-    return catalogue.open_corpus(name, download=False)
+    return open_corpus(name, download=False)
 
 
 def missing(name: str) -> str | None:
     """Return a sentence that says which file of a data set or corpus is missing, and where to put it; else None."""
-    if name not in catalogue.cards():
+    if name not in cards():
         try:
             _paths(name)
         except MissingData as error:
             return str(error)
         return None
-    card = catalogue.card(name)
-    if catalogue.locate_corpus(card) is not None:
+    described = card(name)
+    if fetch.locate_corpus(described) is not None:
         return None
-    remedy = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
-    return f"The corpus {name} is not here. {remedy} {card.files[0]} into {_places('TEXTCAT_CORPORA', 'corpora')}."
+    remedy = f"`textcat corpora fetch {name}` downloads it. Or put" if described.urls else f"{described.obtain} Put"
+    return f"The corpus {name} is not here. {remedy} {described.files[0]} into {_places('TEXTCAT_CORPORA', 'corpora')}."
 
 
 def folders() -> list[Path]:
     """Return the folders in which data sets are looked for, in order; they need not exist."""
     named = os.environ.get("TEXTCAT_DATASETS")
-    caches = [cache.with_name("datasets") for cache in catalogue.cache_folders()]
+    caches = [cache.with_name("datasets") for cache in fetch.cache_folders()]
     return [expanded(named), *caches] if named else caches
 
 
@@ -130,7 +132,7 @@ def _paths(name: str) -> list[Path]:
 
 def _places(variable: str, cached: str) -> str:
     """Return the places for a file in words: the folder that a variable names, and one beside the cached corpora."""
-    caches = [_at_home(cache.with_name(cached)) for cache in catalogue.cache_folders()]
+    caches = [_at_home(cache.with_name(cached)) for cache in fetch.cache_folders()]
     return " or into ".join([f"the folder that the variable {variable} names", *caches])
 
 

@@ -24,7 +24,7 @@ from textcat.base.disk import write_atomically
 from textcat.base.errors import TextcatError, install_hint
 from textcat.base.journal import KeptResults
 from textcat.base.settings import read_toml
-from textcat.corpus.catalogue import cache_folder, warn_once
+from textcat.corpus.fetch import cache_folder, warn_once
 from textcat.evaluation.export import markdown_table
 from textcat.papers.datasets import MissingData
 

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 import textcat
 from textcat import cli
 from textcat.base.errors import TextcatError
-from textcat.corpus import catalogue
+from textcat.corpus import fetch
 from textcat.corpus.cards import card, read_card
-from textcat.corpus.catalogue import fetch_corpus, open_corpus
+from textcat.corpus.catalogue import open_corpus
+from textcat.corpus.fetch import fetch_corpus
 from textcat.reading import (
     DamagedError,
     LabelSettings,
@@ -136,7 +137,7 @@ def day_zips():
 def cache(tmp_path, monkeypatch):
     """An empty user cache and no other place to search."""
     monkeypatch.delenv("TEXTCAT_CORPORA", raising=False)
-    monkeypatch.setattr(catalogue, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(fetch, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache"
 
 

@@ -1,0 +1,209 @@
+"""Read the files of a corpus as its card says: the documents, and what describes, names and verifies them."""
+
+import hashlib
+import logging
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textcat.base.errors import TextcatError
+from textcat.corpus.cards import RECORD_READERS, Card, is_wanted, tree_digest
+from textcat.corpus.descriptions import read_descriptions
+from textcat.corpus.documents import Corpus, Document
+from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
+from textcat.reading import (
+    EVERY_FIELD,
+    FIELDS_OF_TOPICS,
+    STEP,
+    ByteStream,
+    DamagedError,
+    InputSettings,
+    Record,
+    UnreadableError,
+    is_url,
+    open_file,
+    plain_name,
+    read_documents,
+    unpacked_stream,
+)
+from textcat.reading.labels import unlabelled_because
+
+if TYPE_CHECKING:
+    from textcat.base.progress import Bar
+
+_log = logging.getLogger(__name__)
+
+_NAMED = 3  # files that are left out, by their names, in a warning
+
+
+def read_corpus(
+    card: Card,
+    data: str,
+    settings: InputSettings | None,
+    as_read: Callable[[Record], object] | None,
+    vocabulary: Vocabulary | None,
+    progress: "Bar | None",
+) -> Corpus:
+    """Read the corpus that a card describes from `data`, the path or URL of its files.
+
+    `vocabulary` names the topics in place of the card's; the other arguments are as for `open_corpus`. TextcatError is
+    raised if files are missing, damaged or not as the card describes them.
+    """
+    _log.info("Reading %s from %s", card.name, data)
+    contents = _Contents(card, data)
+    # Every file of a folder is of the format that has been asked for, whatever its name.
+    of_one_format = settings is not None and settings.format not in ("", "text")
+    wanted = None if of_one_format else is_wanted(card, settings or InputSettings())
+    documents = read_documents([data], card.settings(settings), wanted, contents.open, as_read, progress)
+    contents.read_beside()
+    contents.check_complete()
+    if card.files == [Path(data).name] and not card.urls:
+        _tell_empty_texts(card, documents)
+    parts = {document.split or "train" for document in documents}
+    unlabelled = ""
+    if card.reader in ("records", *RECORD_READERS) and not any(document.topics for document in documents):
+        unlabelled = _why_unlabelled(data, card.settings(settings), wanted, contents)
+    if "test" in parts and "train" not in parts:  # a model can be measured on them; what trains refuses them
+        tests = [document for document in documents if document.split == "test"]
+        return Corpus(card.name, [], tests, (), unlabelled=unlabelled)
+    vocabulary, names, about = vocabulary or contents.vocabulary, {}, {}
+    if vocabulary is not None:
+        documents = vocabulary.current(documents)
+        topics = {topic for document in documents for topic in document.topics}
+        names, about = vocabulary.of(topics), vocabulary.descriptions_of(topics)
+        if card.topics == "described":
+            names, about = vocabulary.names | names, vocabulary.descriptions | about
+    corpus = Corpus.from_documents(card.name, documents, card.topics, about | contents.descriptions, names)
+    if vocabulary is not None:
+        corpus = replace(corpus, names_language=vocabulary.language, replacements=vocabulary.replacements)
+    return replace(corpus, unlabelled=unlabelled)
+
+
+def _tell_empty_texts(card: Card, documents: list[Document]) -> None:
+    empty = [document.id for document in documents if not any(map(str.strip, document.zones.values()))]
+    if empty:
+        shown = ", ".join(empty[:_NAMED]) + ", …" * (len(empty) > _NAMED)
+        _log.warning(
+            "%s: %d of %d documents %s no text: %s. They count like the others; leave them out, or name the field "
+            "that has their texts.",
+            *(card.name, len(empty), len(documents), "has" if len(empty) == 1 else "have", shown),
+        )
+
+
+def _why_unlabelled(
+    data: str, settings: InputSettings, wanted: Callable[[str], bool] | None, contents: "_Contents"
+) -> str:
+    """Return why no record has a topic, as the end of a sentence; raise TextcatError if the named field is in none."""
+    documents = read_documents([data], settings._replace(fields=EVERY_FIELD), wanted, contents.open)
+    names = dict.fromkeys(name for document in documents for name in document.fields or ())
+    is_named = not settings.is_default("topics_field") or settings.topic_fields
+    looked_for = settings.topic_fields or (settings.topics_field, *(() if is_named else FIELDS_OF_TOPICS))
+    why = unlabelled_because(looked_for, names)
+    if is_named and names and names.keys().isdisjoint(looked_for):
+        raise TextcatError(f"{data}: {why}.")
+    return why if names else ""
+
+
+class _Contents:
+    """Collect checksums, descriptions of topics and the vocabulary (names of topics) while a corpus is read."""
+
+    def __init__(self, card: Card, data: str) -> None:
+        self._card, self._data = card, data
+        self._sums: dict[str, str] = {}
+        self.descriptions: dict[str, str] = {}
+        self.vocabulary: Vocabulary | None = None
+
+    def open(self, name: str, stream: ByteStream) -> ByteStream | None:
+        """Return a stream of a file's bytes that checks the file's checksum, or None if the file has no documents.
+
+        A file that describes or names topics has no documents; it is read here.
+        """
+        stream = self._summed(name, stream)
+        return None if self._take(name, stream, f"{name} in {self._data}") else stream
+
+    def _take(self, name: str, stream: ByteStream, location: str) -> bool:
+        """Read a file if it describes or names topics, and return True; return False for any other file."""
+        if self._card.names_topics(name):
+            self.vocabulary = read_vocabulary_stream(name, stream, self._card.vocabulary_language, location)
+        elif self._card.describes(name):
+            data = b"".join(iter(lambda: stream.read(STEP), b""))
+            self.descriptions.update(read_descriptions(name, data, location))
+        else:
+            return False
+        return True
+
+    def read_beside(self) -> None:
+        """Read files that describe or name topics and that are not in the source, but next to it or next to the card.
+
+        TextcatError is raised if the card names such a file and it is nowhere.
+        """
+        card, folders = self._card, [self._card.folder]
+        if not is_url(self._data):
+            folders.insert(0, Path(self._data).parent)
+        for setting, is_it in (("descriptions", card.describes), ("vocabulary", card.names_topics)):
+            name = getattr(card, setting)
+            if not name or any(map(is_it, self._sums)):
+                continue
+            path = next((folder / name for folder in folders if (folder / name).is_file()), None)
+            if path is None:
+                raise TextcatError(
+                    f"Corpus {card.name} has no file {name}, neither in its source nor beside it, nor beside its card "
+                    f"in {card.folder}: put it there, or take {setting!r} out of the card."
+                )
+            try:
+                with closing(open_file(str(path))) as stored:
+                    stream, plain = unpacked_stream(stored, name), plain_name(name)
+                    self._take(plain, self._summed(plain, stream) if plain in card.sha256 else stream, str(path))
+            except UnreadableError as fault:
+                raise TextcatError(f"{path} {fault}: fetch or copy it again.") from None
+
+    def verify(self, name: str, stream: ByteStream) -> None:
+        """Read a file only to compare its checksum."""
+        stream = self._summed(name, stream)
+        while stream.read(STEP):
+            pass
+
+    def _summed(self, name: str, stream: ByteStream) -> ByteStream:
+        """Return a stream that computes the checksum of its bytes, and at the end compares it with the card's.
+
+        At the end, the stream raises DamagedError if the checksums differ.
+        """
+        card, digest, self._sums[name] = self._card, hashlib.sha256(), ""
+        if not (card.sha256 or card.tree):
+            return stream
+
+        def take(n: int) -> bytes:
+            data = stream.read(n)
+            digest.update(data)
+            if not data:
+                self._sums[name] = digest.hexdigest()
+                if card.sha256 and self._sums[name] != card.sha256[name.rpartition("/")[2]]:
+                    raise DamagedError(self._data, f"{name} has not the checksum the card of {card.name} gives")
+            return data
+
+        return ByteStream(take, stream.consumed, stream.prompt)
+
+    def check_complete(self) -> None:
+        """Raise DamagedError if a file is missing or the checksum over all files is wrong.
+
+        TextcatError is raised if no file was read at all.
+        """
+        card = self._card
+        if missing := sorted(set(card.sha256) - {name.rpartition("/")[2] for name in self._sums}):
+            raise DamagedError(self._data, f"{', '.join(missing)} not in it")
+        if card.tree and tree_digest(self._sums) != card.tree:
+            raise DamagedError(self._data, f"its files have not the checksum the card of {card.name} gives")
+        if not self._sums:
+            fault = f"holds no file the reader {card.reader!r} reads: check the path and the card"
+            raise TextcatError(f"{self._data} {fault}.")
+
+
+def verify(card: Card, path: Path) -> None:
+    """Read a corpus without parsing it; raise a TextcatError for a truncated, missing or changed file."""
+    contents = _Contents(card, str(path))
+    read_documents([path], card.settings(), card.wanted, contents.verify)
+    if card.sha256:
+        contents.read_beside()
+    contents.check_complete()
