@@ -111,13 +111,6 @@ def _print(console: "Console", record: "Document | Record", explained: "Explanat
     numbers = f"score {explained.score:.3f}, threshold {explained.threshold:.3f}{probability}"
     topic, id = map(terminal.harmless, (explained.label, record.id))
     console.print(Text.assemble((topic, "bold"), f" in {id}: {numbers}"), soft_wrap=True)
-    if part := explained.part:
-        speaks = f"Part {part.number} of {part.of} speaks most for the topic, with a score of {part.score:.3f}"
-        print_text(console, f"{speaks}; it starts with “{terminal.harmless(part.words)}” (character {part.start}).")
-    if named := explained.named:
-        times = "once" if named.occurrences == 1 else f"{named.occurrences} times"
-        adds = f"The text has the topic's name {times}, which adds {named.contribution:+.3f} to its log odds."
-        print_text(console, adds if named.occurrences else "The text does not have the topic's name.")
     strongest = max(abs(reason.contribution) for reason in explained) if len(explained) else 0.0
     for zone, text in record.zones.items():
         shown = Text(terminal.harmless(text))

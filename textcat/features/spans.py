@@ -81,7 +81,7 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
     spans_of: dict[int, dict[Span, None]] = {}
     with no_garbage_collection():
         for zone, spaces, placed in _placed(features, texts):
-            as_given = GivenPlaces(features.tokens_, texts[zone])
+            as_given = _GivenPlaces(features.tokens_, texts[zone])
             for space in spaces:
                 found = _occurrences_of(features, column_of, placed, space)
                 if not len(found.columns):
@@ -95,7 +95,7 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
     return {column: Place(" | ".join(map(shown, names[column])), tuple(spans_of[column])) for column in names}
 
 
-class GivenPlaces:
+class _GivenPlaces:
     """Find the places in a text as it was given, for places in the text as `tokens` read it.
 
     The two differ if the text is not in the normal form in which it is read.

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from textcat.features.settings import FeatureError
-from textcat.features.tokens import TermCounts, Tokens
+from textcat.features.tokens import TermCounts
 
 _BODY = "body"
 SHARED_SPACE = ""  # the space of terms that are no zone's own
@@ -153,12 +153,6 @@ def checked_documents(documents: Documents) -> Iterator[str | Zoned]:
             "columns in a ColumnTransformer, each by a string."
         )
     return iter(documents)
-
-
-def longest_zone(texts: Mapping[str, str], zones: Mapping[str, float] | None, tokens: Tokens) -> int:
-    """Return the number of characters, as `tokens` reads them, of the longest text among `zones` (None: all)."""
-    read = (text for zone, text in texts.items() if zones is None or zone in zones)
-    return max((len(tokens.as_read(text)) for text in read), default=0)
 
 
 def zones_of_document(document: str | Zoned, i: int) -> Mapping[str, str]:

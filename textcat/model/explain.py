@@ -14,17 +14,8 @@ from textcat.base.errors import TextcatError
 from textcat.base.markup import html_table, html_text
 from textcat.features.rows import Rows
 from textcat.features.scripts import shown
-from textcat.features.spans import GivenPlaces, Place, Span, places
+from textcat.features.spans import Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
-from textcat.model.parts import (
-    are_long,
-    log_odds_of_names,
-    occurrences_of_names,
-    parts_of_document,
-    probabilities_of_parts,
-    rows_of_parts,
-    scores_of_parts,
-)
 from textcat.model.shortlist import NOT_LISTED
 from textcat.model.topic_names import find_topic, topic_label
 from textcat.model.weights import weights_of_topic
@@ -35,7 +26,6 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 _STRENGTHS = 5  # steps in which marks are stronger or weaker
-_FIRST_WORDS = 8  # of a part, by which people find it
 
 
 class Reason(NamedTuple):
@@ -73,30 +63,12 @@ class SpeakingTopic(NamedTuple):
         return topic_label(self.topic, {} if self.name is None else {self.topic: self.name})
 
 
-class SpeakingPart(NamedTuple):
-    """Hold the part of a long document that gives a topic the highest probability of all parts."""
-
-    number: int  # from 1
-    of: int  # the number of parts
-    start: int  # where the part starts in the text of its longest zone
-    words: str  # the first words of the part
-    score: float  # of the part: the sum of the bias and of all contributions
-
-
-class NamedTopic(NamedTuple):
-    """Hold how often a long document has the name of a topic, and what this adds to the log odds of the topic."""
-
-    occurrences: int
-    contribution: float
-
-
 @dataclass(frozen=True)
 class Explanation:
     """Explain why a document has or lacks a topic.
 
     The score is the sum of the bias, the contributions of all terms and, if the model has related topics, their
-    contributions. If the document was scored in parts, these add up to the score of the part that speaks for the topic,
-    and `score` and `probability` are those of the whole document.
+    contributions.
     """
 
     topic: str
@@ -108,8 +80,6 @@ class Explanation:
     rest: float  # the sum of the contributions of terms that are not listed
     name: str | None = None  # the topic's name, if the model has names
     related: list[SpeakingTopic] = field(default_factory=list)  # strongest first
-    part: SpeakingPart | None = None  # None: the document was scored as a whole
-    named: NamedTopic | None = None  # None: occurrences of the topic's name do not count
     _neighbours: "Callable[[], list[Neighbour]] | None" = field(default=None, repr=False, compare=False)
     _without: "Callable[[], Without] | None" = field(default=None, repr=False, compare=False)
 
@@ -162,15 +132,8 @@ class Explanation:
         least_set = {"without": self.without, "least": self.least}
         named = {} if self.name is None else {"name": self.name}
         related = {"related": [topic._asdict() for topic in self.related]} if self.related else {}
-        part = {} if self.part is None else {"part": self.part._asdict()}
-        of_name = {} if self.named is None else {"named": self.named._asdict()}
-        listed = {"reasons": reasons, "documents": documents, **related, **part, **of_name}
+        listed = {"reasons": reasons, "documents": documents, **related}
         return {**named, **plain, "threshold": finite, **listed, **least_set}
-
-    @property
-    def sum(self) -> float:
-        """The score that the bias and all contributions add up to: that of the document, or of the part that speaks."""
-        return self.score if self.part is None else self.part.score
 
     @property
     def label(self) -> str:
@@ -243,11 +206,8 @@ def explain_document(
 ) -> list[Explanation]:
     """Explain topics of a document as `Tagger.explain_all` does.
 
-    With ``with_spans=False``, the places of terms in the document are not needed, and may be missing. Of a document
-    that is scored in parts, the part with the highest probability is explained.
+    With ``with_spans=False``, the places of terms in the document are not needed, and may be missing.
     """
-    if are_long(tagger, [document])[0]:
-        return _explain_long_document(tagger, document, topics, n, with_spans)
     counted = tagger.features.counted_texts([document])
     row = tagger.features.rows_of_counts(*counted)
     scores = tagger.score_rows(row)
@@ -287,71 +247,9 @@ def explain_document(
         related = speaking_of(column)
         from_related = sum(topic.contribution for topic in related)
         fall = partial(without, tagger, counted, column, from_related) if assigned[column] else None
-        described = topic, *numbers, probability, reasons, float(rest), topic_names.get(topic), related, None, None
+        described = topic, *numbers, probability, reasons, float(rest), topic_names.get(topic), related
         explanations.append(Explanation(*described, neighbours, fall))
     return explanations
-
-
-def _explain_long_document(
-    tagger: "Tagger", document: Any, topics: Sequence[str] | None, n: int | None, with_spans: bool
-) -> list[Explanation]:
-    parts = parts_of_document(tagger, document)
-    rows = rows_of_parts(tagger, parts)
-    occurrences = occurrences_of_names(tagger, document)
-    of_names = log_odds_of_names(tagger, occurrences)
-    scores = scores_of_parts(tagger, rows, of_names)[None]
-    if topics is None:
-        topics = [tag.topic for tag in tagger.select(scores, in_parts=np.ones(1, bool))[0]]
-    topics = [find_topic(tagger.topics, tagger.topic_names, topic) for topic in topics]
-    columns = np.array([tagger.topics.index(topic) for topic in topics], np.int64)
-    speaking = _speaking_parts(tagger, rows, columns)
-    curves = tagger.calibration
-    assert curves is not None
-    probabilities = curves.of_topics(columns).probabilities(scores[0, columns]).tolist()
-    whole, explanations = replace(tagger, part_length=0), []
-    texts = zones_of_document(document, 0)
-    as_given = {zone: GivenPlaces(tagger.features.tokens_, text) for zone, text in texts.items()}
-    explained: dict[tuple[int, str], Explanation] = {}
-    for i in dict.fromkeys(speaking):  # a part that speaks for several topics is read once
-        of_this = [topic for topic, part in zip(topics, speaking, strict=True) if part == i]
-        of_topics = explain_document(whole, parts[i].document, of_this, n, with_spans=with_spans)
-        explained.update(zip(((i, topic) for topic in of_this), of_topics, strict=True))
-    for topic, column, i, probability in zip(topics, columns.tolist(), speaking, probabilities, strict=True):
-        of_part = explained[i, topic]
-        shifted = [
-            reason._replace(spans=tuple(_shifted(span, parts[i].starts[span.zone], as_given) for span in reason.spans))
-            for reason in of_part.reasons
-        ]
-        zones = parts[i].document.zones
-        zone = max(zones, key=lambda name: len(zones[name]))
-        words = " ".join(zones[zone].split()[:_FIRST_WORDS])
-        start = _shifted(Span(zone, 0, 0), parts[i].starts[zone], as_given).start
-        part = SpeakingPart(i + 1, len(parts), start, words, of_part.score)
-        named = None if occurrences is None else NamedTopic(int(occurrences[column]), float(of_names[column]))
-        of_text = {"score": float(scores[0, column]), "probability": probability, "part": part, "named": named}
-        explanations.append(replace(of_part, reasons=shifted, _without=None, **of_text))
-    return explanations
-
-
-def _shifted(span: Span, start: int, as_given: Mapping[str, GivenPlaces]) -> Span:
-    """Return the place in the text as given of a span of a part that starts at `start` of the text as it is read."""
-    (first,), (end,) = as_given[span.zone].of(np.array([span.start + start]), np.array([span.end + start]))
-    return Span(span.zone, int(first), int(end))
-
-
-def _speaking_parts(tagger: "Tagger", rows: Rows, columns: np.ndarray) -> list[int]:
-    """Return for each topic, given by its column, the part that gives it the highest probability; of equals, the first.
-
-    If no part lists a topic, its part is 0.
-    """
-    best, part, start = np.zeros(len(columns)), np.zeros(len(columns), np.int64), 0
-    for listed, probabilities in probabilities_of_parts(tagger, rows):
-        for k, column in enumerate(columns.tolist()):
-            of_topic = np.where(listed == column, probabilities, 0.0).max(axis=1, initial=0.0)
-            if len(of_topic) and of_topic.max() > best[k]:
-                best[k], part[k] = of_topic.max(), start + int(of_topic.argmax())
-        start += len(listed)
-    return [int(i) for i in part]
 
 
 def _speaking_topics(tagger: "Tagger", row: Rows) -> Callable[[int], list[SpeakingTopic]]:
@@ -445,7 +343,7 @@ def explanation_in_words(
         Reason(term, values[term], sums[term] / values[term], sums[term], tuple(sorted(spans[term]))) for term in listed
     ]
     others = sum(topic.contribution for topic in explanation.related)
-    rest = explanation.sum - explanation.bias - others - sum(reason.contribution for reason in reasons)
+    rest = explanation.score - explanation.bias - others - sum(reason.contribution for reason in reasons)
     return replace(explanation, reasons=reasons, rest=rest)
 
 

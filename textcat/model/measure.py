@@ -22,7 +22,6 @@ from textcat.corpus.fetch import warn_once
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import BandQuality, Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
-from textcat.model.parts import are_long
 from textcat.model.selection import first_topics
 from textcat.model.topic_names import facts_with_names
 from textcat.reading.in_memory import as_documents
@@ -123,8 +122,7 @@ def evaluate_tagger(
             scores, has_terms = _score_blocks(tagger, documents), None
         else:
             scores, has_terms = tagger.scored(documents)
-        in_parts = are_long(tagger, corpus.test)
-        measured = measure_test_documents(tagger, corpus, scores, has_terms, bands=bands, in_parts=in_parts)
+        measured = measure_test_documents(tagger, corpus, scores, has_terms, bands=bands)
     twins = corpus.twins() if twins is None else twins
     return with_twins(measured, tagger, corpus, twins, scores, has_terms, bands=bands)
 
@@ -176,7 +174,6 @@ def measure_test_documents(
     has_terms: NDArray[np.bool_] | None = None,
     *,
     bands: str | Iterable[str] | None = None,
-    in_parts: NDArray[Any] | None = None,
 ) -> Evaluation:
     """Measure a tagger by its scores of a corpus' test documents; see `measure_scores`.
 
@@ -194,7 +191,6 @@ def measure_test_documents(
         has_terms=has_terms,
         n_unknown=np.array(unknown, np.int64),
         unjudged=unjudged,
-        in_parts=in_parts,
     )
 
 
@@ -208,18 +204,16 @@ def measure_scores(
     n_unknown: NDArray[Any] | None = None,
     measured_on: MeasuredOn = MeasuredOn.TEST,
     unjudged: Any = None,
-    in_parts: NDArray[Any] | None = None,
 ) -> Evaluation:
     """Measure a tagger by its scores of documents, and by its decisions on the documents.
 
     With many topics, scores may come in blocks, and `n_unknown` has each document's number of unknown topics: see
     `textcat.evaluate_at_k`. Documents that were not judged for a topic, according to `unjudged`, rank last for it and
-    count as irrelevant, so the topic is measured on the other documents. `has_terms` and `in_parts` are as in
-    `Tagger.select`.
+    count as irrelevant, so the topic is measured on the other documents. `has_terms` is as in `Tagger.select`.
     """
     if has_many_topics(tagger):
         options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
-        return measure_at_k(tagger, scores, relevant, bands=bands, in_parts=in_parts, **options)
+        return measure_at_k(tagger, scores, relevant, bands=bands, **options)
     assert isinstance(scores, np.ndarray)
     return evaluate_scores(
         _last_unjudged(scores, unjudged),
@@ -242,27 +236,16 @@ def measure_at_k(
     *,
     bands: str | Iterable[str] | None = None,
     unjudged: Any = None,
-    in_parts: NDArray[Any] | None = None,
     **options: Any,
 ) -> Evaluation:
     """Measure the top-ranked topics of each document; scores may come in blocks of documents.
 
-    `in_parts` is as in `Tagger.select`, and the `options` are arguments of `evaluate_at_k`.
+    The `options` are arguments of `evaluate_at_k`.
     """
     blocks = without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
-    top = _top_of_blocks(tagger, blocks, in_parts)
+    top = (first_topics(tagger, block, max(KS)) for block in blocks)
     sizes = tagger.train_sizes, tagger.train_documents
     return evaluate_at_k(top, relevant, tagger.topics, *sizes, spec=bands, **options)
-
-
-def _top_of_blocks(
-    tagger: "Tagger", blocks: Iterable[NDArray[Any]], in_parts: NDArray[Any] | None
-) -> Iterator[NDArray[Any]]:
-    start = 0
-    for block in blocks:
-        of_block = None if in_parts is None else in_parts[start : start + len(block)]
-        start += len(block)
-        yield first_topics(tagger, block, max(KS), of_block)
 
 
 def score_rows(

@@ -15,7 +15,6 @@ from textcat.features.rows import Rows
 from textcat.model import Reason
 from textcat.model._product import highest
 from textcat.model._product import top as sparse_top
-from textcat.model.parts import runs_of_documents, score_long_document
 from textcat.model.shortlist import NOT_LISTED
 from textcat.model.weights import is_compiled, sparse_parts
 
@@ -133,24 +132,9 @@ def tags_of_batches(
 ) -> Iterator[tuple[list[Tag], Reason | None]]:
     """Yield the tags of each document, and why it gives no evidence; documents come and are scored in batches."""
     for batch in batches:
-        for tags, has_terms in _tags_of_batch(tagger, batch, selection):
-            yield from zip(tags, reasons_of(has_terms), strict=True)
-
-
-def _tags_of_batch(
-    tagger: "Tagger", documents: Iterable[Any], selection: Selection
-) -> Iterator[tuple[list[list[Tag]], np.ndarray]]:
-    """Yield the tags of documents, and whether these have known terms, in blocks whose scores fit in memory."""
-    if not tagger.part_length:
-        yield from (_tags_of_rows(tagger, rows, selection) for rows in _held_blocks(tagger, documents))
-        return
-    for are_in_parts, run in runs_of_documents(tagger, documents):
-        if are_in_parts:
-            for document in run:
-                scored = score_long_document(tagger, document)
-                yield selected_tags(tagger, *scored, selection, np.ones(1, bool)), scored.has_terms
-        else:
-            yield from (_tags_of_rows(tagger, rows, selection) for rows in _held_blocks(tagger, run))
+        for rows in _held_blocks(tagger, batch):
+            tags = _tags_of_rows(tagger, rows, selection)
+            yield from zip(tags, reasons_of(rows.has_terms), strict=True)
 
 
 def _held_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[Rows]:
@@ -163,10 +147,10 @@ def _held_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[Rows]:
             yield Rows(indptr - indptr[0], rows.indices[entries], rows.data[entries])
 
 
-def _tags_of_rows(tagger: "Tagger", rows: Rows, selection: Selection) -> tuple[list[list[Tag]], np.ndarray]:
+def _tags_of_rows(tagger: "Tagger", rows: Rows, selection: Selection) -> list[list[Tag]]:
     has_terms = rows.has_terms
     if selection.top is None or tagger.single or not tagger.sparse_weights or not is_compiled(tagger, rows):
-        return selected_tags(tagger, tagger.score_rows(rows), has_terms, selection), has_terms
+        return selected_tags(tagger, tagger.score_rows(rows), has_terms, selection)
     n = min(selection.top, len(tagger.topics))
     if tagger.shortlist is None:
         columns, values = sparse_top(*rows, *sparse_parts(tagger), tagger.bias, n)
@@ -174,7 +158,7 @@ def _tags_of_rows(tagger: "Tagger", rows: Rows, selection: Selection) -> tuple[l
         columns, values = tagger.shortlist.top(rows, tagger.weights, tagger.bias, n)
     n_documents, n = columns.shape
     tags = _tags(tagger, np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
-    return _with_evidence(tagger, selection.likely(tags), has_terms), has_terms
+    return _with_evidence(tagger, selection.likely(tags), has_terms)
 
 
 def _with_evidence(tagger: "Tagger", tags: list[list[Tag]], has_terms: np.ndarray | None) -> list[list[Tag]]:
@@ -189,18 +173,17 @@ def selected_tags(
     scores: np.ndarray,
     has_terms: np.ndarray | None,
     selection: Selection,
-    in_parts: np.ndarray | None = None,
 ) -> list[list[Tag]]:
     """Return the tags of documents, given their scores: see `Tagger.select`."""
     if selection.everything or selection.top:
-        columns = first_topics(tagger, scores, selection.top, in_parts)
+        columns = first_topics(tagger, scores, selection.top)
         rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
         tags = selection.likely(_tags(tagger, rows, columns, scores[rows, columns], len(scores)))
         return _with_evidence(tagger, tags, has_terms)
     if selection.min_probability is not None:
         tagger = tagger.with_min_probability(selection.min_probability)
     rows, columns = np.nonzero(tagger.decide(scores, has_terms))
-    by_score = np.lexsort((columns, -_by_probability(tagger, scores, in_parts)[rows, columns], rows))
+    by_score = np.lexsort((columns, -scores[rows, columns], rows))
     rows, columns = rows[by_score], columns[by_score]
     return _tags(tagger, rows, columns, scores[rows, columns], len(scores))
 
@@ -220,12 +203,12 @@ def _tags(
     return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None, in_parts: np.ndarray | None = None) -> np.ndarray:
+def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None) -> np.ndarray:
     """Return the columns of each document's n best topics, the best first; of all topics if n is None.
 
-    Topics of equal scores keep their order. `in_parts` is as in `Tagger.select`.
+    Topics of equal scores keep their order.
     """
-    values = _by_probability(tagger, comparable(tagger, scores), in_parts)
+    values = comparable(tagger, scores)
     if n is not None and values.dtype == np.float32:
         return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])
     return np.argsort(-values, axis=1, kind="stable")[:, :n]
@@ -236,16 +219,6 @@ def comparable(tagger: "Tagger", scores: np.ndarray) -> np.ndarray:
     if not tagger.single or tagger.calibration is None:
         return scores
     return np.asarray(scores * tagger.calibration.a + tagger.calibration.b)  # probabilities may all round to 1
-
-
-def _by_probability(tagger: "Tagger", scores: np.ndarray, in_parts: np.ndarray | None) -> np.ndarray:
-    """Return values that order a document's topics: scores, or log odds if the document was scored in parts."""
-    if in_parts is None or tagger.single or not in_parts.any():
-        return scores
-    values, calibration = scores.copy(), curves(tagger)
-    log_odds = scores[in_parts] * calibration.a + calibration.b
-    values[in_parts] = np.where(scores[in_parts] > NOT_LISTED, log_odds, -np.inf)
-    return values
 
 
 def curves(tagger: "Tagger") -> Calibration:

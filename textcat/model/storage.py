@@ -196,8 +196,6 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
         **_names(tagger),
         **({"choices": tagger.choices} if tagger.choices else {}),
         **_related(tagger),
-        **({"part_length": tagger.part_length} if tagger.part_length else {}),
-        **({"name_weight": tagger.name_weight} if tagger.name_weight else {}),
         "train_sizes": [int(size) for size in tagger.train_sizes],
         "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.items()},
         "features": {
@@ -332,10 +330,6 @@ class _Contents(NamedTuple):
         best, weight, least = (numbers[name] for name in _RELATED_NUMBERS)
         return type(best) is int and 0 < best <= _MOST_LISTED and 0 <= weight < math.inf and 0 < least < math.inf
 
-    def _are_parts(self, length: Any) -> bool:
-        """Return whether texts can be scored in parts of this length."""
-        return type(length) is int and (length == 0 or (length > 0 and {CENTROIDS[0], CALIBRATION} <= {*self.arrays}))
-
     def _is_manifest(self) -> bool:
         """Return whether the manifest's lists have an entry per topic, and its numbers are numbers."""
         manifest, statistics = self.manifest, self.manifest["features"]
@@ -347,8 +341,6 @@ class _Contents(NamedTuple):
             )
             and _are_texts([*names_in(manifest).values(), manifest.get("names_language", "")])
             and all(type(n) is int for n in (*manifest["train_sizes"], statistics["n_documents"]))
-            and self._are_parts(manifest.get("part_length", 0))
-            and _is_weight(manifest.get("name_weight", 0.0))
             and all(isinstance(length, float) for length in statistics["average_lengths"].values())
         )
 
@@ -401,8 +393,6 @@ class _Contents(NamedTuple):
             topic_names=names_in(manifest),
             names_language=manifest.get("names_language", ""),
             choices=manifest.get("choices", {}),
-            part_length=manifest.get("part_length", 0),
-            name_weight=manifest.get("name_weight", 0.0),
             train_dates=tuple(manifest["train_dates"]) if "train_dates" in manifest else None,
             **optional,
         )
@@ -439,10 +429,6 @@ def _are_documents(documents: Any) -> bool:
 def _are_names(names: Any) -> bool:
     """Return whether `names` is a list of distinct strings; raise TypeError or UnicodeError for other entries."""
     return _are_texts(names) and len(set(names)) == len(names)
-
-
-def _is_weight(weight: Any) -> bool:
-    return type(weight) is float and 0 <= weight < math.inf
 
 
 def _are_texts(texts: Any) -> bool:

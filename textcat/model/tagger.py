@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,13 +13,10 @@ from textcat.base.errors import TextcatError
 from textcat.base.frames import answer_in_kind
 from textcat.base.progress import Stages
 from textcat.base.settings import check_whole_number
-from textcat.corpus.documents import name_in_words
 from textcat.evaluation.evaluation import Evaluation, one_topic
 from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
-from textcat.model.named import NamesInTexts
-from textcat.model.parts import Scored, score_blocks
 from textcat.model.selection import (
     BATCH_DOCUMENTS,
     Selection,
@@ -58,6 +54,13 @@ def checked_thresholds(thresholds: Any, topics: Sequence[str]) -> np.ndarray:
             f"The threshold of {topic!r} is NaN: give a number, or inf for a topic that no document gets."
         )
     return values
+
+
+class Scored(NamedTuple):
+    """Hold the scores of documents, and which of them have a term that the model knows: others give no evidence."""
+
+    scores: np.ndarray  # shape (n_documents, n_topics), float32
+    has_terms: np.ndarray  # shape (n_documents,), bool
 
 
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]] | Any
@@ -98,11 +101,6 @@ class Tagger:
         Whether training converged; None if the tagger was read from a folder. `facts` has the same in words.
     choices : dict of str to dict
         What training chose by itself, and the figures by which it did, such as {"rows": {"chosen": "words", …}}.
-    part_length : int
-        A document with more characters in a zone is scored in parts of this length, and its topics are ordered by
-        probability; 0: every document is scored as a whole. Needs a shortlist and probabilities.
-    name_weight : float
-        A name that occurs n times in such a document adds ``name_weight · log(1 + n)`` to the log odds of its topic.
     train_dates : (str, str), optional
         The first and the last date of the training documents, in ISO 8601; None if they have no dates.
     """
@@ -127,8 +125,6 @@ class Tagger:
     names_language: str = ""
     converged: np.ndarray | None = None
     choices: Mapping[str, Any] = field(default_factory=dict)
-    part_length: int = 0
-    name_weight: float = 0.0
     train_dates: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
@@ -140,18 +136,6 @@ class Tagger:
         if name == "thresholds" and "topics" in vars(self):  # `__post_init__` checks those that come before the topics
             value = checked_thresholds(value, self.topics)
         super().__setattr__(name, value)
-
-    @cached_property
-    def names_in_texts(self) -> NamesInTexts:
-        """The finder of topics' names in texts, which is made at the first access.
-
-        A topic without a name has its id for a name, unless the id is a URI.
-
-        If rows have n-grams of characters, it compares words by their beginnings: both suit the same languages.
-        """
-        names = [self.topic_names.get(topic, topic) for topic in self.topics]
-        names = [name if name_in_words(name) else "" for name in names]
-        return NamesInTexts(self.features.tokens_, names, by_beginnings=self.features.chars > 0)
 
     def __repr__(self) -> str:
         return f"Tagger({len(self.topics):,} topics, {description(self)})"
@@ -217,7 +201,9 @@ class Tagger:
         Scored
             `scores`, of shape (n_documents, n_topics), and `has_terms`, of shape (n_documents,).
         """
-        blocks = list(score_blocks(self, self._stream(documents, text)))
+        blocks = [
+            (self.score_rows(rows), rows.has_terms) for rows in self.features.row_blocks(self._stream(documents, text))
+        ]
         if not blocks:
             return Scored(np.zeros((0, len(self.topics)), np.float32), np.zeros(0, bool))
         return Scored(*map(np.concatenate, zip(*blocks, strict=True)))
@@ -347,7 +333,6 @@ class Tagger:
         everything: bool = False,
         min_probability: float | None = None,
         has_terms: np.ndarray | None = None,
-        in_parts: np.ndarray | None = None,
     ) -> list[list[Tag]]:
         """Return the tags of documents, given their scores; each document's highest score first.
 
@@ -367,9 +352,6 @@ class Tagger:
         has_terms : ndarray of shape (n_documents,), bool, optional
             Which documents have a term that the model knows, as `scored` returns it; by default all. The others get no
             topic, unless each document must get one (`single`).
-        in_parts : ndarray of shape (n_documents,), bool, optional
-            Which documents were scored in parts, as `textcat.model.parts.are_long` returns it: their topics are
-            ordered by probability instead of score.
 
         Returns
         -------
@@ -380,7 +362,7 @@ class Tagger:
         TextcatError
             If the number of topics is not possible, or the tagger has no probabilities to compare.
         """
-        return selected_tags(self, scores, has_terms, Selection(top, everything, min_probability).checked(), in_parts)
+        return selected_tags(self, scores, has_terms, Selection(top, everything, min_probability).checked())
 
     def with_min_probability(self, probability: float) -> "Tagger":
         """Return a copy of the tagger whose thresholds are the scores that have the given probability."""

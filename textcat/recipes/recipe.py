@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
 
-import numpy as np
-
 from textcat.base.disk import expanded, shipped
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.markup import html_table
@@ -29,8 +27,6 @@ _OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no
 _MOST = 2**63 - 1  # of whole numbers, as in TOML
 SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
 _N_SAMPLED = 1000  # documents by which texts are found to be short
-# Texts of a length that a hundredth of the training documents have are scored as a whole, as they were learnt.
-_USUAL, _OF_USUAL_LENGTH = 0.99, 1.5
 _SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags")
 
 # Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
@@ -69,28 +65,16 @@ class TopicSettings:
     related : int
         With a shortlist: this many of a document's best topics raise the scores of the topics that occur together with
         them in training documents. 0: no topic raises the scores of others.
-    choose_parts : bool
-        With a shortlist: choose `part_length` by the lengths of the training documents. Setting `part_length` turns
-        this off.
-    part_length : int
-        With a shortlist: score a text with more characters than this in parts of this length, and join the parts'
-        probabilities. 0: score every text as a whole.
-    name_weight : float
-        With parts: a topic whose name occurs n times in the text gets this times log(1 + n) more of log odds. 0: names
-        that occur in a text do not count.
     """
 
     descriptions: int = 0
     shortlist: int = 0
     choose_chars: bool = False
     related: int = 0
-    choose_parts: bool = False
-    part_length: int = 0
-    name_weight: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not 0 <= value < math.inf:
+            if value < 0:
                 raise TextcatError(f"A recipe's {name} in [topics] cannot be {value}; give 0 or more.")
 
 
@@ -311,8 +295,6 @@ class Recipe:
                 recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
         if recipe.topics.get("choose_chars") and any(path.startswith("features.char") for path, _ in pairs):
             recipe = replace(recipe, topics={**recipe.topics, "choose_chars": False})
-        if recipe.topics.get("choose_parts") and any(path == "topics.part_length" for path, _ in pairs):
-            recipe = replace(recipe, topics={**recipe.topics, "choose_parts": False})
         return recipe
 
     def check(self) -> None:
@@ -434,23 +416,6 @@ class Recipe:
     def shortlist(self) -> int:
         """The number of topics on a document's shortlist; 0: all topics are ranked."""
         return int(self._make("topics").shortlist)
-
-    def part_length(self, lengths: np.ndarray) -> int:
-        """Return the length of the parts in which long texts are scored, given the lengths of the training documents.
-
-        It is 0 if every text is scored as a whole.
-        """
-        topics = self._make("topics")
-        if not self.shortlist:
-            return 0
-        if not topics.choose_parts:
-            return int(topics.part_length)
-        return round(_OF_USUAL_LENGTH * float(np.quantile(lengths, _USUAL))) if len(lengths) else 0
-
-    @property
-    def name_weight(self) -> float:
-        """What the name of a topic counts that occurs in a text which is scored in parts; 0: nothing."""
-        return float(self._make("topics").name_weight) if self.shortlist else 0.0
 
     @property
     def choose_chars(self) -> bool:

@@ -190,7 +190,6 @@ def _encode(
     tagger: "Tagger", output: OutputSettings, records: list[Record], scores: "np.ndarray", has_terms: "np.ndarray"
 ) -> bytes:
     # Here, so that a process which only hands out work stays small:
-    from textcat.model.parts import are_long
     from textcat.model.selection import reasons_of
 
     least, everything = output.min_probability, output.everything
@@ -200,7 +199,6 @@ def _encode(
         everything=everything,
         min_probability=least,
         has_terms=has_terms,
-        in_parts=are_long(tagger, records),
     )
 
     def terms(record: Record, topics: Sequence[str]) -> list[dict[str, float]]:

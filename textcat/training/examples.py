@@ -16,7 +16,6 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.features.char_ngrams import add_char_ngrams, with_char_ngrams
 from textcat.features.counts import StoredCounts
 from textcat.features.store import StoredRows, write_rows
-from textcat.features.zones import longest_zone
 from textcat.margin.problems import NO_ROWS
 
 if TYPE_CHECKING:
@@ -56,8 +55,7 @@ class CountedCorpus:
     Build training examples from document positions; texts are no longer needed. The texts of a stream are counted while
     they are read, including those of test documents. `tokens` must have the recipe's settings; its token cache may have
     been filled by other recipes. Without `keep_texts`, the zones of each document are emptied once the document is
-    counted. The attributes `labels` and `unjudged` describe the training documents, and `part_length` is that of
-    `Tagger`, or None if the documents' texts were never read. If `updatable`, test documents are
+    counted. The attributes `labels` and `unjudged` describe the training documents. If `updatable`, test documents are
     counted, too, and the attribute `document_counts` has the counts of the training documents, followed by those of the
     test documents. A zone is a named part of a document, such as its title.
     """
@@ -78,14 +76,12 @@ class CountedCorpus:
             features.set_params(tokens=tokens)
         features.take_tokens()
         zones: list[dict[str, str]] = []  # all that were counted
-        lengths: list[int] = []  # of the longest zone of each
         counted_parts = (corpus.train, corpus.test if updatable else []) if isinstance(corpus, Corpus) else ()
 
         def documents() -> Iterator[Document]:
             of_corpus = (document.zones for part in counted_parts for document in part)
             for texts in of_corpus if isinstance(corpus, Corpus) else corpus:
                 zones.append(texts)
-                lengths.append(longest_zone(texts, features.zones, features.tokens_))
                 yield Document("", texts)
                 if not keep_texts:
                     texts.clear()
@@ -102,7 +98,6 @@ class CountedCorpus:
             for part in (self.corpus.train, self.corpus.test)
         )
         positions = np.concatenate([self._train, self._test])
-        self.part_length: int | None = recipe.part_length(np.array(lengths, np.int64)[self._train])
         self.document_counts = StoredCounts.of_documents(parts, counts, positions) if updatable else None
         self._counts = features.drop_rare_ngrams(parts, counts)
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
@@ -114,7 +109,6 @@ class CountedCorpus:
         self.tokens = features.tokens
         self.corpus, self.document_counts, self._recipe, self._copies = corpus, counts, recipe, recipe.descriptions
         self._take_labels()
-        self.part_length = None
         n = len(counts)
         if self._copies:
             described = features.count_all(corpus.described())

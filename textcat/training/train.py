@@ -278,10 +278,8 @@ def train_and_score(
         evaluation = training.sample_evaluation(counted, bands)
     elif n_folds:
         scores = training.scores_out_of_fold(counted, n_folds)
-    part_length = counted.part_length or 0
     tagger, test_rows = training.tagger(counted, named, with_test_rows=not n_folds)
-    tagger.training_counts, tagger.choices, tagger.part_length = training_counts, choices, part_length
-    tagger.name_weight = recipe.name_weight
+    tagger.training_counts, tagger.choices = training_counts, choices
     return Trained(tagger, scores, evaluation, test_rows)
 
 

@@ -169,7 +169,6 @@ def learn(
             corpus = corpus if names is None else _with_names(corpus, names)
             counts = change.counts(stored.counts, features)
             counted = CountedCorpus.of_document_counts(corpus, recipe, counts, features)
-            counted.part_length = manifest.get("part_length")  # texts are gone: the length stays as it was
         _warn_of_new_topics(corpus, set(corpus.topics) - {*former.topics})
         options: dict[str, Any] = {"n_jobs": n_jobs, "stages": stages, "counted": counted, "updatable": True}
         options["keep_support"] = stored.keep_support
