@@ -501,18 +501,18 @@ def test_axe_finds_nothing_and_no_view_is_too_wide(visit, look, wheat, rules, op
 
 
 def test_a_scripted_person_teaches_a_reuters_topic_by_keyboard_alone(visit, reuters):
-    """Of 12,902 documents, 34 are about zinc: nine of ten are found, from the name of the topic alone."""
-    documents = [*reuters.train, *reuters.test]
+    """Of 3,299 documents, 18 are about cocoa: nine of ten are found, from the name of the topic alone."""
+    documents = reuters.test
     session = Session.create(None, Pool.from_documents(documents, ids=[document.id for document in documents]))
-    session.add_topic("zinc")
-    relevant = {document.id for document in documents if "zinc" in document.topics}
+    session.add_topic("cocoa")
+    relevant = {document.id for document in documents if "cocoa" in document.topics}
     page = visit("a script", of=session)
     found, n = set(), 0
-    while len(found) < 0.9 * len(relevant) and n < 100:
+    while len(found) < 0.9 * len(relevant) and n < 40:
         id = page.locator("#document-id bdi").text_content()
         found |= {id} & relevant
         _answer(page, "y" if id in relevant else "n")
         n += 1
     assert len(found) >= 0.9 * len(relevant)
-    assert n < 100
+    assert n < 40
     _says(page, "#progress", f"{n} answers")
