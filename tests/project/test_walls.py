@@ -20,6 +20,10 @@ def is_private(name):
     return name.startswith("_") and not name.startswith("__") and name not in PROTOCOLS
 
 
+def is_self(node):
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
 def nodes_of(path):
     """What a file's syntax tree has: to walk through it takes longer than all else here."""
     return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
@@ -32,9 +36,8 @@ def defined_in(nodes):
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if isinstance(node.value, ast.Name) and node.value.id == "self":
-                yield node.attr
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
+            yield node.attr
 
 
 def imported_by(node, folder):
