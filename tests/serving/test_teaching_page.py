@@ -2,7 +2,9 @@
 
 import json
 import re
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ import textcat
 
 pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
+
+import uvicorn
 
 from textcat.corpus.documents import Document
 from textcat.serving.teaching import serve
@@ -54,18 +58,35 @@ def pool():
     return Pool.from_documents(documents, ids=[document.id for document in documents])
 
 
-def _served(session, **options):
-    """Serve a session by a thread of this process; return the address and the session."""
-    url, known = [], threading.Event()
+@pytest.fixture
+def served(monkeypatch):
+    """Serves a session by a thread of this process, and gives the address; all servers end with the test.
 
-    def told(address):
-        url.append(address)
-        known.set()
+    One that was left behind would go on looking for memory to give back, which makes all further tests slow.
+    """
+    servers, threads, run = [], [], uvicorn.Server.run
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server, sockets: servers.append(server) or run(server, sockets))
+    interval = sys.getswitchinterval()
 
-    options = {"port": 0, "open_browser": False, "on_start": told, **options}
-    threading.Thread(target=serve, args=(session,), kwargs=options, daemon=True).start()
-    assert known.wait(30)
-    return url[0]
+    def start(session, **options):
+        url, known = [], threading.Event()
+
+        def told(address):
+            url.append(address)
+            known.set()
+
+        options = {"port": 0, "open_browser": False, "on_start": told, **options}
+        threads.append(threading.Thread(target=serve, args=(session,), kwargs=options))
+        threads[-1].start()
+        assert known.wait(30)
+        return url[0]
+
+    yield start
+    while any(thread.is_alive() for thread in threads):
+        for server in servers:
+            server.should_exit = True
+        time.sleep(0.01)
+    sys.setswitchinterval(interval)
 
 
 @pytest.fixture
@@ -74,12 +95,12 @@ def session(pool):
 
 
 @pytest.fixture
-def visit(new_page, session):
+def visit(served, new_page, session):
     """Open the page as somebody; at the end, nobody else was asked, and nothing went wrong that was not provoked."""
     urls = {}
 
     def open_(person="Ada", hash_="", *, of=session, queues=(), **options):
-        server = urls.get(id(of)) or urls.setdefault(id(of), _served(of, queues=queues))
+        server = urls.get(id(of)) or urls.setdefault(id(of), served(of, queues=queues))
         page = new_page(server + hash_, **options)
         page.wait_for_selector("#who[open]")
         page.keyboard.type(person)
