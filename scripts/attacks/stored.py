@@ -142,8 +142,8 @@ def _targets(folder: Path) -> list[Target]:
 def _taught(folder: Path) -> Any:
     with textcat.Session.open(folder) as session:
         asked = session.next("trade")
-        answers = [(judgement.position, judgement.answer) for judgement in session.judgements("trade")]
-        return asked.position, session.scores("trade").tobytes(), answers, _contents(session.pool)
+        answers = [(judgement.position, judgement.answer) for judgement in session.view.judgements("trade")]
+        return asked.position, session.view.scores("trade").tobytes(), answers, _contents(session.view.pool)
 
 
 def _contents(pool: Any) -> Any:

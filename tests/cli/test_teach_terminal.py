@@ -38,7 +38,7 @@ def test_it_asks_in_the_terminal_and_goes_on_where_it_ended(run):
     assert re.findall(r"^(d\d+)  highest", again.out, re.MULTILINE)[0] == asked[3]
     assert len(answers()) == 4
     with Session.open("news-session", read_only=True) as session:
-        assert {each.person for each in session.judgements("strike")} == {"anna"}
+        assert {each.person for each in session.view.judgements("strike")} == {"anna"}
 
 
 def test_what_a_search_finds_is_judged_from_its_list(run):
@@ -46,7 +46,7 @@ def test_what_a_search_finds_is_judged_from_its_list(run):
     assert answers() == ["no", "no", "yes"]
     assert "Write a number and a letter" in ended.out
     with Session.open("news-session", read_only=True) as session:
-        assert [each.source for each in session.judgements("strike")] == ["search", "search", "asked"]
+        assert [each.source for each in session.view.judgements("strike")] == ["search", "search", "asked"]
 
 
 def test_wrong_keys_are_told_and_nothing_is_answered(run):

@@ -288,4 +288,4 @@ def test_a_taught_topic_gets_no_evidence_from_the_uri_that_it_is_called():
     pool = Pool.from_documents([Document("1", {"body": "onto yso onto yso"}), Document("2", {"body": "gold mine"})])
     session = Session.create(None, pool)
     session.add_topic("http://www.yso.fi/onto/yso/p1")
-    assert session.scores("http://www.yso.fi/onto/yso/p1").tolist() == [0, 0]
+    assert session.view.scores("http://www.yso.fi/onto/yso/p1").tolist() == [0, 0]

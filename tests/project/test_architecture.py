@@ -1,6 +1,7 @@
 """Imports run downwards only."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,16 @@ def test_no_two_modules_import_each_other_even_by_way_of_others():
     while bottom := {name for name in uses if not uses[name] & uses.keys()}:
         uses = {name: used for name, used in uses.items() if name not in bottom}
     assert not uses, f"a circle among {', '.join(sorted(uses))}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_methods_are_written_in_their_class(module):
+    """A function of another module that a class body binds makes one class of several files."""
+    tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    imported = {alias.asname or alias.name.partition(".")[0] for node in imports for alias in node.names}
+    for node in ast.walk(tree):
+        for line in node.body if isinstance(node, ast.ClassDef) else ():
+            value = ast.unparse(line.value) if isinstance(line, ast.Assign) else ""
+            is_function = re.fullmatch(r"(\w+\.)*[a-z_]\w*", value)  # classes begin with a capital
+            assert not (is_function and value.partition(".")[0] in imported), f"{node.name}: {ast.unparse(line)}"

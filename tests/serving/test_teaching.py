@@ -79,13 +79,13 @@ def assert_problem(answer, status, *words):
 def test_an_answer_is_kept_and_answered_with_the_next_question(service, session):
     first = get(service, "/question", topic="wheat").json()
     question = first["question"]
-    assert question["zones"] == session.pool.document(question["position"])
+    assert question["zones"] == session.view.pool.document(question["position"])
     assert (question["why"], question["rank"], question["n_answers"]) == ("highest score", 1, 0)
     answer = "yes" if "wheat" in question["zones"]["title"] else "no"
     sent = {"topic": "wheat", "position": question["position"], "answer": answer, "person": " Ada ", "note": "clear"}
     found = post(service, "/answer", **sent).json()
     assert found["counts"] == {"yes": answer == "yes", "no": answer == "no", "skip": 0}
-    (kept,) = session.judgements("wheat")
+    (kept,) = session.view.judgements("wheat")
     assert (kept.position, kept.answer, kept.person, kept.note) == (question["position"], answer, "Ada", "clear")
     expected = session.next("wheat", "Ada")
     assert found["question"]["position"] == expected.position
@@ -119,21 +119,21 @@ def test_people_who_answer_at_the_same_moment_are_all_heard(service, session):
     ]
     answers = ask(service, *requests)
     assert {answer.status_code for answer in answers} == {200}
-    assert sorted(each.position for each in session.judgements("wheat")) == list(range(40))
+    assert sorted(each.position for each in session.view.judgements("wheat")) == list(range(40))
     assert sorted(answer.json()["counts"]["no"] for answer in answers) == list(range(1, 41))
 
 
 def test_an_answer_does_not_wait_for_an_estimate(service, session, monkeypatch):
     begun, go_on = threading.Event(), threading.Event()
 
-    agreement = session.agreement
+    agreement = session.view.agreement
 
     def slow(topic):
         begun.set()
         assert go_on.wait(20)
         return agreement(topic)
 
-    monkeypatch.setattr(session, "agreement", slow)
+    monkeypatch.setattr(session.view, "agreement", slow)
 
     async def both():
         transport = httpx.ASGITransport(service)
@@ -184,7 +184,7 @@ def test_a_topic_begins_with_a_query_or_an_example_and_answers_may_be_for_severa
     assert begun["counts"]["yes"] == 1
     body = {"topic": "wheat", "position": 2, "answer": "no", "others": {"gold/<b>": "no"}}
     assert post(service, "/answer", **body).status_code == 200
-    assert [each.position for each in session.judgements("gold/<b>")] == [1, 2]
+    assert [each.position for each in session.view.judgements("gold/<b>")] == [1, 2]
     assert_problem(post(service, "/topics", topic="wheat"), 409, "already")
     assert_problem(post(service, "/topics", topic="x", examples=["no such"]), 409, "no such")
     assert_problem(post(service, "/answer", **{**body, "others": {"none": "no"}}), 404, "none")
@@ -304,7 +304,7 @@ def test_what_is_not_there_is_told_in_a_sentence(service, path, params, status, 
 def test_an_answer_that_is_none_changes_nothing(service, session, body):
     sent = {"topic": "wheat", "position": 0, "answer": "yes", **body}
     assert post(service, "/answer", **sent).status_code in (404, 422)
-    assert not session.judgements("wheat")
+    assert not session.view.judgements("wheat")
 
 
 def test_no_page_of_another_site_can_ask_or_answer(service, session):
@@ -326,7 +326,7 @@ def test_no_page_of_another_site_can_ask_or_answer(service, session):
     assert_problem(get(service, "", headers={"sec-fetch-site": "cross-site"}), 403)
     for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "evil"):
         assert_problem(get(service, "", host=host), 421, host)
-    assert not session.judgements("wheat")
+    assert not session.view.judgements("wheat")
     for host in ("localhost:8000", "[::1]:8000", "192.168.0.7:8000", "page.localhost"):
         assert get(service, "", host=host).status_code == 200
     named = Teaching(session, hosts=("Teach.example",), log=Log(None))
@@ -338,13 +338,13 @@ def test_no_page_of_another_site_can_ask_or_answer(service, session):
 
 def test_a_page_of_another_session_changes_nothing(service, session, pool):
     """It may have been left open, and another session be served at its address since."""
-    tag = get(service, "").json()["session"]
-    assert tag == session.tag != Session.create(None, pool, seed=1).tag
+    shown = get(service, "").json()["session"]
+    assert shown == session.fingerprint != Session.create(None, pool, seed=1).fingerprint
     body = {"topic": "wheat", "position": 0, "answer": "yes"}
     (answer,) = ask(service, ("POST", "/answer", {"json": body, "headers": {"if-match": "other"}}))
     assert_problem(answer, 412, "reload the page")
-    assert not session.judgements("wheat")
-    (answer,) = ask(service, ("POST", "/answer", {"json": body, "headers": {"if-match": tag}}))
+    assert not session.view.judgements("wheat")
+    (answer,) = ask(service, ("POST", "/answer", {"json": body, "headers": {"if-match": shown}}))
     assert answer.status_code == 200
 
 
@@ -360,7 +360,7 @@ def test_an_answer_that_cannot_be_written_is_told_and_does_not_count(pool, tmp_p
     with monkeypatch.context() as patch:
         patch.setattr("textcat.base.disk.sync", fails)
         assert_problem(post(service, "/answer", **body), 507, "No space left")
-    assert not session.judgements("wheat")
+    assert not session.view.judgements("wheat")
     assert post(service, "/answer", **body).json()["counts"]["yes"] == 1
     assert post(service, "/keyword", topic="wheat", term="gold", speaks_for=False).status_code == 200
     expected = session.next("wheat")
@@ -380,7 +380,7 @@ def test_with_keys_the_name_of_the_key_is_the_person(session, tmp_path):
     body = {"topic": "wheat", "position": 0, "answer": "yes", "person": "somebody else"}
     (answer,) = ask(service, ("POST", "/answer", {"json": body, "headers": head}))
     assert answer.status_code == 200
-    assert [each.person for each in session.judgements("wheat")] == ["carol"]
+    assert [each.person for each in session.view.judgements("wheat")] == ["carol"]
 
 
 def test_texts_that_are_no_unicode_and_large_bodies_do_no_harm():

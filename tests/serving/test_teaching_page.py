@@ -164,20 +164,20 @@ def test_a_topic_begins_and_is_taught_by_keys_alone(visit, session):
     for _ in range(16):
         assert _focused(page) == "document"  # from which a screen reader begins to read
         _answer(page, "y" if "wheat" in _title(page) else "n")
-    assert sum(session.labels("wheat").values()) == 12
+    assert sum(session.view.labels("wheat").values()) == 12
     _says(page, "#said", "Next: ")
     _says(page, "#progress", "12 found in 16 answers")
     assert "12 found after 16 answers" in page.locator("#progress svg").get_attribute("aria-label")
-    last = session.judgements("wheat")[-1]
+    last = session.view.judgements("wheat")[-1]
     _answer(page, "u")
-    assert last not in session.judgements("wheat")
+    assert last not in session.view.judgements("wheat")
     assert page.locator("#document-id").text_content() == f"Document {last.id}"
     _says(page, "#why", "Taken back")
     page.keyboard.press("c")
     page.keyboard.type("yes, no, skip, undo / and ?")  # shortcuts are not active while one types
     page.keyboard.press("Enter")
     _answer(page, "s")
-    (skipped,) = [each for each in session.judgements("wheat") if each.answer == "skip"]
+    (skipped,) = [each for each in session.view.judgements("wheat") if each.answer == "skip"]
     assert (skipped.note, skipped.person) == ("yes, no, skip, undo / and ?", "Ada")
     assert page.input_value("#note") == ""
 
@@ -195,7 +195,7 @@ def test_buttons_keep_the_focus_and_everything_is_reached_by_tab(visit, wheat):
     page.locator("#yes").focus()
     _answer(page, "Enter")
     assert _focused(page) == "yes"
-    assert [each.answer for each in wheat.judgements("wheat")] == ["yes"]
+    assert [each.answer for each in wheat.view.judgements("wheat")] == ["yes"]
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
 
@@ -216,7 +216,7 @@ def test_keys_can_be_turned_off_and_do_nothing_with_a_modifier(visit, wheat):
     page.keyboard.press("n")
     page.wait_for_timeout(100)
     assert _title(page) == title
-    assert not wheat.judgements("wheat")
+    assert not wheat.view.judgements("wheat")
     assert page.locator("#person").text_content() == "Ada"  # the browser has kept it
 
 
@@ -234,12 +234,12 @@ def test_a_search_teaches_too_and_what_was_judged_can_be_changed(visit, wheat):
     _says(page, "#why", "Not asked for")
     page.keyboard.press("n")
     _says(page, "#why", "scores highest")
-    assert [(each.answer, each.source) for each in wheat.judgements("wheat")] == [("no", "search")] * 2
+    assert [(each.answer, each.source) for each in wheat.view.judgements("wheat")] == [("no", "search")] * 2
     page.click("#to-judged")
     page.wait_for_selector("#judged-list li")
     page.locator("#judged-list li").first.get_by_role("button", name="yes").press("Enter")
     page.wait_for_selector("#judged-list .yes[aria-pressed=true]")
-    assert [each.answer for each in wheat.judgements("wheat")] == ["no", "yes"]
+    assert [each.answer for each in wheat.view.judgements("wheat")] == ["no", "yes"]
     page.select_option("#of-answer", "yes")
     _says(page, "#judged-found", "1 judgement")
     page.select_option("#of-person", "=")
@@ -282,8 +282,8 @@ def test_people_disagree_and_somebody_settles_it(visit, wheat):
     _says(page, "#earlier", "by Ben")
     page.keyboard.press("y")
     _says(page, "#nothing", "All of this list")
-    assert not wheat.agreement("wheat").disagreements
-    assert wheat.judgements("wheat")[-1].source == "adjudicated"
+    assert not wheat.view.agreement("wheat").disagreements
+    assert wheat.view.judgements("wheat")[-1].source == "adjudicated"
 
 
 def test_a_list_is_gone_through_and_several_topics_are_judged_by_one_reading(visit, wheat):
@@ -297,8 +297,8 @@ def test_a_list_is_gone_through_and_several_topics_are_judged_by_one_reading(vis
     _says(page, "#why", "but probably should")
     page.keyboard.press("y")
     _says(page, "#nothing", "All of this list")
-    assert [(each.position, each.answer) for each in wheat.judgements("gold")] == [(3, "no"), (6, "yes")]
-    assert [(each.position, each.answer) for each in wheat.judgements("wheat")] == [(3, "no")]
+    assert [(each.position, each.answer) for each in wheat.view.judgements("gold")] == [(3, "no"), (6, "yes")]
+    assert [(each.position, each.answer) for each in wheat.view.judgements("wheat")] == [(3, "no")]
     page.select_option("#topic", "wheat")
     _says(page, "#judge-heading", "wheat")
 
@@ -341,7 +341,7 @@ def test_a_record_is_split_off_its_duplicates_and_put_back(visit, doubled):
     assert "2001 · Document d12" in page.locator("#duplicates-list .meta").nth(1).text_content()
     page.locator("#duplicates-list button").nth(1).click()
     _says(page, "#notice", "Split off")
-    assert [len(members) for _, members in doubled.groups.all_members()].count(2) == 2
+    assert [len(members) for _, members in doubled.view.groups.all_members()].count(2) == 2
     assert _focused(page) == "duplicates-heading"
     page.click("#notice button")
     _says(page, "#said", "taken back")
@@ -385,7 +385,7 @@ def test_a_reference_is_screened_with_its_fields_the_criteria_and_exclusion_reas
     _answer(page, "1")
     page.locator("#exclusions button").nth(1).click()
     page.wait_for_selector("#nothing:not([hidden])")
-    assert [one.exclusion_reason for one in review.judgements("tin")] == ["", *reasons]
+    assert [one.exclusion_reason for one in review.view.judgements("tin")] == ["", *reasons]
     page.click("#to-judged")
     page.locator("#screened summary").click()
     page.wait_for_selector(".counts")
@@ -404,16 +404,16 @@ def test_errors_are_told_and_an_answer_that_was_not_kept_can_be_given_again(visi
     page.unroute("**/answer")
     with page.expect_request("**/answer") as sent:
         _answer(page, "y")
-    assert len(wheat.judgements("wheat")) == 1
+    assert len(wheat.view.judgements("wheat")) == 1
     assert not page.locator("#error").text_content()  # it is mended
-    assert sent.value.headers["if-match"] == wheat.tag
+    assert sent.value.headers["if-match"] == wheat.fingerprint
     page.route("**/answer", lambda route: route.continue_(headers={**route.request.headers, "if-match": "another"}))
     page.keyboard.press("y")
     _says(page, "#error", "This page is old: The server now has another session")
     page.click("#error button:text('Reload the page')")
     page.wait_for_selector("#reading:not(.old) #document-title:not(:empty)")
     assert not page.locator("#error").text_content()
-    assert len(wheat.judgements("wheat")) == 1
+    assert len(wheat.view.judgements("wheat")) == 1
     problem = {"title": "Unauthorized", "status": 401, "detail": "A key is needed."}
     body = json.dumps(problem)
     page.route("**/api/**", lambda route: route.fulfill(status=401, content_type="application/problem+json", body=body))
@@ -435,10 +435,10 @@ def test_hostile_topics_texts_ids_and_people_run_nothing(visit, session):
     _says(page, "#why", "From the list")
     for _ in range(2):
         page.wait_for_selector("#words .speaking")
-        before = len(session.judgements(HOSTILE))
+        before = len(session.view.judgements(HOSTILE))
         page.keyboard.press("y")
         page.wait_for_function("() => document.querySelector('#reading:not(.old)')")
-        assert len(session.judgements(HOSTILE)) == before + 1
+        assert len(session.view.judgements(HOSTILE)) == before + 1
     for view in ("search", "judged", "people", "topics"):
         page.click(f"#to-{view}")
         if view == "search":

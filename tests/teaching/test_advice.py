@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from textcat.teaching.advice import KnownBand, about_band, advice, last_band
+from textcat.teaching.advice import CachedBand, about_band, last_band, when_to_stop
 from textcat.teaching.stopping import RULES, History, Stopper
 
 N = 2000
@@ -19,7 +19,7 @@ def history_of(answers, at_random=None):
 
 def told(answers, stopper):
     history = history_of(answers)
-    return advice(stopper, history, stopper.estimate(history))
+    return when_to_stop(stopper, history, stopper.estimate(history))
 
 
 @pytest.mark.parametrize("rule", ["learned", "poisson", "hypergeometric", "knee", "budget"])
@@ -73,11 +73,12 @@ def test_a_band_that_was_shown_stays():
         history = history_of(answers[:n])
         estimate = stopper.estimate(history)
         band = last_band(stopper, history, estimate)
-        for before in (n // 2, n - 1, n):  # what is known of earlier answers changes nothing
+        for before in (n // 2, n - 1, n):  # what is cached of earlier answers changes nothing
             earlier = history.first(before)
-            known = KnownBand(earlier.answers, last_band(stopper, earlier, stopper.estimate(earlier)))
-            assert last_band(stopper, history, estimate, known) == band
-        assert last_band(stopper, history, estimate, KnownBand(~history.answers, None)) == band
+            cached = CachedBand(earlier, last_band(stopper, earlier, stopper.estimate(earlier)))
+            assert last_band(stopper, history, estimate, cached) == band
+        for another in (history._replace(answers=~history.answers), history._replace(n_documents=N + 1)):
+            assert last_band(stopper, history, estimate, CachedBand(another, None)) == band
         if shown is not None:
             assert band is not None, n
             assert band.n_answers in (n, shown.n_answers), n

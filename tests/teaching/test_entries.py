@@ -5,6 +5,7 @@ import json
 import pytest
 
 from textcat import TextcatError
+from textcat.teaching.export import write_audit
 from textcat.teaching.pool import Pool
 from textcat.teaching.session import Session
 
@@ -34,7 +35,7 @@ def test_criteria_are_no_evidence(pool):
     for criteria in ("", "no gold, no iron"):
         session = Session.create(None, pool)
         session.add_topic("tin", criteria=criteria, exclusion_reasons=["gold"])
-        scores.append(session.scores("tin").tolist())
+        scores.append(session.view.scores("tin").tolist())
     assert scores[0] == scores[1]
 
 
@@ -44,13 +45,13 @@ def test_an_exclusion_reason_is_in_the_journal_the_audit_and_the_judgement(pool,
         session.add_topic("gold")
         question = session.next("tin")
         session.answer("tin", question.position, "no", exclusion_reason=" no\n trial ", others={"gold": "no"})
-        assert [one.exclusion_reason for one in session.judgements("tin")] == ["no trial"]
-        assert [one.exclusion_reason for one in session.judgements("gold")] == [""]
-        lines = session.export_audit(tmp_path / "audit.jsonl").read_text(encoding="utf-8").splitlines()
+        assert [one.exclusion_reason for one in session.view.judgements("tin")] == ["no trial"]
+        assert [one.exclusion_reason for one in session.view.judgements("gold")] == [""]
+        lines = write_audit(session.view, tmp_path / "audit.jsonl").read_text(encoding="utf-8").splitlines()
         assert [json.loads(line).get("exclusion_reason") for line in lines[-2:]] == ["no trial", ""]
-        assert "no trial" in session.export_audit(tmp_path / "audit.csv").read_text(encoding="utf-8")
+        assert "no trial" in write_audit(session.view, tmp_path / "audit.csv").read_text(encoding="utf-8")
     with Session.open(tmp_path / "session", pool) as session:
-        assert [one.exclusion_reason for one in session.judgements("tin")] == ["no trial"]
+        assert [one.exclusion_reason for one in session.view.judgements("tin")] == ["no trial"]
 
 
 def test_a_wrong_exclusion_reason_is_refused_and_nothing_is_written(pool):
@@ -64,5 +65,5 @@ def test_a_wrong_exclusion_reason_is_refused_and_nothing_is_written(pool):
         session.answer("tin", 0, "no", source="list", exclusion_reason="\ud800")
     with pytest.raises(TextcatError, match="is not valid Unicode"):
         session.add_topic("iron", exclusion_reasons=["\ud800"])
-    assert session.judgements("tin") == []
+    assert session.view.judgements("tin") == []
     assert session.topics() == ["tin"]

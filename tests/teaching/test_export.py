@@ -10,7 +10,15 @@ from teaching_work import SUBJECTS, documents, teach
 
 import textcat
 from textcat import Document, TextcatError, cli
-from textcat.teaching.export import reference_line
+from textcat.teaching.export import (
+    reference_line,
+    write_audit,
+    write_corpus,
+    write_included,
+    write_labels,
+    write_model,
+    write_records,
+)
 from textcat.teaching.pool import Pool, build_pool
 from textcat.teaching.session import Session
 
@@ -25,23 +33,23 @@ def test_labels_have_near_duplicates_and_no_topic_that_was_not_judged(session, t
     session.answer("strike", 0, "no", "bert", "list")
     session.answer("gold", 2, "yes", source="list")
     session.answer("gold", 3, "skip", source="list")
-    assert lines_of(session.export_labels(tmp_path / "labels.jsonl")) == [
+    assert lines_of(write_labels(session.view, tmp_path / "labels.jsonl")) == [
         {"id": "d0", "labels": {"strike": True}, "judged_as": "d0", "disputed": ["strike"]},
         {"id": "d9", "labels": {"strike": True}, "judged_as": "d0", "disputed": ["strike"]},
         {"id": "d2", "labels": {"gold": True}, "judged_as": "d2"},
     ]
-    assert len(lines_of(session.export_labels(tmp_path / "labels.jsonl", ["gold"]))) == 1
+    assert len(lines_of(write_labels(session.view, tmp_path / "labels.jsonl", ["gold"]))) == 1
 
 
 def test_an_exported_corpus_trains_and_an_exported_model_is_what_that_gives(session, pool, tmp_path):
     teach(session, "strike", 70)
-    path = session.export_corpus(tmp_path / "corpus.jsonl")
+    path = write_corpus(session.view, tmp_path / "corpus.jsonl")
     corpus = textcat.open_corpus(str(path))
     assert corpus.topics == ("strike",)
     assert {each.id: dict(each.zones) for each in corpus.train} == {
-        pool.ids[i]: {"title": "", **pool.document(i)} for i in sorted(session.topic_state("strike").labels)
+        pool.ids[i]: {"title": "", **pool.document(i)} for i in sorted(session.view.topic("strike").labels)
     }
-    tagger = textcat.load(session.export_model(tmp_path / "model"))
+    tagger = textcat.load(write_model(session.view, tmp_path / "model"))
     assert tagger.topics == ("strike",)
     tags = tagger.tag([SUBJECTS["strike"], SUBJECTS["gold"]])
     assert [[tag.topic for tag in each] for each in tags] == [["strike"], []]
@@ -51,13 +59,13 @@ def test_what_was_not_judged_for_a_topic_is_no_example_of_it(session, tmp_path):
     session.add_topic("gold", "gold bullion", random=0)
     teach(session, "strike", 45)
     teach(session, "gold", 45, subject="gold")
-    corpus = textcat.open_corpus(str(session.export_corpus(tmp_path / "corpus.jsonl")))
-    of_both = {topic: {f"d{i}" for i in session.topic_state(topic).labels} for topic in ("strike", "gold")}
+    corpus = textcat.open_corpus(str(write_corpus(session.view, tmp_path / "corpus.jsonl")))
+    of_both = {topic: {f"d{i}" for i in session.view.topic(topic).labels} for topic in ("strike", "gold")}
     assert {each.id for each in corpus.train} == of_both["strike"] | of_both["gold"]
     for document in corpus.train:
         assert set(document.labelled_for) == {topic for topic, ids in of_both.items() if document.id in ids}
     assert corpus.unjudged(corpus.train).nnz > 0
-    tagger = textcat.load(session.export_model(tmp_path / "model"))
+    tagger = textcat.load(write_model(session.view, tmp_path / "model"))
     assert tagger.topics == ("gold", "strike")
     gold, strike = tagger.scores([SUBJECTS["gold"], SUBJECTS["strike"]])
     assert gold[0] > strike[0]
@@ -69,25 +77,25 @@ def test_documents_of_one_id_get_their_own_in_a_corpus(tmp_path):
     session = Session.create(None, pool)
     session.add_topic("strike")
     teach(session, "strike", 8)
-    corpus = textcat.open_corpus(str(session.export_corpus(tmp_path / "corpus.jsonl")))
+    corpus = textcat.open_corpus(str(write_corpus(session.view, tmp_path / "corpus.jsonl")))
     assert len({each.id for each in corpus.train}) == 8
 
 
 def test_what_cannot_be_exported_is_told(session, tmp_path):
     with pytest.raises(TextcatError, match="'strike' has no document judged by yes: answer some more"):
-        session.export_corpus(tmp_path / "corpus.jsonl")
+        write_corpus(session.view, tmp_path / "corpus.jsonl")
     session.answer("strike", 0, "yes", source="list")
     with pytest.raises(TextcatError, match="no document judged by no"):
-        session.export_model(tmp_path / "model")
+        write_model(session.view, tmp_path / "model")
     session.add_topic("gold")
     with pytest.raises(
         TextcatError, match="'gold' has no document judged by yes: answer some more, or leave the topic"
     ):
-        session.export_corpus(tmp_path / "corpus.jsonl")
+        write_corpus(session.view, tmp_path / "corpus.jsonl")
     with pytest.raises(TextcatError, match="no topic 'silver'"):
-        session.export_labels(tmp_path / "labels.jsonl", ["silver"])
+        write_labels(session.view, tmp_path / "labels.jsonl", ["silver"])
     with pytest.raises(TextcatError, match="add one first"):
-        Session.create(None, session.pool).export_audit(tmp_path / "audit.jsonl")
+        write_audit(Session.create(None, session.view.pool).view, tmp_path / "audit.jsonl")
 
 
 def test_the_audit_has_all_that_was_done(session, tmp_path):
@@ -95,7 +103,7 @@ def test_the_audit_has_all_that_was_done(session, tmp_path):
     session.answer("strike", 20, "no", "bert", "search", '=HYPERLINK("x")')
     session.set_keyword("strike", "union", True, "anna")
     session.undo("bert")
-    rows = lines_of(session.export_audit(tmp_path / "audit.jsonl"))
+    rows = lines_of(write_audit(session.view, tmp_path / "audit.jsonl"))
     assert [(row["what"], row["person"]) for row in rows] == [
         ("topic", ""),
         *[("answer", "anna")] * 2,
@@ -108,7 +116,7 @@ def test_the_audit_has_all_that_was_done(session, tmp_path):
     assert isinstance(first["score"], float)
     assert first["time"].endswith("Z")
     assert (found["source"], found["undone"]) == ("search", rows[5]["step"])
-    with open(session.export_audit(tmp_path / "audit.csv"), encoding="utf-8", newline="") as file:
+    with open(write_audit(session.view, tmp_path / "audit.csv"), encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
     assert [row["what"] for row in table] == [row["what"] for row in rows]
     assert (table[1]["score"], table[3]["note"]) == (str(first["score"]), '\'=HYPERLINK("x")')
@@ -132,7 +140,7 @@ def review():
 
 
 def test_labels_as_csv_have_a_row_per_document_with_its_reference(review, tmp_path):
-    with open(review.export_labels(tmp_path / "labels.csv"), newline="", encoding="utf-8") as file:
+    with open(write_labels(review.view, tmp_path / "labels.csv"), newline="", encoding="utf-8") as file:
         rows = [*csv.DictReader(file)]
     known = {"authors": "Doe, J.; Roe, R.", "year": "2001", "journal": "Tin", "doi": "10.1/a", "disputed": ""}
     assert rows == [
@@ -147,14 +155,14 @@ def test_labels_as_csv_have_a_row_per_document_with_its_reference(review, tmp_pa
     ]
     review.add_topic("gold")
     review.answer("gold", 1, "yes", source="list")
-    with open(review.export_included(tmp_path / "included.csv"), newline="", encoding="utf-8") as file:
+    with open(write_included(review.view, tmp_path / "included.csv"), newline="", encoding="utf-8") as file:
         rows = [*csv.DictReader(file)]
     decisions = [(row["id"], row["tin: decision"], row["gold: decision"]) for row in rows]
     assert decisions == [("r0", "yes", ""), ("r1", "no", "yes")]
 
 
 def test_labels_as_ris_have_all_fields_and_a_note_and_are_read_again(review, tmp_path):
-    path = review.export_labels(tmp_path / "labels.ris")
+    path = write_labels(review.view, tmp_path / "labels.ris")
     read = textcat.reading.read_documents([str(path)], textcat.InputSettings(fields=("*",)))
     fields = {record.id: (record.zones, record.fields) for record in read}
     assert [*fields] == ["r0", "r3", "r1"]
@@ -164,7 +172,7 @@ def test_labels_as_ris_have_all_fields_and_a_note_and_are_read_again(review, tmp
         >= {**REFERENCE, "C7": "x", "notes": ["seen", "tin: no (no adults)", "tin: rank 3; no"]}.items()
     )
     assert fields["r3"][1]["notes"] == ["seen", "tin: yes", "tin: rank 1; yes", "near-duplicate of r0"]
-    included = review.export_included(tmp_path / "included.ris").read_text(encoding="utf-8")
+    included = write_included(review.view, tmp_path / "included.ris").read_text(encoding="utf-8")
     assert included.count("TY  - JOUR") == included.count("ER  - ") == 1
 
 
@@ -172,7 +180,7 @@ def test_all_records_have_their_rank_and_everybodys_answers_and_notes(review, tm
     review.answer("tin", 1, "yes", "ada", "list", note="mice\nand =rats")
     review.answer("tin", 1, "no", "bob", "adjudicated", note="animals")
     review.answer("tin", 2, "skip", "ada", "list", note="no abstract")
-    with open(review.export_records(tmp_path / "records.csv"), newline="", encoding="utf-8") as file:
+    with open(write_records(review.view, tmp_path / "records.csv"), newline="", encoding="utf-8") as file:
         rows = {row["id"]: row for row in csv.DictReader(file)}
     assert [(id, row["decision"], row["judged_as"]) for id, row in rows.items()] == [
         *(("r0", "yes", "r0"), ("r3", "yes", "r0"), ("r1", "no", "r1"), ("r2", "", "r2"))
@@ -181,16 +189,16 @@ def test_all_records_have_their_rank_and_everybodys_answers_and_notes(review, tm
     assert rows["r1"]["answers"] == "no; ada: yes; bob (adjudicated): no"
     assert rows["r1"]["notes"] == "ada: mice\nand =rats; bob (adjudicated): animals"
     assert (rows["r2"]["answers"], rows["r2"]["notes"]) == ("ada: skip", "ada: no abstract")
-    path = review.export_records(tmp_path / "records.ris")
+    path = write_records(review.view, tmp_path / "records.ris")
     read = {one.id: one for one in textcat.reading.read_documents([str(path)], textcat.InputSettings(fields=("*",)))}
-    assert len(read) == len(review.pool)
+    assert len(read) == len(review.view.pool)
     rank = rows["r2"]["rank"]
     assert read["r2"].fields["notes"] == [
         *("seen", "tin: not judged", f"tin: rank {rank}; ada: skip", "tin: note of ada: no abstract")
     ]
     assert "tin: note of ada: mice and =rats" in read["r1"].fields["notes"]
     with pytest.raises(TextcatError, match="cannot be written as"):
-        review.export_records(tmp_path / "records.jsonl")
+        write_records(review.view, tmp_path / "records.jsonl")
 
 
 def test_a_review_from_ris_to_ris_keeps_every_line(tmp_path):
@@ -209,8 +217,8 @@ def test_a_review_from_ris_to_ris_keeps_every_line(tmp_path):
     with Session.create(None, build_pool([str(tmp_path / "found.ris")], tmp_path / "pool")) as session:
         session.add_topic("tin")
         session.answer("tin", 0, "yes", source="list")
-        written = session.export_included(tmp_path / "included.ris").read_text().splitlines()
-        everything = session.export_records(tmp_path / "all.ris").read_text()
+        written = write_included(session.view, tmp_path / "included.ris").read_text().splitlines()
+        everything = write_records(session.view, tmp_path / "all.ris").read_text()
     assert written[: len(lines)] == lines
     assert written[len(lines) :] == ["N1  - tin: yes", "N1  - tin: rank 1; yes", "ER  - ", ""]
     assert "\n".join(others) + "\nN1  - tin: not judged" in everything
@@ -218,12 +226,12 @@ def test_a_review_from_ris_to_ris_keeps_every_line(tmp_path):
 
 def test_a_name_with_another_ending_is_refused(review, tmp_path):
     for export, name in (
-        (review.export_labels, "labels.xlsx"),
-        (review.export_corpus, "corpus.csv"),
-        (review.export_audit, "audit.ris"),
+        (write_labels, "labels.xlsx"),
+        (write_corpus, "corpus.csv"),
+        (write_audit, "audit.ris"),
     ):
         with pytest.raises(TextcatError, match="cannot be written as"):
-            export(tmp_path / name)
+            export(review.view, tmp_path / name)
     assert not [*tmp_path.iterdir()]
 
 
@@ -243,9 +251,9 @@ def test_no_code_of_a_strangers_session_is_run_by_an_export(tmp_path, monkeypatc
     with Session.open(tmp_path / "session", read_only=True) as session:
         sentence = "The session trains models by a learner of another package, 'of_a_session:Own', whose code would run"
         with pytest.raises(TextcatError, match=sentence):
-            session.export_model(tmp_path / "model")
+            write_model(session.view, tmp_path / "model")
         assert "of_a_session" not in sys.modules
-        session.export_corpus(tmp_path / "corpus.jsonl")  # which needs no code
+        write_corpus(session.view, tmp_path / "corpus.jsonl")  # which needs no code
     options = ("--export", "model", "--out", str(tmp_path / "model"), "--learner", "of_a_session:Own")
     monkeypatch.setattr(sys, "argv", ["textcat", "teach", str(tmp_path / "session"), *options])
     with suppress(SystemExit):

@@ -12,15 +12,18 @@ from teaching_work import small_pool, teach, teach_until_killed
 
 from textcat import TextcatError
 from textcat.base import disk, journal
+from textcat.teaching import judgements
+from textcat.teaching.advice import Advisor
 from textcat.teaching.journal import JOURNAL, SessionJournal, is_session
-from textcat.teaching.judgements import Judgements
+from textcat.teaching.judgements import judgements_of
+from textcat.teaching.progress import progress_of
 from textcat.teaching.session import Session
 
 KILLS = int(os.environ.get("TEXTCAT_KILLS", "6"))
 
 
 def scores_of(session):
-    return {topic: session.scores(topic).tobytes() for topic in session.topics()}
+    return {topic: session.view.scores(topic).tobytes() for topic in session.topics()}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
@@ -47,7 +50,7 @@ def test_nothing_acknowledged_is_lost_however_often_the_process_is_killed(tmp_pa
             # What was told before the kill is in the pipe.
             acknowledged = int([first, *told.read().splitlines()][-1])
         with Session.open(folder, pool) as session:
-            lines = [*session.journal.lines]
+            lines = [*session.view.lines]
             assert len(lines) in (acknowledged, acknowledged + 1)  # one may have been written, and not yet told
             assert lines[: len(known)] == known
             before = scores_of(session)
@@ -67,10 +70,10 @@ def test_a_session_that_is_opened_again_ranks_to_the_bit_as_before_and_asks_the_
         session.set_keyword("strike", "union", True, "anna")
         session.undo("bert")
         before = scores_of(session), session.next("strike", "anna"), session.next("gold", "bert")
-        progress = session.progress("strike")
+        before += (progress_of(session.view, "strike"), Advisor(session.view).advise("strike"))
     with Session.open(tmp_path, pool) as session:
-        assert (scores_of(session), session.next("strike", "anna"), session.next("gold", "bert")) == before
-        assert session.progress("strike") == progress
+        again = scores_of(session), session.next("strike", "anna"), session.next("gold", "bert")
+        assert (*again, progress_of(session.view, "strike"), Advisor(session.view).advise("strike")) == before
 
 
 @pytest.mark.parametrize("kept", [1, 10, -1, -2])
@@ -79,16 +82,16 @@ def test_a_torn_last_line_is_dropped_and_told(tmp_path, kept, caplog):
     with Session.create(tmp_path, pool) as session:
         session.add_topic("strike")
         teach(session, "strike", 3)
-        n = len(session.journal.lines)
+        n = len(session.view.lines)
     path = tmp_path / JOURNAL
     *whole, last, _ = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([*whole, last[:kept]]))
     with Session.open(tmp_path, pool) as session:
-        assert len(session.journal.lines) == n - 1
+        assert len(session.view.lines) == n - 1
         assert "an incomplete line" in caplog.text
         teach(session, "strike", 1)
     with Session.open(tmp_path, pool) as session:
-        assert len(session.journal.lines) == n
+        assert len(session.view.lines) == n
 
 
 def test_a_damaged_or_missing_line_in_the_middle_is_refused(tmp_path):
@@ -125,7 +128,7 @@ def test_two_may_not_write_one_session_but_others_may_read_it(tmp_path):
             assert reading.topics() == ["strike"]
             with pytest.raises(TextcatError, match="open for reading only"):
                 reading.answer("strike", 0, "yes")
-            assert not reading.judgements("strike")
+            assert not reading.view.judgements("strike")
     with pytest.raises(TextcatError, match="holds a session already"):
         Session.create(tmp_path, pool)
     Session.open(tmp_path, pool).close()
@@ -162,7 +165,7 @@ def test_an_answer_that_a_full_disk_refuses_is_not_kept_and_the_next_one_is(tmp_
     with Session.create(tmp_path, pool) as session:
         session.add_topic("strike")
         teach(session, "strike", 2)
-        n = len(session.journal.lines)
+        n = len(session.view.lines)
 
         def full(file, data):
             file.write(data[:7])
@@ -172,12 +175,12 @@ def test_an_answer_that_a_full_disk_refuses_is_not_kept_and_the_next_one_is(tmp_
             patch.setattr(disk, "write_all", full)
             with pytest.raises(TextcatError, match="No space left"):
                 session.answer("strike", 50, "yes", source="list")
-        assert 50 not in session.labels("strike")
+        assert 50 not in session.view.labels("strike")
         session.answer("strike", 60, "yes", source="list")
     with Session.open(tmp_path, pool) as session:
-        assert len(session.journal.lines) == n + 1
-        assert session.labels("strike")[60]
-        assert 50 not in session.labels("strike")
+        assert len(session.view.lines) == n + 1
+        assert session.view.labels("strike")[60]
+        assert 50 not in session.view.labels("strike")
 
 
 @pytest.mark.parametrize("where", ["write_all", "sync"])
@@ -190,22 +193,20 @@ def test_an_answer_that_ctrl_c_breaks_off_is_there_whole_or_not_at_all(tmp_path,
         def interrupted(*_):
             raise KeyboardInterrupt
 
-        apply = Judgements.apply
-
         with monkeypatch.context() as patch:
             patch.setattr(disk, where, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 session.answer("strike", 50, "yes", source="list")
         with monkeypatch.context() as patch:
             first = iter([interrupted])
-            patch.setattr(Judgements, "apply", lambda *arguments: next(first, apply)(*arguments))
+            patch.setattr(judgements, "judgements_of", lambda line: next(first, judgements_of)(line))
             with pytest.raises(KeyboardInterrupt):
                 session.answer("strike", 60, "yes", source="list")
         teach(session, "strike", 2)
-        before = session.labels("strike"), scores_of(session)
+        before = session.view.labels("strike"), scores_of(session)
         assert 50 not in before[0]
     with Session.open(tmp_path, pool) as session:
-        assert (session.labels("strike"), scores_of(session)) == before
+        assert (session.view.labels("strike"), scores_of(session)) == before
 
 
 def test_a_journal_in_memory_needs_no_folder():

@@ -9,7 +9,7 @@ from textcat.teaching.query import QueryStrategy, Reason
 
 
 def test_the_highest_is_asked_with_its_rank(session, pool):
-    question, scores = session.next("strike"), session.scores("strike")
+    question, scores = session.next("strike"), session.view.scores("strike")
     firsts = np.flatnonzero(np.asarray(pool.groups) == np.arange(len(pool)))
     assert question.position == firsts[np.argmax(scores[firsts])]
     assert (question.rank, question.why) == (1, "highest score")

@@ -5,6 +5,7 @@ from teaching_work import SUBJECTS, teach
 
 import textcat
 from textcat import TextcatError
+from textcat.teaching.progress import progress_of
 from textcat.teaching.session import Session
 
 
@@ -20,12 +21,12 @@ def test_a_topic_begins_with_what_a_model_knows(pool, tmp_path, in_folder):
     session = Session.create(tmp_path / "session" if in_folder else None, pool)
     session.add_topic("t17", model=(model, "ships"), random=0)
     teach(session, "t17", 5, subject="ships")
-    assert session.progress("t17", None).yes >= 4
-    scores = session.scores("t17")
+    assert progress_of(session.view, "t17").yes >= 4
+    scores = session.view.scores("t17")
     session.close()
     if in_folder:
         with Session.open(tmp_path / "session", pool) as again:
-            assert again.scores("t17").tobytes() == scores.tobytes()
+            assert again.view.scores("t17").tobytes() == scores.tobytes()
             kept = tmp_path / "session" / again.about("t17")["model"]["file"]
         kept.write_bytes(kept.read_bytes()[:-1])
         with Session.open(tmp_path / "session", pool) as again, pytest.raises(TextcatError, match="as it was written"):

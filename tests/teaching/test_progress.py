@@ -5,7 +5,11 @@ import json
 from teaching_work import teach
 
 from textcat import Document
+from textcat.teaching.advice import Advisor
+from textcat.teaching.export import write_included, write_labels
 from textcat.teaching.pool import Pool
+from textcat.teaching.progress import history, progress_of
+from textcat.teaching.search import Search
 from textcat.teaching.session import Session
 
 
@@ -13,11 +17,11 @@ def test_the_history_has_each_group_once_in_the_order_of_the_first_answers(sessi
     for position, answer in ((12, "yes"), (3, "skip"), (9, "no"), (12, "no")):
         session.answer("strike", position, answer, source="list")
     teach(session, "strike", 1)
-    history = session.history("strike")
-    assert history.answers.tolist()[:2] == [False, False]
-    assert len(history.answers) == 3
-    assert history.n_documents == session.progress("strike", None).n_documents
-    assert not history.at_random.any()
+    taught = history(session.view, "strike")
+    assert taught.answers.tolist()[:2] == [False, False]
+    assert len(taught.answers) == 3
+    assert taught.n_documents == progress_of(session.view, "strike").n_documents
+    assert not taught.at_random.any()
 
 
 def test_a_document_drawn_at_random_is_reached_when_so_many_as_ranked_before_it_have_been_asked(session):
@@ -26,10 +30,10 @@ def test_a_document_drawn_at_random_is_reached_when_so_many_as_ranked_before_it_
     session.answer("strike", question.position, "yes")
     session.change_topic("strike", random=0)
     for n in range(1, question.rank + 1):
-        assert not session.history("strike").reached[0]
+        assert not history(session.view, "strike").reached[0]
         teach(session, "strike", 1)
-        assert len(session.history("strike").reached) == n + 1
-    assert session.history("strike").reached[0]
+        assert len(history(session.view, "strike").reached) == n + 1
+    assert history(session.view, "strike").reached[0]
 
 
 def test_found_total_and_band_count_near_duplicates_once():
@@ -38,21 +42,23 @@ def test_found_total_and_band_count_near_duplicates_once():
     pool = Pool.from_documents([Document(f"{i}", zones) for i, zones in enumerate([*texts, *texts[:12], *texts[:6]])])
     session = Session.create(None, pool)
     session.add_topic("strike")
-    n = 0
+    advisor, n = Advisor(session.view), 0
     while question := session.next("strike"):
         session.answer("strike", question.position, "yes" if "strike" in question.zones["body"] else "no")
-        progress, n = session.progress("strike"), n + 1
-        assert progress.curve[-1] == progress.yes <= progress.estimate.relevant <= progress.n_documents == 24
-        assert progress.open == 24 - n
-    assert (progress.yes, progress.no, progress.estimate.relevant) == (12, 12, 12)
+        so_far, n = progress_of(session.view, "strike"), n + 1
+        relevant = advisor.advise("strike").estimate.relevant
+        assert so_far.curve[-1] == so_far.yes <= relevant <= so_far.n_documents == 24
+        assert so_far.open == 24 - n
+    assert (so_far.yes, so_far.no, relevant) == (12, 12, 12)
 
 
 def test_a_search_and_the_included_records_count_near_duplicates_once(session, pool, tmp_path):
     groups = {int(pool.groups[i]) for i in range(len(pool)) if "strike" in " ".join(pool.document(i).values())}
-    assert session.search("strike").n_found == len(groups)
-    assert session.search("d9").documents[0].id == "d9"  # the near-duplicate that was asked for, not its first
+    assert Search(session.view).find("strike").n_found == len(groups)
+    named = Search(session.view).find("d9").documents[0]
+    assert named.id == "d9"  # the near-duplicate that was asked for, not its first
     for position in (0, 9, 4):
         session.answer("strike", position, "yes", source="list")
-    included = session.export_included(tmp_path / "included.jsonl").read_text().splitlines()
+    included = write_included(session.view, tmp_path / "included.jsonl").read_text().splitlines()
     assert [json.loads(line)["id"] for line in included] == ["d0", "d4"]
-    assert len(session.export_labels(tmp_path / "labels.jsonl").read_text().splitlines()) == 3
+    assert len(write_labels(session.view, tmp_path / "labels.jsonl").read_text().splitlines()) == 3

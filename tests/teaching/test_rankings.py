@@ -3,6 +3,7 @@
 import pytest
 from teaching_work import teach
 
+from textcat.teaching.evidence import evidence_for, terms
 from textcat.teaching.pool import Pool
 from textcat.teaching.session import Session
 
@@ -20,10 +21,10 @@ def test_contributions_of_words_add_up_to_the_score(tmp_path, position):
     session.add_topic("strikes", description="strike of workers")
     session.answer("strikes", 0, "yes")
     session.answer("strikes", 2, "no")
-    full = session.evidence("strikes", position, n=1000)
+    full = evidence_for(session.view, "strikes", position, n=1000)
     assert full.reasons
     for n in (1, 3, 1000):
-        explanation = session.evidence("strikes", position, n)
+        explanation = evidence_for(session.view, "strikes", position, n)
         assert len(explanation.reasons) <= n
         total = explanation.bias + explanation.rest + sum(reason.contribution for reason in explanation.reasons)
         assert total == pytest.approx(explanation.score, abs=1e-5)
@@ -40,8 +41,8 @@ def test_what_characters_add_goes_to_the_word_in_which_they_stand(tmp_path):
     session.add_topic("strikes", description="strike")
     session.answer("strikes", 0, "yes")
     session.answer("strikes", 2, "no")
-    own = dict(session.terms("strikes", 1000))
-    told = {reason.term: reason for reason in session.evidence("strikes", 3, n=1000).reasons}
+    own = dict(terms(session.view, "strikes", 1000))
+    told = {reason.term: reason for reason in evidence_for(session.view, "strikes", 3, n=1000).reasons}
     assert own["~strik~"] > 0  # "striking" was never seen, but its first characters were
     assert told["striking"].contribution > 0
     assert abs(told["wheat"].contribution) < told["striking"].contribution
@@ -50,12 +51,12 @@ def test_what_characters_add_goes_to_the_word_in_which_they_stand(tmp_path):
 def test_evidence_has_spans_and_adds_up_to_the_score(session, pool):
     teach(session, "strike", 6)
     question = session.next("strike")
-    explained = session.evidence("strike", question.position, n=1000)
+    explained = evidence_for(session.view, "strike", question.position, n=1000)
     total = sum(each.contribution for each in explained) + explained.bias + explained.rest
     assert total == pytest.approx(question.score, abs=1e-5)
     zone, start, end = explained[0].spans[0]
     assert question.zones[zone][start:end].split()
-    assert len(session.terms("strike", 5)) == 5
+    assert len(terms(session.view, "strike", 5)) == 5
 
 
 def test_function_words_and_punctuation_are_no_evidence_to_show(tmp_path):
@@ -64,7 +65,7 @@ def test_function_words_and_punctuation_are_no_evidence_to_show(tmp_path):
     session.add_topic("tin")
     session.answer("tin", 0, "yes", source="list")
     session.answer("tin", 1, "no", source="list")
-    explained = session.evidence("tin", 0, n=1000)
+    explained = evidence_for(session.view, "tin", 0, n=1000)
     shown = {reason.term for reason in explained.reasons}
     assert "tin" in shown
     assert not shown & {"it", "is", "the", "of", "and", "it is", "of the", "about"}

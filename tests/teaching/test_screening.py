@@ -7,6 +7,7 @@ import pytest
 
 from textcat import Document, TextcatError
 from textcat.teaching.pool import Pool
+from textcat.teaching.screening import screening_counts, write_counts
 from textcat.teaching.session import Session
 
 WORDS = ("tin", "gold", "iron", "zinc", "lead", "copper")
@@ -28,7 +29,7 @@ def test_counts_add_up(review):
     review.answer("tin", 3, "no", source="list", exclusion_reason="no trial")
     review.answer("tin", 4, "no", source="list")
     review.answer("tin", 5, "skip", source="list")
-    counts = review.screening_counts("tin")
+    counts = screening_counts(review.view, "tin")
     assert counts.as_dict() == {
         "topic": "tin",
         "identified": 7,
@@ -46,17 +47,17 @@ def test_counts_add_up(review):
 def test_a_reason_goes_with_its_answer(review):
     review.answer("tin", 1, "no", "ada", "list", exclusion_reason="no trial")
     review.answer("tin", 1, "no", "bob", "list", exclusion_reason="wrong population")
-    assert review.screening_counts("tin").exclusion_reasons == {"wrong population": 1}
+    assert screening_counts(review.view, "tin").exclusion_reasons == {"wrong population": 1}
     review.undo("bob")
-    assert review.screening_counts("tin").exclusion_reasons == {"no trial": 1}
+    assert screening_counts(review.view, "tin").exclusion_reasons == {"no trial": 1}
     review.answer("tin", 1, "yes", "ada", "list")
-    counts = review.screening_counts("tin")
+    counts = screening_counts(review.view, "tin")
     assert (counts.included, counts.excluded, counts.exclusion_reasons) == (1, 0, {})
 
 
 def test_counts_are_written_as_a_table_or_as_json(review, tmp_path):
     review.answer("tin", 1, "no", source="list", exclusion_reason="=no trial")
-    with open(review.export_counts(tmp_path / "counts.csv"), newline="", encoding="utf-8") as file:
+    with open(write_counts(review.view, tmp_path / "counts.csv"), newline="", encoding="utf-8") as file:
         rows = [*csv.DictReader(file)]
     assert [(row["stage"], row["exclusion_reason"], row["records"]) for row in rows] == [
         ("identified", "", "7"),
@@ -68,7 +69,7 @@ def test_counts_are_written_as_a_table_or_as_json(review, tmp_path):
         ("excluded", "'=no trial", "1"),
         ("not_screened", "", "5"),
     ]
-    line = json.loads(review.export_counts(tmp_path / "counts.jsonl").read_text(encoding="utf-8"))
-    assert line == review.screening_counts("tin").as_dict()
+    line = json.loads(write_counts(review.view, tmp_path / "counts.jsonl").read_text(encoding="utf-8"))
+    assert line == screening_counts(review.view, "tin").as_dict()
     with pytest.raises(TextcatError, match=r"counts cannot be written as \.ris"):
-        review.export_counts(tmp_path / "counts.ris")
+        write_counts(review.view, tmp_path / "counts.ris")

@@ -1,6 +1,7 @@
 """Topics are taught as one expects: questions, answers, persons, near-duplicates, keywords."""
 
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -9,6 +10,10 @@ from hypothesis import strategies as st
 from teaching_work import SUBJECTS, documents, subject_of, teach
 
 from textcat import TextcatError
+from textcat.teaching.advice import Advisor
+from textcat.teaching.evidence import evidence_for
+from textcat.teaching.progress import progress_of
+from textcat.teaching.search import Search
 from textcat.teaching.session import Session
 
 # --- how a topic begins ----------------------------------------------------------------------------------------------
@@ -28,7 +33,7 @@ def test_a_topic_begins_with_a_description_a_query_or_examples(pool, evidence):
     session = Session.create(None, pool)
     session.add_topic("t17", random=0, **evidence)
     assert subject_of(session.next("t17").position) == "wheat"
-    judged = {each.id: (each.answer, each.source) for each in session.judgements("t17")}
+    judged = {each.id: (each.answer, each.source) for each in session.view.judgements("t17")}
     assert judged == dict.fromkeys(evidence.get("examples", ()), ("yes", "example"))
 
 
@@ -67,23 +72,23 @@ def test_each_answer_changes_the_ranking_and_the_topic_is_soon_found(session, po
     for _ in range(20):
         question = session.next("strike")
         assert question.position not in seen
-        assert question.score == session.scores("strike")[question.position]
-        assert question.model == session.progress("strike", None).model
+        assert question.score == session.view.scores("strike")[question.position]
+        assert question.model == progress_of(session.view, "strike").model
         seen.add(question.position)
-        before = session.scores("strike").copy()
+        before = session.view.scores("strike").copy()
         session.answer("strike", question.position, "yes" if subject_of(question.position) == "strike" else "no")
-        assert (session.scores("strike") != before).any()
-    assert session.progress("strike", None).yes >= 17
+        assert (session.view.scores("strike") != before).any()
+    assert progress_of(session.view, "strike").yes >= 17
 
 
 def test_a_skipped_document_is_not_asked_again_and_is_no_example(session):
     question = session.next("strike")
-    before = session.scores("strike")
+    before = session.view.scores("strike")
     session.answer("strike", question.position, "skip")
     assert session.next("strike").position != question.position
-    assert session.scores("strike").tobytes() == before.tobytes()
-    assert question.position not in session.labels("strike")
-    assert session.progress("strike", None).skipped == 1
+    assert session.view.scores("strike").tobytes() == before.tobytes()
+    assert question.position not in session.view.labels("strike")
+    assert progress_of(session.view, "strike").skipped == 1
 
 
 def test_all_are_asked_once_and_then_none(pool):
@@ -94,10 +99,10 @@ def test_all_are_asked_once_and_then_none(pool):
         asked.append(question.position)
         session.answer("gold", question.position, "yes" if subject_of(question.position) == "gold" else "no")
     assert sorted(asked) == sorted({int(group) for group in pool.groups})
-    assert sorted(session.labels("gold")) == list(range(len(pool)))
-    progress = session.progress("gold")
-    assert progress.yes + progress.no == progress.n_documents == len(set(pool.groups))
-    assert progress.at_random > 0
+    assert sorted(session.view.labels("gold")) == list(range(len(pool)))
+    so_far = progress_of(session.view, "gold")
+    assert so_far.yes + so_far.no == so_far.n_documents == len(set(pool.groups))
+    assert so_far.at_random > 0
 
 
 @given(st.data())
@@ -108,7 +113,7 @@ def test_undoing_leads_back_through_the_same_questions_and_scores(pool, data):
     states = []
     for _ in range(data.draw(st.integers(1, 8))):
         kind = data.draw(st.sampled_from(["asked", "change", "keyword"]))
-        states.append((session.next("strike", "anna"), session.scores("strike").tobytes()))
+        states.append((session.next("strike", "anna"), session.view.scores("strike").tobytes()))
         if kind == "asked":
             answer = data.draw(st.sampled_from(["yes", "no", "skip"]))
             session.answer("strike", states[-1][0].position, answer, "anna")
@@ -124,7 +129,7 @@ def test_undoing_leads_back_through_the_same_questions_and_scores(pool, data):
         assert session.undo("anna") is not None
         again = session.next("strike", "anna")
         assert again._replace(model=0) == question._replace(model=0)
-        assert session.scores("strike").tobytes() == scores
+        assert session.view.scores("strike").tobytes() == scores
     assert session.undo("anna") is None
 
 
@@ -136,7 +141,7 @@ def test_the_scores_do_not_depend_on_the_order_of_answers(pool):
         session.add_topic("strike")
         for position, answer in order:
             session.answer("strike", position, answer, source="list")
-        scores.append(session.scores("strike").tobytes())
+        scores.append(session.view.scores("strike").tobytes())
     assert scores[0] == scores[1]
 
 
@@ -149,19 +154,19 @@ def test_what_is_no_answer_is_told(session):
         session.answer("strike", 0, "yes", source="guess")
     with pytest.raises(TextcatError, match="is not valid Unicode"):
         session.answer("strike", 0, "yes", note="\udcff")
-    assert not session.judgements("strike")
+    assert not session.view.judgements("strike")
 
 
 def test_a_mark_is_an_example_of_its_words_alone(session):
-    before = session.scores("strike").copy()
+    before = session.view.scores("strike").copy()
     session.set_keyword("strike", "  bullion ", True)
     assert session.keywords("strike") == {"bullion": True}
     with_word = [i for i, each in enumerate(documents()) if "bullion" in f"{each['title']} {each['body']}".split()]
-    assert (session.scores("strike") - before)[with_word].mean() > 0.01
+    assert (session.view.scores("strike") - before)[with_word].mean() > 0.01
     session.set_keyword("strike", "bullion", False)
     assert session.keywords("strike") == {"bullion": False}
     session.set_keyword("strike", "bullion", None)
-    assert session.scores("strike").tobytes() == before.tobytes()
+    assert session.view.scores("strike").tobytes() == before.tobytes()
     with pytest.raises(TextcatError, match="No term of the documents is in 'xyzzy'"):
         session.set_keyword("strike", "xyzzy", True)
 
@@ -195,8 +200,8 @@ def test_the_strategy_can_be_changed(session):
 def test_near_duplicates_are_asked_once_and_take_the_answer(session, pool):
     assert pool.groups[9] == 0
     session.answer("strike", 9, "yes", source="search")
-    assert session.labels("strike") == {0: True, 9: True}
-    assert session.progress("strike", None).yes == 1
+    assert session.view.labels("strike") == {0: True, 9: True}
+    assert progress_of(session.view, "strike").yes == 1
     while question := session.next("strike"):
         assert question.position not in (0, 9)
         assert question.duplicates == tuple(f"d{i}" for i in np.flatnonzero(pool.groups == question.position)[1:])
@@ -207,15 +212,15 @@ def test_a_document_is_answered_for_several_topics_at_once(session):
     session.add_topic("gold", "gold bullion", random=0)
     question = session.next("strike")
     session.answer("strike", question.position, "yes", others={"gold": "no"})
-    assert session.labels("gold")[question.position] is False
+    assert session.view.labels("gold")[question.position] is False
     assert session.next("strike").answers == {"gold": ""}
-    of_gold = session.judgements("gold")[0]
-    assert (of_gold.why, session.judgements("strike")[0].why) == ("", "highest score")
+    of_gold = session.view.judgements("gold")[0]
+    assert (of_gold.why, session.view.judgements("strike")[0].why) == ("", "highest score")
     assert len(session.undo()) == 2
-    assert not session.labels("gold")
+    assert not session.view.labels("gold")
     with pytest.raises(TextcatError, match="no topic 'silver'"):
         session.answer("strike", question.position, "yes", others={"silver": "no"})
-    assert not session.labels("strike")
+    assert not session.view.labels("strike")
 
 
 def test_several_threads_may_answer(pool):
@@ -224,20 +229,16 @@ def test_several_threads_may_answer(pool):
 
     def work(person):
         teach(session, "strike", 15, person)
-        session.progress("strike")
-        session.search(f"gold {person}", "strike")
-        session.evidence("strike", 3)
+        progress_of(session.view, "strike")
+        Advisor(session.view).advise("strike")
+        Search(session.view).find(f"gold {person}", "strike")
+        evidence_for(session.view, "strike", 3)
 
     threads = [threading.Thread(target=work, args=(person,)) for person in ("anna", "bert", "carl")]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [
-        len([each for each in session.judgements("strike") if each.person == who]) for who in ("anna", "bert", "carl")
-    ] == [
-        15,
-        15,
-        15,
-    ]
-    assert [line["step"] for line in session.journal.lines] == list(range(1, len(session.journal.lines) + 1))
+    answers = Counter(judgement.person for judgement in session.view.judgements("strike"))
+    assert answers == {"anna": 15, "bert": 15, "carl": 15}
+    assert [line["step"] for line in session.view.lines] == list(range(1, len(session.view.lines) + 1))

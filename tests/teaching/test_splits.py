@@ -8,7 +8,10 @@ from contextlib import suppress
 import pytest
 
 from textcat import Document, TextcatError
+from textcat.teaching.export import write_audit, write_duplicates
 from textcat.teaching.pool import Pool
+from textcat.teaching.progress import progress_of
+from textcat.teaching.search import Search
 from textcat.teaching.session import Session
 
 TEXTS = [{"body": f"workers on strike at mine {i} over pay and hours since {i} May"} for i in range(6)]
@@ -29,7 +32,7 @@ def session(pool, tmp_path):
 
 
 def groups_of(session):
-    return [positions for _, positions in session.groups.all_members() if len(positions) > 1]
+    return [positions for _, positions in session.view.groups.all_members() if len(positions) > 1]
 
 
 def opened_again(session, pool):
@@ -37,27 +40,27 @@ def opened_again(session, pool):
 
 
 def state_of(session):
-    return groups_of(session), session.labels("strike"), session.scores("strike").tolist(), session.topics()
+    return groups_of(session), session.view.labels("strike"), session.view.scores("strike").tolist(), session.topics()
 
 
 def test_a_record_that_is_split_off_is_asked_about_and_counted_for_itself(session):
     session.answer("strike", 0, "yes", source="list")
-    assert session.labels("strike") == {0: True, 12: True, 15: True, 16: True}
-    before = session.progress("strike", None)
+    assert session.view.labels("strike") == {0: True, 12: True, 15: True, 16: True}
+    before = progress_of(session.view, "strike")
     session.split([15])
-    after = session.progress("strike", None)
+    after = progress_of(session.view, "strike")
     assert (before.n_documents, after.n_documents, after.yes) == (12, 13, 1)
-    assert session.labels("strike") == {0: True, 12: True, 16: True}
+    assert session.view.labels("strike") == {0: True, 12: True, 16: True}
     assert groups_of(session) == [[0, 12, 16], [1, 13], [2, 14]]
     session.answer("strike", 15, "no", source="list")
-    assert session.labels("strike") == {0: True, 12: True, 15: False, 16: True}
+    assert session.view.labels("strike") == {0: True, 12: True, 15: False, 16: True}
 
 
 def test_answers_stay_with_the_record_that_was_judged_also_if_the_first_one_is_split_off(session):
     session.answer("strike", 12, "yes", source="search")
     session.split([0])
-    assert session.labels("strike") == {12: True, 15: True, 16: True}
-    assert session.groups.of(16) == 12
+    assert session.view.labels("strike") == {12: True, 15: True, 16: True}
+    assert session.view.groups.of(16) == 12
 
 
 def test_several_records_are_split_off_together(session):
@@ -97,8 +100,8 @@ def test_a_topic_that_is_added_after_a_split_has_its_groups(session, pool):
     session.split([15])
     session.add_topic("wheat", examples=["d7"])
     session.answer("wheat", 15, "no", source="list")
-    assert session.labels("wheat") == {7: True, 15: False}
-    assert opened_again(session, pool).labels("wheat") == session.labels("wheat")
+    assert session.view.labels("wheat") == {7: True, 15: False}
+    assert opened_again(session, pool).view.labels("wheat") == session.view.labels("wheat")
 
 
 @pytest.mark.parametrize("positions", [[], [3], [0, 12, 15, 16], [0, 1], [15, 3]])
@@ -107,29 +110,29 @@ def test_what_cannot_be_split_off_is_told_and_changes_nothing(session, positions
         session.split(positions)
     with pytest.raises(TextcatError, match="No document 99"):
         session.split([99])
-    assert len(session.journal.lines) == 1
+    assert len(session.view.lines) == 1
 
 
 def test_a_search_finds_what_was_split_off(session):
-    assert session.search("strike").n_found == 6
+    assert Search(session.view).find("strike").n_found == 6
     session.split([15])
-    assert session.search("strike").n_found == 7
+    assert Search(session.view).find("strike").n_found == 7
     session.undo()
-    assert session.search("strike").n_found == 6
+    assert Search(session.view).find("strike").n_found == 6
 
 
 def test_the_groups_and_the_splits_are_exported(session, tmp_path):
     session.split([15], "ada")
-    with open(session.export_duplicates(tmp_path / "groups.csv"), newline="") as file:
+    with open(write_duplicates(session.view, tmp_path / "groups.csv"), newline="") as file:
         rows = [(row["group"], row["position"], row["id"]) for row in csv.DictReader(file)]
     assert rows == [
         *(("0", "0", "d0"), ("0", "12", "d12"), ("0", "16", "d16"), ("1", "1", "d1"), ("1", "13", "d13")),
         *(("2", "2", "d2"), ("2", "14", "d14")),
     ]
-    lines = session.export_duplicates(tmp_path / "groups.jsonl").read_text().splitlines()
+    lines = write_duplicates(session.view, tmp_path / "groups.jsonl").read_text().splitlines()
     assert [json.loads(line)["position"] for line in lines] == [0, 12, 16, 1, 13, 2, 14]
     session.undo("ada")
-    audit = [json.loads(line) for line in session.export_audit(tmp_path / "audit.jsonl").read_text().splitlines()]
+    audit = [json.loads(line) for line in write_audit(session.view, tmp_path / "audit.jsonl").read_text().splitlines()]
     assert audit[1] | {"time": ""} == {
         "step": 2,
         "time": "",
@@ -155,7 +158,7 @@ def test_after_any_steps_of_two_persons_a_session_opened_again_is_the_same(sessi
                 session.undo(person)
     again = opened_again(session, pool)
     assert state_of(again) == state_of(session)
-    assert again.judgements("strike") == session.judgements("strike")
+    assert again.view.judgements("strike") == session.view.judgements("strike")
     assert again.next("strike", "c") == session.next("strike", "c")
-    progress = session.progress("strike", None)
-    assert progress.yes + progress.no + progress.open == progress.n_documents == len(session.groups)
+    so_far = progress_of(session.view, "strike")
+    assert so_far.yes + so_far.no + so_far.open == so_far.n_documents == len(session.view.groups)

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from textcat.cli import terminal
 from textcat.cli.tables import print_text
+from textcat.teaching.advice import Advisor
+from textcat.teaching.evidence import evidence_for
 from textcat.teaching.export import reference_line
+from textcat.teaching.progress import progress_of
+from textcat.teaching.search import Search
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -35,13 +39,14 @@ def ask(session: "Session", topics: list[str], person: str) -> None:
         about = session.about(topic)
         if said := "\n".join(filter(None, (about.get("description"), about.get("criteria")))):
             print_text(terminal.console(), f"{topic}: {said}\n")
+    advisor = Advisor(session.view)
     with _Keys(single=len(topics) == 1) as keys:
-        _ask(session, topics, person, keys)
+        _ask(session, topics, person, keys, advisor)
     for topic in topics:
-        print_text(terminal.console(), _how_far(session, topic))
+        print_text(terminal.console(), _how_far(session, topic, advisor))
 
 
-def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> None:
+def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys", advisor: Advisor) -> None:
     console = terminal.console()
     shown: tuple[str, int] | None = None
     while question := next(filter(None, (session.next(topic, person) for topic in topics)), None):
@@ -63,21 +68,21 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> N
         elif keys_pressed in map(str, range(1, len(reasons) + 1)):
             reason = reasons[int(keys_pressed) - 1]
             session.answer(question.topic, question.position, "no", person, exclusion_reason=reason)
-            _report_now_and_then(session, question)
+            _report_now_and_then(session, question, advisor)
         elif keys_pressed and len(keys_pressed) <= len(order) and set(keys_pressed) <= _ANSWERS.keys():
             answer, *remaining = (_ANSWERS[key] for key in keys_pressed)
             other_answers = dict(zip(order[1:], remaining, strict=False))
             session.answer(question.topic, question.position, answer, person, others=other_answers)
-            _report_now_and_then(session, question)
+            _report_now_and_then(session, question, advisor)
         else:
             print_text(console, f"Press one of: {_KEYS}{numbered}.")
     else:
         console.print("No question is left.")
 
 
-def _report_now_and_then(session: "Session", question: "Question") -> None:
+def _report_now_and_then(session: "Session", question: "Question", advisor: Advisor) -> None:
     if (question.n_answers + 1) % _EVERY == 0:
-        print_text(terminal.console(), _how_far(session, question.topic))
+        print_text(terminal.console(), _how_far(session, question.topic, advisor))
 
 
 def _as_text(session: "Session", question: "Question") -> "Text":
@@ -86,9 +91,9 @@ def _as_text(session: "Session", question: "Question") -> "Text":
     why = f"{question.why}, rank {question.rank:,}, score {question.score:.3f}"
     duplicates = f", near-duplicates: {len(question.duplicates):,}" if question.duplicates else ""
     shown = Text.assemble("\n", (terminal.harmless(question.id), "bold"), f"  {why}{duplicates}\n")
-    if reference := reference_line(session.pool, question.position):
+    if reference := reference_line(session.view.pool, question.position):
         shown.append(f"{terminal.harmless(reference)}\n")
-    strongest, reasons = 0.0, session.evidence(question.topic, question.position).reasons
+    strongest, reasons = 0.0, evidence_for(session.view, question.topic, question.position).reasons
     strongest = max((abs(reason.contribution) for reason in reasons), default=0.0)
     for zone, text in question.zones.items():
         part = Text(terminal.harmless(text[:_SHOWN]), "bold" if zone == "title" else "")
@@ -101,14 +106,14 @@ def _as_text(session: "Session", question: "Question") -> "Text":
     return shown
 
 
-def _how_far(session: "Session", topic: str) -> str:
-    progress = session.progress(topic)
-    counts = f"{progress.yes:,} yes, {progress.no:,} no of {progress.n_documents:,}"
+def _how_far(session: "Session", topic: str, advisor: Advisor) -> str:
+    so_far, advice = progress_of(session.view, topic), advisor.advise(topic)
+    counts = f"{so_far.yes:,} yes, {so_far.no:,} no of {so_far.n_documents:,}"
     recall = ""
-    if progress.band is not None:
-        low, high = progress.band.estimate.low, progress.band.estimate.high
+    if advice.band is not None:
+        low, high = advice.band.estimate.low, advice.band.estimate.high
         recall = f"; recall {low:.0%} to {high:.0%}"
-    return " ".join(filter(None, [f"{topic}: {counts}{recall}.", progress.advice, progress.about_band]))
+    return " ".join(filter(None, [f"{topic}: {counts}{recall}.", advice.advice, advice.about_band]))
 
 
 def _search(session: "Session", topic: str, person: str, query: str | None, keys: "_Keys") -> None:
@@ -119,7 +124,7 @@ def _search(session: "Session", topic: str, person: str, query: str | None, keys
     console = terminal.console()
     if not query or not query.strip():
         return
-    results = session.search(query.strip(), topic, limit=_FOUND, person=person)
+    results = Search(session.view).find(query.strip(), topic, limit=_FOUND, person=person)
     console.print(f"{results.n_found:,} found.")
     for number, document in enumerate(results.documents, 1):
         text = " ".join(" ".join(document.zones.values()).split())

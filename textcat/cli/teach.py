@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
-EXPORTS = ("labels", "included", "counts", "corpus", "model", "audit", "records", "duplicates")
 _POOL = "pool"  # in the folder of a session
 
 
@@ -109,8 +108,6 @@ def teach(
 
     if bool(export) != (out is not None):
         raise BadParameter("--export KIND and --out FILE go together")
-    if export and export not in EXPORTS:
-        raise BadParameter(f"--export takes one of {', '.join(EXPORTS)}, not {export!r}")
     new: dict[str, Any] = {"description": description, "query": query, "examples": tuple(example or ())}
     if list_ and (terminal or export):
         raise BadParameter("--list opens on the page: leave out --terminal and --export")
@@ -243,7 +240,7 @@ def _opened(
         new: dict[str, Any] = {"seed": seed, "overlap": overlap, "settings": settings}
         opened = Session.open(folder) if begun else Session.create(folder, pool, **new)
     elif not named:
-        n = len(opened.pool)
+        n = len(opened.view.pool)
         what = f"resuming {folder} with the {n:,} documents it was started with"
         typer.echo(f"textcat: {what}; changes of the archive since then are ignored.", err=True)
     with opened:
@@ -270,7 +267,7 @@ def _queues(session: "Session", path: Path, model: str | None) -> "list[Queue]":
     from textcat.model import storage
     from textcat.teaching.queues import read_queues
 
-    queues = read_queues(path, session.pool)
+    queues = read_queues(path, session.view.pool)
     tagger = storage.load(Path(model)) if model else None
     for queue in queues:
         if queue.topic not in session.topics():
@@ -313,11 +310,14 @@ def _begin_topic(session: "Session", name: str, new: dict[str, Any], changeable:
 
 
 def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: int) -> None:
+    from textcat.teaching.export import EXPORTS
     from textcat.teaching.session import Session
 
+    if kind not in EXPORTS:
+        raise BadParameter(f"--export takes one of {', '.join(EXPORTS)}, not {kind!r}")
     with Session.open(folder, read_only=True) as session:
         options: dict[str, Any] = {"n_jobs": jobs} if kind == "model" else {}
-        getattr(session, f"export_{kind}")(out, topics or None, **options)
+        EXPORTS[kind](session.view, out, topics or None, **options)
     typer.echo(f"textcat: wrote {out}", err=True)
 
 
@@ -328,7 +328,7 @@ def _split(folder: Path, positions: list[int], person: str) -> None:
     with Session.open(folder) as session:
         for position in positions:
             session.split([position], person)
-        typer.echo(f"textcat: {len(positions):,} split off; {len(session.groups):,} documents now.", err=True)
+        typer.echo(f"textcat: {len(positions):,} split off; {len(session.view.groups):,} documents now.", err=True)
 
 
 def _checked_keys(host: str, keys: Path | None) -> "Keys":

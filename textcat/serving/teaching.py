@@ -33,14 +33,20 @@ from textcat.serving.http.metrics import Metrics
 from textcat.serving.http.problems import Problem
 from textcat.serving.http.processes import listen, run_alone, url_of
 from textcat.serving.http.routes import LeanRoute, problems, router
-from textcat.teaching.export import reference_line
+from textcat.teaching.advice import Advisor
+from textcat.teaching.evidence import evidence_for
+from textcat.teaching.export import EXPORTS, reference_line
+from textcat.teaching.progress import progress_of
 from textcat.teaching.query import Reason
+from textcat.teaching.screening import screening_counts
+from textcat.teaching.search import Search
 
 if TYPE_CHECKING:
     from textcat.teaching.judgements import Judgement
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
     from textcat.teaching.stopping import Estimate
+    from textcat.teaching.view import View
 
 T = TypeVar("T")
 _ABOUT = """Topics are taught by answers: a client asks for the document to judge next, and each answer ranks all
@@ -89,9 +95,10 @@ class Teaching(Application):
     def __init__(
         self, session: Session, *, queues: Sequence[Queue] = (), hosts: tuple[str, ...] = (), **options: Any
     ) -> None:
-        options |= {"check": _Guard(session.tag).check, "hosts": Hosts(hosts, "--host")}
+        options |= {"check": _Guard(session.fingerprint).check, "hosts": Hosts(hosts, "--host")}
         super().__init__("textcat teach", _ABOUT, Metrics(), (changing, reading, downloads), "teach.html", **options)
         self.session, self.queues = session, queues
+        self.search, self.advisor = Search(session.view), Advisor(session.view)
         self._changes = ThreadPoolExecutor(1, thread_name_prefix="textcat-answer")
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="textcat-read")
 
@@ -125,12 +132,11 @@ async def _called(executor: ThreadPoolExecutor, function: Callable[[], T]) -> T:
 class _Guard:
     """Refuses requests from pages of other sites, and from pages of another session.
 
-    A browser may still show the page of an earlier session that was served at the same address. `tag` identifies the
-    session.
+    A browser may still show the page of an earlier session that was served at the same address.
     """
 
-    def __init__(self, tag: str) -> None:
-        self._tag = tag.encode()
+    def __init__(self, fingerprint: str) -> None:
+        self._fingerprint = fingerprint.encode()
 
     def check(self, call: Call) -> None:
         """Raise a Problem (an error sent to the client) if a request comes from such a page."""
@@ -143,7 +149,7 @@ class _Guard:
             raise Problem(
                 403, "The request comes from a page of another site: use the server's own page, or a program."
             )
-        if call.head.get(b"if-match", self._tag) != self._tag:
+        if call.head.get(b"if-match", self._fingerprint) != self._fingerprint:
             raise Problem(412, "The server now has another session than this page: reload the page.")
 
 
@@ -199,9 +205,9 @@ def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
     following = _next(session, body.topic, person, ask=not undone)
     if not undone:
         return {**following, "undone": undone}
-    again = _document(session, undone[0].position)
+    again = _document(session.view, undone[0].position)
     again |= {"rank": None, "score": None, "why": Reason.TAKEN_BACK, "n_answers": 0, "duplicates": [], "answers": {}}
-    return {**following, "question": again, "undone": [_judgement(session, judgement) for judgement in undone]}
+    return {**following, "question": again, "undone": [_judgement(session.view, judgement) for judgement in undone]}
 
 
 @changing.post("/api/v1/teach/keyword", response_model=s.KeywordsAnswer, responses=_OF_CHANGES)
@@ -240,7 +246,7 @@ def about(call: Call) -> dict[str, Any]:
     """Return the session's topics, people and lists, and its number of documents."""
     session, rows, people = call.app.session, [], set()
     for name in session.topics():
-        progress, started = session.progress(name, None), session.about(name)
+        progress, started = progress_of(session.view, name), session.about(name)
         people.update(progress.persons)
         rows.append(
             {
@@ -255,7 +261,7 @@ def about(call: Call) -> dict[str, Any]:
             }
         )
     return {
-        "session": session.tag,
+        "session": session.fingerprint,
         **_sizes(session),
         "person": call.key or None,
         "people": sorted(people - {""}),
@@ -267,15 +273,16 @@ def about(call: Call) -> dict[str, Any]:
 @reading.get("/api/v1/teach/document", response_model=s.DocumentAnswer, responses=_OF_QUERIES)
 def document(query: Annotated[s.DocumentQuery, Query()], call: Call) -> dict[str, Any]:
     """Return a document and its judgements for a topic."""
-    session, topics_asked = call.app.session, [query.topic] if query.topic else []
-    _check(session, *topics_asked, position=query.position)
+    view, topics_asked = call.app.session.view, [query.topic] if query.topic else []
+    _check(call.app.session, *topics_asked, position=query.position)
+    groups = view.groups
     rows = [
-        _judgement(session, judgement)
+        _judgement(view, judgement)
         for topic in topics_asked
-        for judgement in session.judgements(topic)
-        if session.groups.of(judgement.position) == session.groups.of(query.position)
+        for judgement in view.judgements(topic)
+        if groups.of(judgement.position) == groups.of(query.position)
     ]
-    return {**_document(session, query.position), "judgements": rows}
+    return {**_document(view, query.position), "judgements": rows}
 
 
 @reading.get("/api/v1/teach/evidence", response_model=s.EvidenceAnswer, responses=_OF_QUERIES)
@@ -283,7 +290,7 @@ def evidence(query: Annotated[s.EvidenceQuery, Query()], call: Call) -> dict[str
     """Explain a document's score: return words of the document, where they occur, and what they add to the score."""
     session = call.app.session
     _check(session, query.topic, position=query.position)
-    explanation = session.evidence(query.topic, query.position, query.n)
+    explanation = evidence_for(session.view, query.topic, query.position, query.n)
     numbers = {"score": float(explanation.score), "bias": float(explanation.bias)}
     return _answer(s.EvidenceAnswer, explanation, position=query.position, **numbers)
 
@@ -295,7 +302,7 @@ def search(query: Annotated[s.SearchQuery, Query()], call: Call) -> dict[str, An
     if query.topic:
         _check(session, query.topic)
     person = _person(call, query.person)
-    results = session.search(query.query, query.topic or None, query.offset, query.limit, person)
+    results = call.app.search.find(query.query, query.topic or None, query.offset, query.limit, person)
     rows = []
     for hit in results.documents:
         text = " ".join(text for name, text in hit.zones.items() if text and name != "title")
@@ -313,25 +320,24 @@ def judgements(query: Annotated[s.JudgementsQuery, Query()], call: Call) -> dict
     _check(session, query.topic)
     listed = [
         judgement
-        for judgement in reversed(session.judgements(query.topic))
+        for judgement in reversed(session.view.judgements(query.topic))
         if query.answer in ("", judgement.answer) and query.person in (None, judgement.person)
     ]
     shown = listed[query.offset : query.offset + query.limit]
-    return {"total": len(listed), "judgements": [_judgement(session, judgement) for judgement in shown]}
+    return {"total": len(listed), "judgements": [_judgement(session.view, judgement) for judgement in shown]}
 
 
 @reading.get("/api/v1/teach/duplicates", response_model=s.DuplicatesAnswer, responses=_OF_QUERIES)
 def duplicates(query: Annotated[s.DuplicatesQuery, Query()], call: Call) -> dict[str, Any]:
     """List the groups of near-duplicates, each of which counts as one document."""
-    session = call.app.session
-    with session.lock:
-        groups = session.groups.of_several()
-        shown = [session.groups.members(group) for group in groups[query.offset : query.offset + query.limit]]
+    view = call.app.session.view
+    groups = view.groups
+    of_several = groups.of_several()
     rows = [
-        [{**_named(session, position), "reference": reference_line(session.pool, position)} for position in positions]
-        for positions in shown
+        [{**_named(view, i), "reference": reference_line(view.pool, i)} for i in groups.members(group)]
+        for group in of_several[query.offset : query.offset + query.limit]
     ]
-    return {"total": len(groups), "groups": rows}
+    return {"total": len(of_several), "groups": rows}
 
 
 @reading.get("/api/v1/teach/progress", response_model=s.ProgressAnswer, responses=_OF_QUERIES)
@@ -339,16 +345,17 @@ def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str
     """Return the gain curve, the estimated share of the topic's documents that are found, and the pace."""
     session = call.app.session
     _check(session, query.topic)
-    state = session.progress(query.topic, target=query.target, confidence=query.confidence)
+    state = progress_of(session.view, query.topic)
+    advice = call.app.advisor.advise(query.topic, query.target, query.confidence)
     return _answer(
         s.ProgressAnswer,
         state,
+        **advice._asdict() | {"estimate": advice.estimate if _has_figures(advice.estimate) else None},
         documents=state.n_documents,
         found=state.yes,
         curve=state.points(_POINTS),
         target=query.target,
         confidence=query.confidence,
-        estimate=state.estimate if _has_figures(state.estimate) else None,
     )
 
 
@@ -356,7 +363,7 @@ def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str
 def screening(query: Annotated[s.OfTopic, Query()], call: Call) -> dict[str, Any]:
     """Return the number of records at each stage of screening."""
     _check(call.app.session, query.topic)
-    return call.app.session.screening_counts(query.topic).as_dict()
+    return screening_counts(call.app.session.view, query.topic).as_dict()
 
 
 @reading.get("/api/v1/teach/agreement", response_model=s.AgreementAnswer, responses=_OF_QUERIES)
@@ -364,9 +371,9 @@ def agreement(query: Annotated[s.OfTopic, Query()], call: Call) -> dict[str, Any
     """Return how far people agree, and the documents on which they disagree."""
     session = call.app.session
     _check(session, query.topic)
-    result = session.agreement(query.topic)
+    result = session.view.agreement(query.topic)
     rows = [
-        _answer(s.DisagreementRow, disagreement, title=_heading(session.pool.document(disagreement.position)))
+        _answer(s.DisagreementRow, disagreement, title=_heading(session.view.pool.document(disagreement.position)))
         for disagreement in result.disagreements
     ]
     return _answer(s.AgreementAnswer, result, disagreements=rows)
@@ -375,15 +382,15 @@ def agreement(query: Annotated[s.OfTopic, Query()], call: Call) -> dict[str, Any
 @reading.get("/api/v1/teach/queue", response_model=s.QueueAnswer, responses=_OF_QUERIES)
 def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]:
     """Return one of the lists of documents to review, by its name."""
-    session, person = call.app.session, _person(call, query.person)
+    view, person = call.app.session.view, _person(call, query.person)
     listed = next((listed for listed in call.app.queues if listed.name == query.name), None)
     if listed is None:
         raise Problem(404, f"There is no list {query.name!r:.80}: GET /api/v1/teach names the lists.")
-    with session.lock:
-        state, groups = session.topic_state(listed.topic), session.groups
+    with view.unchanged():
+        state, groups = view.topic(listed.topic), view.groups
         answers = [state.own_answer(groups.of(position), person) or None for position, _ in listed.documents]
     rows = [
-        {**_named(session, position), "labelled": labelled, "answer": answer}
+        {**_named(view, position), "labelled": labelled, "answer": answer}
         for (position, labelled), answer in zip(listed.documents, answers, strict=True)
     ]
     return _answer(s.QueueAnswer, listed, documents=rows)
@@ -419,7 +426,7 @@ def _check(session: Session, *names: str, position: int = -1) -> None:
     for name in names:
         if name not in session.topics():
             raise Problem(404, f"No topic {name!r:.80} is taught here: GET /api/v1/teach lists the topics.")
-    n = len(session.pool)
+    n = len(session.view.pool)
     if position >= n:
         raise Problem(404, f"There is no document at position {position:,}: the archive has {n:,}, counted from 0.")
 
@@ -436,12 +443,12 @@ def _next(session: Session, topic: str, person: str, *, ask: bool = True) -> dic
     if asked is not None:
         shown = {"zones": _filled(asked.zones), "fields": _shown_fields(asked.fields)}
         row = _answer(s.QuestionAnswer, asked, **shown, duplicates=list(asked.duplicates[:_LISTED]))
-    return {"question": row, "counts": session.progress(topic, None).counts}
+    return {"question": row, "counts": progress_of(session.view, topic).counts}
 
 
 def _sizes(session: Session) -> dict[str, int]:
-    n = len(session.groups)
-    return {"documents": n, "duplicates": len(session.pool) - n}
+    n = len(session.view.groups)
+    return {"documents": n, "duplicates": len(session.view.pool) - n}
 
 
 def _filled(zones: Mapping[str, str]) -> dict[str, str]:
@@ -453,8 +460,8 @@ def _shown_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in common_fields(fields).items() if name != "ris"}
 
 
-def _document(session: Session, position: int) -> dict[str, Any]:
-    pool = session.pool
+def _document(view: View, position: int) -> dict[str, Any]:
+    pool = view.pool
     zones, fields = _filled(pool.document(position)), _shown_fields(pool.fields(position))
     return {"position": int(position), "id": pool.ids[position], "zones": zones, "fields": fields}
 
@@ -463,26 +470,22 @@ def _heading(zones: Mapping[str, str]) -> str:
     return shortened_text(zones.get("title", "").strip() or " ".join(filter(None, zones.values())), _TITLE)
 
 
-def _named(session: Session, position: int) -> dict[str, Any]:
-    return {
-        "position": int(position),
-        "id": session.pool.ids[position],
-        "title": _heading(session.pool.document(position)),
-    }
+def _named(view: View, position: int) -> dict[str, Any]:
+    pool = view.pool
+    return {"position": int(position), "id": pool.ids[position], "title": _heading(pool.document(position))}
 
 
-def _judgement(session: Session, judgement: Judgement) -> dict[str, Any]:
+def _judgement(view: View, judgement: Judgement) -> dict[str, Any]:
     at = datetime.fromtimestamp(judgement.at, timezone.utc).isoformat(timespec="seconds")
-    return _answer(s.JudgementRow, judgement, **_named(session, judgement.position), at=at)
+    return _answer(s.JudgementRow, judgement, **_named(view, judgement.position), at=at)
 
 
-def _has_figures(estimate: Estimate | None) -> bool:
-    """Return whether there is an estimate of recall with finite figures.
+def _has_figures(estimate: Estimate) -> bool:
+    """Return whether an estimate of recall has finite figures.
 
     Stopping rules that only tell when to stop give estimates with nan.
     """
-    figures = () if estimate is None else (estimate.recall, estimate.low, estimate.high, estimate.relevant)
-    return bool(figures) and all(map(math.isfinite, figures))
+    return all(map(math.isfinite, (estimate.recall, estimate.low, estimate.high, estimate.relevant)))
 
 
 def _export(session: Session, what: str, name: str, topic: str) -> bytes:
@@ -490,7 +493,7 @@ def _export(session: Session, what: str, name: str, topic: str) -> bytes:
         _check(session, topic)
     with tempfile.TemporaryDirectory(prefix="textcat-teach-") as folder:
         path = Path(folder, name.removesuffix(".zip"))
-        getattr(session, f"export_{what}")(path, [topic] if topic else None)
+        EXPORTS[what](session.view, path, [topic] if topic else None)
         return _zipped(path) if path.is_dir() else path.read_bytes()
 
 

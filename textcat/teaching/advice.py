@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from textcat.teaching.progress import history
 from textcat.teaching.stopping import DRAWN, SEVERAL_RANKERS, Estimate, History, Stopper
+from textcat.teaching.view import View
 
 _PREFIXES = 500  # the largest number of answers that are left out to find an earlier informative estimate
+_STOPPER = Stopper()
 
 
 class Band(NamedTuple):
@@ -19,32 +22,84 @@ class Band(NamedTuple):
     n_answers: int
 
 
-class KnownBand(NamedTuple):
-    """The result of an earlier call of `last_band` (`band`), and the answers that this call had (`answers`)."""
+class CachedBand(NamedTuple):
+    """The result of an earlier call of `last_band` (`band`), and the answers that this call had (`history`)."""
 
-    answers: Any
+    history: History
     band: Band | None
 
+    def is_of(self, history: History) -> bool:
+        """Return whether its answers are the first ones of a history, over as many documents."""
+        first = history.first(len(self.history.answers))
+        return history.n_documents == self.history.n_documents and all(
+            map(np.array_equal, first[:2], self.history[:2])  # answers, and which were drawn at random
+        )
 
-def last_band(stopper: Stopper, history: History, estimate: Estimate, known: KnownBand | None = None) -> Band | None:
+
+class Advice(NamedTuple):
+    """An estimate of recall, and sentences that tell when to stop."""
+
+    estimate: Estimate
+    band: Band | None  # the latest estimate that is informative
+    advice: str  # whether the person can stop or, if not, what is needed
+    about_band: str  # why there is no new band, and what helps; "" if there is one
+
+
+class Advisor:
+    """Estimate the recall of a session's topics, and advise when to stop.
+
+    Parameters
+    ----------
+    view : View
+    stopper : Stopper, optional
+        The stopping rule, the recall to reach, and the confidence.
+    """
+
+    def __init__(self, view: View, stopper: Stopper = _STOPPER):
+        self._view, self._stopper = view, stopper
+        self._bands: dict[tuple[str, Stopper], CachedBand] = {}
+
+    def advise(self, topic: str, target: float | None = None, confidence: float | None = None) -> Advice:
+        """Return advice on a topic.
+
+        Parameters
+        ----------
+        topic : str
+        target, confidence : float, optional
+            The recall to reach, and the confidence that it is reached; by default those of the stopper.
+
+        Returns
+        -------
+        Advice
+        """
+        stopper = self._stopper.changed(target=target, confidence=confidence)
+        answers = history(self._view, topic)
+        estimate = stopper.estimate(answers)
+        band = last_band(stopper, answers, estimate, self._bands.get((topic, stopper)))
+        self._bands[topic, stopper] = CachedBand(answers, band)
+        return Advice(estimate, band, when_to_stop(stopper, answers, estimate), about_band(band, answers))
+
+
+def last_band(stopper: Stopper, history: History, estimate: Estimate, cached: CachedBand | None = None) -> Band | None:
     """Return the latest informative estimate of recall; None if no recent estimate is informative.
 
     This is `estimate`, which is based on all answers in `history`, or an estimate by `stopper` from the first n of
-    these answers. `known` is the result of an earlier call, whose estimates are then not computed again.
+    these answers. `cached` is the result of an earlier call, whose estimates are then not computed again.
     """
-    n, n_known, answers = len(history.answers), 0, np.asarray(history.answers, bool)
-    if known is not None and np.array_equal(answers[: len(known.answers)], known.answers):
-        n_known = len(known.answers)
+    n = len(history.answers)
     if _tells_something(estimate, history):
         return Band(estimate, n)
     if math.isnan(estimate.recall):  # the rule only tells when to stop
         return None
-    for k in range(n - 1, max(n - _PREFIXES, n_known), -1):
+    if cached is not None and not cached.is_of(history):
+        cached = None
+    n_cached = 0 if cached is None else len(cached.history.answers)
+    for k in range(n - 1, max(n - _PREFIXES, n_cached), -1):
         earlier = history.first(k)
         made = stopper.estimate(earlier)
         if _tells_something(made, earlier):
             return Band(made, k)
-    return known.band if known is not None and n_known else None
+    return None if cached is None else cached.band
 
 
 def _tells_something(estimate: Estimate, history: History) -> bool:
@@ -59,7 +114,7 @@ def _tells_something(estimate: Estimate, history: History) -> bool:
     return n_found > 0 and all(map(math.isfinite, figures)) and is_narrow
 
 
-def advice(stopper: Stopper, history: History, estimate: Estimate) -> str:
+def when_to_stop(stopper: Stopper, history: History, estimate: Estimate) -> str:
     """Return a sentence that tells whether a person can stop or, if not, after how many further answers "no"."""
     aim = f"{_percent(stopper.target)} found, with {_percent(stopper.confidence)} confidence"
     if math.isnan(estimate.recall):
@@ -82,7 +137,7 @@ def advice(stopper: Stopper, history: History, estimate: Estimate) -> str:
             f"The rule {stopper.rule} needs more than {n_random:,} answers on documents drawn at random: give the "
             "topic a larger share of them (--random)."
         )
-    return "How many answers are needed is not known: go on answering."
+    return "How many answers are needed is not cached: go on answering."
 
 
 def about_band(band: Band | None, history: History) -> str:

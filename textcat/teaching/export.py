@@ -22,11 +22,12 @@ from textcat.corpus.documents import Corpus, Document, shortened_text
 from textcat.reading import common_fields, ris_entry
 from textcat.teaching.judgements import TopicState, judgements_of
 from textcat.teaching.output import csv_lines, format_by_ending, json_line, write_lines
+from textcat.teaching.screening import write_counts
+from textcat.teaching.view import View
 
 if TYPE_CHECKING:
     from textcat.teaching.pool import Pool
     from textcat.teaching.pool.duplicates import Groups
-    from textcat.teaching.session import Session
 
 _REMEDY = "answer some more, or leave the topic out"
 _COLUMNS = (
@@ -77,7 +78,7 @@ class _Exported(NamedTuple):
         return [topic for topic, one in self.decisions.items() if one.is_disputed]
 
 
-def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+def write_labels(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write the documents that have a label for any of the topics as JSON Lines, CSV or RIS, by the extension of `out`.
 
     A line of JSON is ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``. All documents judged by yes or
@@ -87,56 +88,93 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
     why a label is no. CSV also has title, authors, year, journal and DOI, and for each topic the rank by the latest
     ranking, each person's answer, and notes. RIS has all fields of the record, and the rest as notes, such as
     ``strikes: no (no strike)``.
+
+    Parameters
+    ----------
+    view : View
+    out : path
+        Its extension decides the format.
+    topics : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Path
     """
-    return _write_records(session, out, topics, LABEL_FORMATS, lambda one: bool(one.labels))
+    return _write_records(view, out, topics, LABEL_FORMATS, lambda one: bool(one.labels))
 
 
-def write_included(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+def write_included(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write the documents whose label is yes for at least one of the topics, in the formats of `write_labels`.
 
     Of each group of near-duplicates, only the first document is written.
+
+    Parameters
+    ----------
+    view : View
+    out : path
+        Its extension decides the format.
+    topics : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Path
     """
     return _write_records(
-        session, out, topics, LABEL_FORMATS, lambda one: any(one.labels.values()) and one.position == one.judged_as
+        view, out, topics, LABEL_FORMATS, lambda one: any(one.labels.values()) and one.position == one.judged_as
     )
 
 
-def write_records(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-    """Write all documents as CSV or RIS, as `write_labels` writes those that have a label."""
-    return _write_records(session, out, topics, RECORD_FORMATS, lambda one: True)
+def write_records(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+    """Write all documents as CSV or RIS, as `write_labels` writes those that have a label.
+
+    Parameters
+    ----------
+    view : View
+    out : path
+        Its extension decides the format.
+    topics : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Path
+    """
+    return _write_records(view, out, topics, RECORD_FORMATS, lambda one: True)
 
 
 def _write_records(
-    session: Session,
+    view: View,
     out: str | os.PathLike[str],
     topics: Sequence[str] | None,
     formats: Sequence[str],
     is_wanted: Callable[[_Exported], bool],
 ) -> Path:
-    made_as, chosen = format_by_ending(out, formats, "records"), session.chosen_topics(topics)
-    records = filter(is_wanted, _exported(session, chosen))
+    made_as, chosen = format_by_ending(out, formats, "records"), view.chosen_topics(topics)
+    records = filter(is_wanted, _exported(view, chosen))
     if made_as == "jsonl":
-        return write_lines(out, (json_line(_label_line(session, one)) for one in records))
+        return write_lines(out, (json_line(_label_line(view, one)) for one in records))
     if made_as == "ris":
         return write_lines(
-            out, (ris_entry(bibliographic_fields(session.pool, one.position), _notes(session, one)) for one in records)
+            out, (ris_entry(bibliographic_fields(view.pool, one.position), _notes(view, one)) for one in records)
         )
     prefixes = dict.fromkeys(chosen, "") if len(chosen) == 1 else {topic: f"{topic}: " for topic in chosen}
     decisions = [prefix + name for prefix in prefixes.values() for name in _DECISION_COLUMNS]
     columns = ["id", *_BIBLIOGRAPHIC, *decisions, "disputed", "judged_as"]
-    return write_lines(out, csv_lines(columns, (_label_row(session, one, prefixes) for one in records)))
+    return write_lines(out, csv_lines(columns, (_label_row(view, one, prefixes) for one in records)))
 
 
-def _exported(session: Session, topics: list[str]) -> Iterator[_Exported]:
+def _exported(view: View, topics: list[str]) -> Iterator[_Exported]:
     """Yield all documents, group by group, as they are when the first one is asked for."""
-    with session.lock:
-        states = {topic: session.topic_state(topic) for topic in topics}
-        ranks = {topic: _ranks(session.rankings.of(state).scores, session.groups) for topic, state in states.items()}
+    with view.unchanged():
+        states = {topic: view.topic(topic) for topic in topics}
+        ranks = {topic: _ranks(view.scores(topic), view.groups) for topic in topics}
         decided = {
             topic: {group: _decision(state, group) for group in {*state.answers, *state.adjudications}}
             for topic, state in states.items()
         }
-        members = session.groups.all_members()
+        members = view.groups.all_members()
     for group, positions in members:
         decisions = {
             topic: decided[topic].get(group, _UNDECIDED)._replace(rank=int(ranks[topic][group])) for topic in topics
@@ -163,18 +201,18 @@ def _ranks(scores: NDArray[np.float32], groups: Groups) -> NDArray[np.int64]:
     return len(ordered) - np.searchsorted(ordered, scores, side="right") + 1
 
 
-def _label_line(session: Session, record: _Exported) -> dict[str, Any]:
-    ids = session.pool.ids
+def _label_line(view: View, record: _Exported) -> dict[str, Any]:
+    ids = view.pool.ids
     line: dict[str, Any] = {"id": ids[record.position], "labels": record.labels, "judged_as": ids[record.judged_as]}
     reasons = {topic: one.exclusion_reason for topic, one in record.decisions.items() if one.exclusion_reason}
     further = {"disputed": record.disputed, "exclusion_reasons": reasons}
     return line | {name: value for name, value in further.items() if value}
 
 
-def _label_row(session: Session, record: _Exported, prefixes: Mapping[str, str]) -> dict[str, Any]:
-    fields = bibliographic_fields(session.pool, record.position)
+def _label_row(view: View, record: _Exported, prefixes: Mapping[str, str]) -> dict[str, Any]:
+    fields = bibliographic_fields(view.pool, record.position)
     row = {name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in fields.items()}
-    ids = session.pool.ids
+    ids = view.pool.ids
     row = {name: value for name, value in row.items() if name in _BIBLIOGRAPHIC} | {"id": ids[record.position]}
     for topic, one in record.decisions.items():
         texts = one.word, one.exclusion_reason, one.rank, "; ".join(one.answers), "; ".join(one.notes)
@@ -182,7 +220,7 @@ def _label_row(session: Session, record: _Exported, prefixes: Mapping[str, str])
     return row | {"disputed": "; ".join(record.disputed), "judged_as": ids[record.judged_as]}
 
 
-def _notes(session: Session, record: _Exported) -> Iterator[str]:
+def _notes(view: View, record: _Exported) -> Iterator[str]:
     """Yield the notes that a document gets in RIS: for each topic its label, rank, answers, and persons' notes."""
     for topic, one in record.decisions.items():
         reason = f" ({one.exclusion_reason})" if one.exclusion_reason else ""
@@ -191,19 +229,31 @@ def _notes(session: Session, record: _Exported) -> Iterator[str]:
         yield f"{topic}: {'; '.join([f'rank {one.rank}', *one.answers])}"
         yield from (f"{topic}: note of {note}" if ": " in note else f"{topic}: note: {note}" for note in one.notes)
     if record.position != record.judged_as:
-        yield f"near-duplicate of {session.pool.ids[record.judged_as]}"
+        yield f"near-duplicate of {view.pool.ids[record.judged_as]}"
 
 
-def write_duplicates(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+def write_duplicates(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write the records of each group of near-duplicates of at least two, as JSON Lines or CSV.
 
     `group` is the position of the group's first record, and `position` that of the record, both counted from 0. The
     groups are those of all topics.
+
+    Parameters
+    ----------
+    view : View
+    out : path
+        Its extension decides the format.
+    topics : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Path
     """
     made_as = format_by_ending(out, ("jsonl", "csv"), "duplicates")
-    with session.lock:
-        groups = [(group, positions) for group, positions in session.groups.all_members() if len(positions) > 1]
-    rows = (_duplicate_row(session.pool, group, position) for group, positions in groups for position in positions)
+    with view.unchanged():
+        groups = [(group, positions) for group, positions in view.groups.all_members() if len(positions) > 1]
+    rows = (_duplicate_row(view.pool, group, position) for group, positions in groups for position in positions)
     columns = ("group", "position", "id", *_BIBLIOGRAPHIC)
     return write_lines(out, map(json_line, rows) if made_as == "jsonl" else csv_lines(columns, rows))
 
@@ -223,15 +273,27 @@ def bibliographic_fields(pool: Pool, i: int) -> dict[str, Any]:
     return common_fields(pool.fields(i)) | {name: value for name, value in own.items() if value}
 
 
-def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+def write_corpus(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write the documents judged for any of the topics as JSON Lines, a corpus for `textcat train` and `textcat learn`.
 
     The field ``labelled_for`` has the topics that a document was judged for; for all other topics the document is
     neither a positive nor a negative example. Only the first document of each group of near-duplicates is written, so
     that the group counts as one example.
+
+    Parameters
+    ----------
+    view : View
+    out : path
+        Its extension decides the format.
+    topics : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Path
     """
     format_by_ending(out, ("jsonl",), "a corpus")
-    documents = _documents(session, session.chosen_topics(topics))
+    documents = _documents(view, view.chosen_topics(topics))
     lines = (
         {"id": document.id, **_fields(document.zones), "topics": document.topics, "labelled_for": document.labelled_for}
         for document in documents
@@ -240,37 +302,63 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
 
 
 def write_model(
-    session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
+    view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
 ) -> Path:
     """Train a model with the pool's recipe on the documents judged for any of the topics, and save it in a folder.
 
     TextcatError is also raised if the recipe names a learner of another package that has not been imported. The package
     is not imported here, because a session from a stranger could name any package.
+
+    Parameters
+    ----------
+    view : View
+    out : path
+        The folder of the model.
+    topics : sequence of str, optional
+        By default all.
+    n_jobs : int, optional
+        Number of threads, as in joblib.
+
+    Returns
+    -------
+    Path
     """
     from textcat.model.storage import save
     from textcat.training.train import train
 
-    recipe = session.pool.recipe.of_model("The session trains models by")
-    chosen = session.chosen_topics(topics)
-    documents = _documents(session, chosen)
+    recipe = view.pool.recipe.of_model("The session trains models by")
+    chosen = view.chosen_topics(topics)
+    documents = _documents(view, chosen)
     for topic in chosen:
         if all(topic in document.topics for document in documents if topic in (document.labelled_for or ())):
             raise TextcatError(f"The topic {topic!r} has no document judged by no: {_REMEDY}.")
-    described = {topic: about for topic in chosen if (about := session.about(topic)["description"])}
+    described = {topic: about for topic in chosen if (about := view.topic(topic).about["description"])}
     corpus = Corpus.from_documents("taught", documents, descriptions=described)
     return Path(save(train(corpus, recipe, n_jobs=n_jobs), out))
 
 
-def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+def write_audit(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write all steps of the session in order, as JSON Lines or CSV, by the extension of `out`.
 
     A step is an answer, a topic, a change of a topic, a keyword, a split of duplicates, or an undo. The line of an
     answer has the person, the time, the document's rank and score, the number of the model that computed both (the
     number of earlier changes to the topic), why the document was shown, where it was answered, and whether the answer
     was undone.
+
+    Parameters
+    ----------
+    view : View
+    out : path
+        Its extension decides the format.
+    topics : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Path
     """
-    made_as, chosen = format_by_ending(out, ("jsonl", "csv"), "an audit log"), session.chosen_topics(topics)
-    lines = [*session.journal.lines]
+    made_as, chosen = format_by_ending(out, ("jsonl", "csv"), "an audit log"), view.chosen_topics(topics)
+    lines = view.lines
     undone = {line["undo"]: line["step"] for line in lines if "undo" in line}
     rows = (row for line in lines for row in _audited(line, undone) if row.get("topic", chosen[0]) in chosen)
     if made_as == "jsonl":
@@ -314,17 +402,17 @@ def reference_line(pool: Pool, i: int) -> str:
     return ". ".join([*ended, *shown[-1:]])
 
 
-def _documents(session: Session, topics: list[str]) -> list[Document]:
+def _documents(view: View, topics: list[str]) -> list[Document]:
     """Return the documents judged for any of the topics, with their topics, in the order of the archive.
 
     Raise TextcatError if a topic has no document with the label "yes".
     """
-    with session.lock:
-        of_topic = {topic: session.topic_state(topic).labels.copy() for topic in topics}
+    with view.unchanged():
+        of_topic = {topic: view.topic(topic).labels.copy() for topic in topics}
     for topic, labels in of_topic.items():
         if not any(labels.values()):
             raise TextcatError(f"The topic {topic!r} has no document judged by yes: {_REMEDY}.")
-    pool, taken, documents = session.pool, set[str](), []
+    pool, taken, documents = view.pool, set[str](), []
     for group in sorted(set().union(*of_topic.values())):
         judged = tuple(topic for topic in topics if group in of_topic[topic])
         name = pool.ids[group] if pool.ids[group] not in taken else f"{pool.ids[group]}#{group}"
@@ -337,3 +425,16 @@ def _documents(session: Session, topics: list[str]) -> list[Document]:
 def _fields(zones: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a record such that reading the record gives these zones (named texts) again."""
     return dict(zones) if set(zones) <= {"title", "body"} and "body" in zones else {"zones": dict(zones)}
+
+
+#: All exports by their names, which `textcat teach --export` and the page take.
+EXPORTS: dict[str, Callable[..., Path]] = {
+    "labels": write_labels,
+    "included": write_included,
+    "counts": write_counts,
+    "corpus": write_corpus,
+    "model": write_model,
+    "audit": write_audit,
+    "records": write_records,
+    "duplicates": write_duplicates,
+}

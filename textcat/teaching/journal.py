@@ -34,7 +34,7 @@ class SessionJournal:
     def __init__(self, folder: Path | None, header: Line, lines: list[Line]):
         self.folder, self.header, self.lines = folder, header, lines  # the header without the format's mark
         self._file: Any = None
-        self.lock: Any = None
+        self._lock: Any = None
         self._length = 0
 
     @classmethod
@@ -48,7 +48,7 @@ class SessionJournal:
             return journal
         with _errors_as_sentences(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            journal.lock = _locked(folder)
+            journal._lock = _locked(folder)
             path, unfinished = folder / JOURNAL, folder / (JOURNAL + UNFINISHED)
             try:
                 if path.exists():
@@ -94,7 +94,7 @@ class SessionJournal:
                 if lock is not None:
                     lock.release()
                 raise
-        journal.lock = lock
+        journal._lock = lock
         return journal
 
     def _begin_to_write(self, length: int) -> None:
@@ -149,9 +149,9 @@ class SessionJournal:
         """Close the file and release the lock, so that other processes can write."""
         if self._file is not None:
             self._file.close()
-        if self.lock is not None:
-            self.lock.release()
-        self._file = self.lock = None
+        if self._lock is not None:
+            self._lock.release()
+        self._file = self._lock = None
 
 
 def is_session(folder: str | os.PathLike[str]) -> bool:

@@ -85,13 +85,13 @@ class TopicState:
     adjudications: dict[int, list[Judgement]] = field(default_factory=dict)  # by group; the last one counts
     labels: dict[int, bool] = field(default_factory=dict)  # by group, for groups that have a label
     # By keyword: pairs of the journal's step, and whether the keyword speaks for the topic (None: it was removed).
-    sides: dict[str, list[tuple[int, bool | None]]] = field(default_factory=dict)
+    _sides: dict[str, list[tuple[int, bool | None]]] = field(default_factory=dict)
     n_changes: int = 0  # changes that affect the ranking; also the number of the model trained on them
 
     def __post_init__(self) -> None:
-        self.change({})
+        self._change({})
 
-    def change(self, changes: Mapping[str, Any]) -> None:
+    def _change(self, changes: Mapping[str, Any]) -> None:
         """Change settings of the topic, given by name: the strategy that chooses questions, criteria, and so on."""
         self.about.update(changes)
         names = {"strategy": "name", "random": "random"}
@@ -179,7 +179,7 @@ class TopicState:
     def keywords(self) -> dict[str, bool]:
         """Return the keywords in alphabetical order: True if a keyword speaks for the topic, False if against it."""
         sides = {
-            term: steps_and_sides[-1][1] for term, steps_and_sides in sorted(self.sides.items()) if steps_and_sides
+            term: steps_and_sides[-1][1] for term, steps_and_sides in sorted(self._sides.items()) if steps_and_sides
         }
         return {term: side for term, side in sides.items() if side is not None}
 
@@ -212,7 +212,7 @@ class TopicState:
         disagreements.sort(key=lambda disagreement: max(judgement.step for judgement in disagreement.judgements))
         return Agreement(mean, agreed / n if n else None, n, pairs, disagreements)
 
-    def update_label(self, group: int) -> None:
+    def _update_label(self, group: int) -> None:
         """Derive the label of a group of near-duplicates from its current answers, and store the label.
 
         If no current answer is yes or no, remove the label.
@@ -264,20 +264,21 @@ class Judgements:
     earlier answers count for the part that has their document.
     """
 
-    def __init__(self, journal: SessionJournal, groups: Groups):
-        self._journal, self._groups = journal, groups
+    def __init__(self, journal: SessionJournal, groups_of_pool: NDArray[np.int32]):
+        self._journal, self._groups_of_pool = journal, groups_of_pool
         self._replay()
 
     def _replay(self) -> None:
         undone = {line["undo"] for line in self._journal.lines if "undo" in line}
-        self._groups.split(
-            line["split"] for line in self._journal.lines if "split" in line and line["step"] not in undone
+        self.groups = Groups(
+            self._groups_of_pool,
+            (line["split"] for line in self._journal.lines if "split" in line and line["step"] not in undone),
         )
         self.topics: dict[str, TopicState] = {}
         self._done: dict[str, list[int]] = {}  # each person's steps that can be undone
         self._lines: dict[int, Mapping[str, Any]] = {}
         for line in self._journal.lines:
-            self.apply(line)
+            self._apply(line)
 
     def topic(self, name: str) -> TopicState:
         """Return the state of a topic; raise TextcatError if the session has no topic of this name."""
@@ -305,12 +306,12 @@ class Judgements:
             if "split" in self._lines.get(line.get("undo", 0), line):
                 self._replay()  # earlier answers count for other groups now
             else:
-                self.apply(line)
+                self._apply(line)
         except BaseException:  # Ctrl-C may come between the two
             self._replay()
             raise
 
-    def apply(self, line: Mapping[str, Any]) -> None:
+    def _apply(self, line: Mapping[str, Any]) -> None:
         """Change the current answers as a line of the journal says, such as an answer, a split, or an undo."""
         if "undo" in line:
             step = self._done[line["person"]].pop()
@@ -320,7 +321,7 @@ class Judgements:
         if "about" in line:
             self.topics[line["topic"]] = TopicState(line["topic"], dict(line["about"]))
         elif "change" in line:
-            self.topics[line["topic"]].change(line["change"])
+            self.topics[line["topic"]]._change(line["change"])
             return
         else:
             self._done.setdefault(line["person"], []).append(line["step"])
@@ -329,15 +330,15 @@ class Judgements:
             self._change_all()
         if "keyword" in line:
             topic = self.topics[line["topic"]]
-            topic.sides.setdefault(line["keyword"], []).append((line["step"], line["speaks_for"]))
+            topic._sides.setdefault(line["keyword"], []).append((line["step"], line["speaks_for"]))
             topic.n_changes += 1
         for judgement in judgements_of(line):
-            topic, group = self.topics[judgement.topic], self._groups.of(judgement.position)
+            topic, group = self.topics[judgement.topic], self.groups.of(judgement.position)
             if judgement.source == "adjudicated":
                 topic.adjudications.setdefault(group, []).append(judgement)
             else:
                 topic.answers.setdefault(group, {}).setdefault(judgement.person, []).append(judgement)
-            topic.update_label(group)
+            topic._update_label(group)
             topic.n_changes += 1
 
     def last_of(self, person: str) -> Mapping[str, Any] | None:
@@ -354,14 +355,15 @@ class Judgements:
             self._change_all()
         if "keyword" in line:
             topic = self.topics[line["topic"]]
-            topic.sides[line["keyword"]] = [entry for entry in topic.sides[line["keyword"]] if entry[0] != line["step"]]
+            sides = topic._sides[line["keyword"]]
+            sides[:] = [entry for entry in sides if entry[0] != line["step"]]
             topic.n_changes += 1
         for judgement in judgements_of(line):
-            topic, group = self.topics[judgement.topic], self._groups.of(judgement.position)
+            topic, group = self.topics[judgement.topic], self.groups.of(judgement.position)
             adjudicated = judgement.source == "adjudicated"
             judgements_of_person = topic.adjudications[group] if adjudicated else topic.answers[group][judgement.person]
             judgements_of_person.remove(judgement)
-            topic.update_label(group)
+            topic._update_label(group)
             topic.n_changes += 1
 
 

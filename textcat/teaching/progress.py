@@ -1,4 +1,4 @@
-"""The progress of a topic: counts, the gain curve, the pace, and the history for stopping rules.
+"""Compute the progress of a topic: counts, the gain curve, the pace, and the history for stopping rules.
 
 All numbers of documents count a group of near-duplicates as one document.
 """
@@ -7,17 +7,13 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from textcat.teaching.advice import Band, KnownBand, about_band, advice, last_band
-from textcat.teaching.judgements import TopicState
 from textcat.teaching.query import Reason
-from textcat.teaching.stopping import Estimate, History
-
-if TYPE_CHECKING:
-    from textcat.teaching.session import Session
+from textcat.teaching.stopping import History
+from textcat.teaching.view import View
 
 _PAUSE = 600.0  # seconds between answers that count as a break, not as thinking
 _PACED = 20  # the number of last pauses from which the pace is computed
@@ -32,7 +28,7 @@ class Counts(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The progress of teaching a topic: counts, the gain curve, the pace, the estimate of recall, and advice."""
+    """The progress of teaching a topic: counts, the gain curve and the pace."""
 
     topic: str
     n_documents: int  # of the pool
@@ -45,10 +41,6 @@ class Progress(NamedTuple):
     model: int  # the number of changes to the topic so far; the next ranking includes all of them
     curve: list[int]  # documents found after each answer
     pace: float | None  # answers a minute, by the median time between the last answers
-    estimate: Estimate | None  # of recall, by the rule asked for
-    band: Band | None = None  # the latest estimate that is informative
-    advice: str = ""  # a sentence that tells when to stop
-    about_band: str = ""  # a sentence that tells why there is no new band, and what helps; "" if there is one
 
     @property
     def counts(self) -> Counts:
@@ -70,102 +62,57 @@ class Progress(NamedTuple):
         return [(0, 0), *((position + 1, self.curve[position]) for position in places)]
 
 
-def history(session: Session, topic: str) -> History:
+def history(view: View, topic: str) -> History:
     """Return the answers on a topic in the form that stopping rules take.
 
     There is one answer for each group of near-duplicates that has a label.
+
+    Parameters
+    ----------
+    view : View
+    topic : str
+
+    Returns
+    -------
+    History
     """
-    with session.lock:
-        order = session.topic_state(topic).in_order()
-    n = len(session.groups)
+    with view.unchanged():
+        order, n = view.topic(topic).in_order(), len(view.groups)
     at_random = np.array([judgement.why == Reason.AT_RANDOM for judgement, _ in order], bool)
     ranks = np.array([judgement.rank or n for judgement, _ in order], np.int64)
     return History.of(np.array([label for _, label in order], bool), at_random, ranks, n)
 
 
-def estimate(
-    session: Session, topic: str, rule: str = "", target: float | None = None, confidence: float | None = None
-) -> Estimate:
-    """Estimate the recall of a topic; by default with the rule, target and confidence of the session's `Stopper`.
-
-    Parameters
-    ----------
-    session : Session
-    topic : str
-    rule : str, optional
-        One of `textcat.teaching.stopping.RULES`.
-    target, confidence : float, optional
-        The recall to reach, and the confidence that it is reached.
-
-    Returns
-    -------
-    Estimate
-    """
-    stopper = session.stopper.changed(rule, target, confidence)
-    with session.lock:
-        key = topic, session.topic_state(topic).n_changes, stopper
-        if key in session.estimates:
-            return session.estimates[key]
-        answers = history(session, topic)
-    made = stopper.estimate(answers)  # which may take long, while others answer
-    with session.lock:
-        session.estimates = {name: kept for name, kept in session.estimates.items() if name[:2] == key[:2]}
-        session.estimates[key] = made
-    return made
-
-
-def progress(
-    session: Session,
-    topic: str,
-    rule: str | None = "",
-    target: float | None = None,
-    confidence: float | None = None,
-) -> Progress:
-    """Return the progress of a topic: counts, the gain curve, the pace, and an estimate of recall.
+def progress_of(view: View, topic: str) -> Progress:
+    """Return the progress of a topic: counts, the gain curve and the pace.
 
     The gain curve has the number of documents of the topic that are found after each answer.
 
     Parameters
     ----------
-    session : Session
+    view : View
     topic : str
-    rule, target, confidence
-        As for `estimate`; if `rule` is None, recall is not estimated.
 
     Returns
     -------
     Progress
     """
-    estimated = None if rule is None else estimate(session, topic, rule, target, confidence)
-    with session.lock:
-        state = _progress_of(session.topic_state(topic), len(session.groups), estimated)
-        answers = history(session, topic)
-    if rule is None or estimated is None:
-        return state
-    stopper = session.stopper.changed(rule, target, confidence)
-    band = last_band(stopper, answers, estimated, session.bands.get((topic, stopper)))
-    session.bands[topic, stopper] = KnownBand(answers.answers, band)
-    return state._replace(band=band, advice=advice(stopper, answers, estimated), about_band=about_band(band, answers))
-
-
-def _progress_of(state: TopicState, n_documents: int, estimated: Estimate | None) -> Progress:
-    order = state.in_order()
-    curve = list(accumulate(int(label) for _, label in order))
-    yes = sum(state.labels.values())
-    return Progress(
-        state.name,
-        n_documents,
-        yes,
-        len(order) - yes,
-        sum(bool(state.standing(group)) and group not in state.labels for group in state.answers),
-        sum(judgement.why == Reason.AT_RANDOM for judgement, _ in order),
-        sum(map(state.is_disagreement, state.answers)),
-        state.persons(),
-        state.n_changes,
-        curve,
-        _pace([judgement.at for judgement in state.judgements()]),
-        estimated,
-    )
+    with view.unchanged():
+        state, order = view.topic(topic), view.topic(topic).in_order()
+        yes = sum(state.labels.values())
+        return Progress(
+            topic,
+            len(view.groups),
+            yes,
+            len(order) - yes,
+            sum(bool(state.standing(group)) and group not in state.labels for group in state.answers),
+            sum(judgement.why == Reason.AT_RANDOM for judgement, _ in order),
+            sum(map(state.is_disagreement, state.answers)),
+            state.persons(),
+            state.n_changes,
+            list(accumulate(int(label) for _, label in order)),
+            _pace([judgement.at for judgement in state.judgements()]),
+        )
 
 
 def _pace(times: list[float]) -> float | None:

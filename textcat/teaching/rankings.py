@@ -1,19 +1,16 @@
-"""Rank a pool by the answers on a topic, keep the ranking until the answers change, and explain it."""
+"""Rank a pool by the answers on a topic, and keep the ranking until the answers change."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import vstack
 
-from textcat.base.errors import TextcatError
-from textcat.corpus.documents import Document, name_in_words
-from textcat.features.language import stop_word_test
+from textcat.corpus.documents import name_in_words
 from textcat.teaching import prior
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.judgements import TopicState
@@ -22,9 +19,7 @@ from textcat.teaching.pool import Pool
 from textcat.teaching.ranker import Examples, Ranker, Weights
 
 if TYPE_CHECKING:
-    from textcat.model.explain import Explanation
     from textcat.model.tagger import Tagger
-    from textcat.teaching.session import Session
 
 
 class Rankings:
@@ -35,7 +30,6 @@ class Rankings:
         self._descriptions = Descriptions(pool.features)
         self._loops: dict[str, Loop] = {}
         self._priors: dict[str, Weights] = {}
-        self._texts = threading.Lock()  # held while the features turn texts into rows
 
     def latest(self, topic: str) -> Ranking | None:
         """Return the latest ranking of a topic, which may lack the latest answers; None before the first ranking."""
@@ -57,11 +51,6 @@ class Rankings:
         self.of(state)
         return self._loops[state.name].ask(state.query, is_open, state.n_answers(), person)
 
-    def rows_of(self, texts: list[str]) -> Any:
-        """Return a row for each text; the text is taken as the title and as the body of a document."""
-        with self._texts:
-            return self._pool.features.transform([Document("", {"title": text, "body": text}) for text in texts])
-
     def tagger(self, topic: str, ranking: Ranking, labels: Mapping[int, bool], position: int | None = None) -> Tagger:
         """Return a tagger of one topic that has a ranking's weights.
 
@@ -82,19 +71,6 @@ class Rankings:
             train_documents=len(labels),
         )
 
-    def explain(self, tagger: Tagger, position: int, n: int) -> Explanation:
-        """Explain the score of a document by the n words that contribute most."""
-        from textcat.model.explain import explain_document, explanation_in_words
-
-        document, features = Document("", self._pool.document(position)), self._pool.features
-        with self._texts:
-            explanation = explain_document(tagger, document, list(tagger.topics), None)[0]
-        all_apart = features.zone_terms is True
-        prefixes = tuple(f"{zone}:" for zone in document.zones) if all_apart else features.zone_prefixes()
-        # Function words are seldom what persons decide by, whatever they add to the score.
-        is_stop = stop_word_test(features.tokens.language_of_words if features.tokens else "xx")
-        return explanation_in_words(explanation, prefixes, n, is_stop)
-
     def _prior(self, state: TopicState) -> Weights | None:
         if "model" in state.about and state.name not in self._priors:
             self._priors[state.name] = prior.read(self._folder, state.about["model"])
@@ -105,60 +81,10 @@ class Rankings:
         about = " ".join(filter(None, [name_in_words(state.name), state.about["description"]]))
         descriptions = [text for text in (about, state.about["query"]) if text.strip()]
         keywords = state.keywords()
-        with self._texts:
-            described_rows = self._descriptions.rows(descriptions)
-        rows = vstack([described_rows, *(self.rows_of([term]) for term in keywords)], "csr", np.float32)
+        described_rows = self._descriptions.rows(descriptions)
+        rows = vstack([described_rows, *(self._pool.rows_of([term]) for term in keywords)], "csr", np.float32)
         nonempty = np.flatnonzero(np.diff(rows.indptr) > 0)
         if not len(nonempty):
             return None
         sides = [1] * len(descriptions) + [1 if speaks_for else -1 for speaks_for in keywords.values()]
         return Examples(rows[nonempty], np.array(sides, np.int8)[nonempty], np.ones(len(nonempty)))
-
-
-def checked_position(pool: Pool, position: int) -> int:
-    """Return a position unchanged; raise TextcatError if the pool has no document there."""
-    if not 0 <= position < len(pool):
-        raise TextcatError(f"No document {position}: choose one of the session's {len(pool):,}, counted from 0.")
-    return int(position)
-
-
-def evidence(session: Session, topic: str, position: int, n: int = 30) -> Explanation:
-    """Explain a document's score: the terms that are evidence for and against the topic, and where they occur.
-
-    Parameters
-    ----------
-    session : Session
-    topic : str
-    position : int
-    n : int, default=30
-        Number of terms: the n that contribute most to the score.
-
-    Returns
-    -------
-    Explanation
-    """
-    position = checked_position(session.pool, position)
-    return session.rankings.explain(_tagger(session, topic, position), position, n)
-
-
-def terms(session: Session, topic: str, n: int = 20) -> list[tuple[str, float]]:
-    """Return the n terms with the largest weights for a topic, and these weights.
-
-    Parameters
-    ----------
-    session : Session
-    topic : str
-    n : int, default=20
-
-    Returns
-    -------
-    list of (str, float)
-    """
-    return _tagger(session, topic).terms(topic, n)
-
-
-def _tagger(session: Session, topic: str, position: int | None = None) -> Tagger:
-    with session.lock:
-        state = session.topic_state(topic)
-        ranking, labels = session.rankings.of(state), state.labels.copy()
-    return session.rankings.tagger(topic, ranking, labels, position)

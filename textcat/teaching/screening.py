@@ -10,12 +10,10 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from textcat.teaching.output import csv_lines, format_by_ending, json_line, write_lines
-
-if TYPE_CHECKING:
-    from textcat.teaching.session import Session
+from textcat.teaching.view import View
 
 FORMATS = ("csv", "jsonl")
 
@@ -38,27 +36,27 @@ class ScreeningCounts(NamedTuple):
         return self._asdict()
 
 
-def screening_counts(session: Session, topic: str) -> ScreeningCounts:
+def screening_counts(view: View, topic: str) -> ScreeningCounts:
     """Count the records at each stage of screening for a topic.
 
     Parameters
     ----------
-    session : Session
+    view : View
     topic : str
 
     Returns
     -------
     ScreeningCounts
     """
-    with session.lock:
-        state = session.topic_state(topic)
+    with view.unchanged():
+        state = view.topic(topic)
         included = sum(state.labels.values())
         reasons = Counter(filter(None, map(state.exclusion_reason, state.labels)))
-        n_documents, n_groups, screened = len(session.pool), len(session.groups), len(state.labels)
+        n_documents, n_groups, screened = len(view.pool), len(view.groups), len(state.labels)
     return ScreeningCounts(
         topic,
-        n_documents + session.pool.n_rejected,
-        session.pool.n_rejected,
+        n_documents + view.pool.n_rejected,
+        view.pool.n_rejected,
         n_documents - n_groups,
         screened,
         included,
@@ -68,12 +66,12 @@ def screening_counts(session: Session, topic: str) -> ScreeningCounts:
     )
 
 
-def write_counts(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+def write_counts(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write the counts of screening: a row per topic, stage and exclusion reason as CSV, or a line per topic as JSON.
 
     Parameters
     ----------
-    session : Session
+    view : View
     out : path
         Its extension, .csv or .jsonl, decides the format.
     topics : sequence of str, optional
@@ -84,7 +82,7 @@ def write_counts(session: Session, out: str | os.PathLike[str], topics: Sequence
     Path
     """
     made_as = format_by_ending(out, FORMATS, "counts")
-    counts = [screening_counts(session, topic) for topic in session.chosen_topics(topics)]
+    counts = [screening_counts(view, topic) for topic in view.chosen_topics(topics)]
     if made_as == "jsonl":
         return write_lines(out, (json_line(one.as_dict()) for one in counts))
     rows = []

@@ -15,27 +15,23 @@ import numpy as np
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.recipes.recipe import RankerSettings
-from textcat.teaching import entries, export, progress, rankings, screening, search
-from textcat.teaching.advice import KnownBand
-from textcat.teaching.assignment import Assignment
-from textcat.teaching.entries import check_answers, checked_exclusion_reason, entry_of_answer
+from textcat.teaching import prior
+from textcat.teaching.assignment import Assignment, unjudged
+from textcat.teaching.entries import check_answers, check_name, checked_exclusion_reason, shown_to_persons
 from textcat.teaching.journal import SessionJournal
-from textcat.teaching.judgements import Agreement, Judgement, Judgements, TopicState, judgements_of
+from textcat.teaching.judgements import Judgement, Judgements, TopicState, judgements_of
 from textcat.teaching.loop import Choice
-from textcat.teaching.pool import Pool, open_pool
-from textcat.teaching.pool.duplicates import Groups
+from textcat.teaching.pool import Pool, PoolError, open_pool
 from textcat.teaching.query import QueryStrategy, Reason
 from textcat.teaching.ranker import Ranker
-from textcat.teaching.rankings import checked_position
-from textcat.teaching.stopping import Estimate, Stopper
+from textcat.teaching.rankings import Rankings
+from textcat.teaching.view import View
 
 if TYPE_CHECKING:
-    pass
+    from textcat.model.tagger import Tagger
 
 #: The strategy of new topics: some questions are drawn at random, so that recall can be estimated.
 QUERY = QueryStrategy("highest", random=0.05)
-#: When to stop, unless a session is told otherwise.
-STOPPER = Stopper()
 
 
 class Question(NamedTuple):
@@ -70,8 +66,6 @@ class Session:
         A ranker of the pool's rows; by default one with the settings in the journal.
     query : QueryStrategy
         The strategy of new topics for which no other is given.
-    stopper : Stopper
-        Estimates recall, and tells when to stop.
     journal : SessionJournal, optional
         By default a new one in memory.
     """
@@ -82,22 +76,18 @@ class Session:
         *,
         ranker: Ranker | None = None,
         query: QueryStrategy = QUERY,
-        stopper: Stopper = STOPPER,
         journal: SessionJournal | None = None,
     ):
-        self.pool, self.query, self.stopper = pool, query, stopper
-        self.journal = journal or SessionJournal.create(None, _header(pool))
-        _check_pool(pool, self.journal)
-        self.seed = int(self.journal.header["seed"])
-        self.groups = Groups(pool.groups)
-        self.rankings = rankings.Rankings(pool, ranker or _ranker(pool, self.journal), self.folder, self.seed)
-        self.searcher = search.Searcher(pool, self.groups, self.rankings.rows_of)
-        self.assignment = Assignment(self.groups, self.seed, float(self.journal.header["overlap"]))
+        journal = journal or SessionJournal.create(None, _header(pool))
+        _check_pool(pool, journal)
+        seed = int(journal.header["seed"])
+        self._pool, self._query, self._journal = pool, query, journal
+        self._rankings = Rankings(pool, ranker or _ranker(pool, journal), journal.folder, seed)
+        self._assignment = Assignment(seed, float(journal.header["overlap"]))
         self._asked: dict[tuple[str, str], Question] = {}
-        self.bands: dict[tuple[str, Stopper], KnownBand] = {}
-        self.estimates: dict[tuple[str, int, Stopper], Estimate] = {}
-        self.lock = threading.RLock()  # held while answers and rankings are read or changed
-        self.current = Judgements(self.journal, self.groups)  # the current answers, by all lines of the journal
+        self._lock = threading.RLock()  # held while answers and rankings are read or changed
+        self._judgements = Judgements(journal, pool.groups)  # the current answers, by all lines of the journal
+        self._view = View(pool, journal, self._judgements, self._rankings, self._lock)
 
     @classmethod
     def create(
@@ -108,7 +98,7 @@ class Session:
         seed: int = 0,
         overlap: float = 1.0,
         settings: RankerSettings | None = None,
-        **parts: Any,
+        query: QueryStrategy = QUERY,
     ) -> Session:
         """Start a session; raise TextcatError if the folder already has one, or cannot be written to.
 
@@ -124,8 +114,8 @@ class Session:
             independently of each other; 0: they share the work.
         settings : RankerSettings, optional
             How documents are ranked; by default as the pool's recipe says.
-        **parts
-            The parameters `query` and `stopper` of `Session`.
+        query : QueryStrategy
+            As for `Session`.
 
         Returns
         -------
@@ -138,11 +128,16 @@ class Session:
         path = None if folder is None else expanded(folder)
         journal = SessionJournal.create(path, _header(pool, path, seed, overlap, settings))
         with journal.closing_on_error():
-            return cls(pool, journal=journal, **parts)
+            return cls(pool, query=query, journal=journal)
 
     @classmethod
     def open(
-        cls, folder: str | os.PathLike[str], pool: Pool | None = None, *, read_only: bool = False, **parts: Any
+        cls,
+        folder: str | os.PathLike[str],
+        pool: Pool | None = None,
+        *,
+        read_only: bool = False,
+        query: QueryStrategy = QUERY,
     ) -> Session:
         """Open a session again; raise TextcatError if it is damaged, open in another process, or its pool has changed.
 
@@ -153,8 +148,8 @@ class Session:
             By default the one on disk that the session was started with.
         read_only : bool, default=False
             Open the session only for reading, which is possible while another process has it open.
-        **parts
-            The parameters `query` and `stopper` of `Session`.
+        query : QueryStrategy
+            As for `Session`.
 
         Returns
         -------
@@ -165,12 +160,12 @@ class Session:
         with journal.closing_on_error():
             if pool is None and not journal.header["pool"]:
                 raise TextcatError(f"The session {path} was started with a pool in memory: give that pool, too.")
-            return cls(pool or open_pool(path / journal.header["pool"]), journal=journal, **parts)
+            return cls(pool or open_pool(path / journal.header["pool"]), query=query, journal=journal)
 
     def close(self) -> None:
         """Close the journal, so that other processes can open the session."""
-        with self.lock:
-            self.journal.close()
+        with self._lock:
+            self._journal.close()
 
     def __enter__(self) -> Session:
         return self
@@ -181,44 +176,110 @@ class Session:
     @property
     def folder(self) -> Path | None:
         """The folder of the journal; None if the session is in memory."""
-        return self.journal.folder
+        return self._journal.folder
 
     @property
-    def tag(self) -> str:
+    def fingerprint(self) -> str:
         """A checksum of the session's folder and of the journal's header, which identifies the session."""
-        facts = self.folder and str(self.folder.resolve()), sorted(self.journal.header.items())
+        facts = self.folder and str(self.folder.resolve()), sorted(self._journal.header.items())
         return f"{zlib.crc32(repr(facts).encode('utf-8', 'surrogateescape')):08x}"
+
+    @property
+    def view(self) -> View:
+        """The session for reading only: its documents, labels, scores, groups of near-duplicates, and journal."""
+        return self._view
 
     # --- topics -------------------------------------------------------------------------------------------------------
 
     def topics(self) -> list[str]:
         """Return the names of the topics, in the order in which they were added."""
-        with self.lock:
-            return list(self.current.topics)
-
-    def chosen_topics(self, topics: Iterable[str] | None = None) -> list[str]:
-        """Return the given topics without repetitions; by default, return all topics of the session.
-
-        Raise TextcatError if the session has no topic at all, or lacks one of the given topics.
-        """
-        chosen = self.topics() if topics is None else list(dict.fromkeys(topics))
-        if not chosen:
-            raise TextcatError("The session has no topic: add one first.")
-        for topic in chosen:
-            self.topic_state(topic)
-        return chosen
-
-    def topic_state(self, name: str) -> TopicState:
-        """Return a topic's answers, texts and settings; raise TextcatError if there is no such topic."""
-        return self.current.topic(name)
+        with self._lock:
+            return list(self._judgements.topics)
 
     def about(self, topic: str) -> dict[str, Any]:
         """Return a topic's texts and settings by name: description, query, examples, criteria, strategy and so on."""
-        state = self.topic_state(topic)
+        state = self._judgements.topic(topic)
         return {**state.about, "examples": state.examples()}
 
-    add_topic = entries.add_topic
-    change_topic = entries.change_topic
+    def keywords(self, topic: str) -> dict[str, bool]:
+        """Return the keywords of a topic: True if a keyword speaks for the topic, False if against it."""
+        return self._judgements.topic(topic).keywords()
+
+    def add_topic(
+        self,
+        name: str,
+        description: str = "",
+        query: str = "",
+        examples: Iterable[str] = (),
+        model: tuple[Tagger | str | os.PathLike[str], str] | None = None,
+        *,
+        criteria: str = "",
+        exclusion_reasons: Iterable[str] = (),
+        strategy: str | None = None,
+        random: float | None = None,
+        person: str = "",
+    ) -> None:
+        """Add a topic. The name, description, query, examples and model are evidence for its ranker.
+
+        Parameters
+        ----------
+        name : str
+            Its words are evidence, too.
+        description, query : str
+            What the topic is about, in sentences; and words that occur in its documents.
+        examples : iterable of str
+            Ids of documents that belong to the topic: the answer "yes" is recorded for each.
+        model : (tagger or its folder, topic), optional
+            Start with a model's weights for a topic, matched to the pool's terms by name.
+        criteria : str
+            The criteria by which persons decide; they are shown next to each document, and are no evidence.
+        exclusion_reasons : iterable of str
+            Reasons for the answer "no" that persons can choose from.
+        strategy : str, optional
+            The name of the `QueryStrategy` that chooses the documents to ask about; by default the session's.
+        random : float, optional
+            The share of questions that are drawn at random; some estimates of recall need such questions.
+        person : str
+            The person who gives the examples.
+
+        Raises
+        ------
+        TextcatError
+            If the topic exists already, its name is empty or too long, an exclusion reason is too long, there is no
+                    such document or strategy, the model has no such topic, or the model shares no term with the pool.
+        """
+        with self._lock:
+            topics = self._judgements.topics
+            check_name(name, topics)
+            about = {"description": description, "query": query, **self._query.changed(strategy, random).about}
+            about |= shown_to_persons(criteria, exclusion_reasons)
+            positions = [_position_of(self._pool, id) for id in dict.fromkeys(examples)]
+            if model is not None:
+                about["model"] = prior.keep(self._pool, self.folder, *model, number=len(topics) + 1)
+            answers = [self._entry(name, position, "yes", "example") for position in positions]
+            self._judgements.write({"topic": name, "about": about, "person": person, "answers": answers})
+
+    def change_topic(
+        self,
+        topic: str,
+        *,
+        criteria: str = "",
+        exclusion_reasons: Iterable[str] = (),
+        strategy: str | None = None,
+        random: float | None = None,
+    ) -> None:
+        """Change what persons are shown about a topic, or how its questions are chosen, from now on.
+
+        Parameters
+        ----------
+        topic : str
+        criteria, exclusion_reasons, strategy, random : optional
+            As for `add_topic`; a setting that is not given stays as it is.
+        """
+        with self._lock:
+            change = self._judgements.topic(topic).query.changed(strategy, random).about
+            change |= shown_to_persons(criteria, exclusion_reasons)
+            self._judgements.write({"topic": topic, "change": change, "person": ""})
 
     # --- questions and answers ----------------------------------------------------------------------------------------
 
@@ -233,14 +294,14 @@ class Session:
         -------
         Question or None
         """
-        with self.lock:
-            state = self.topic_state(topic)
+        with self._lock:
+            state, groups = self._judgements.topic(topic), self._judgements.groups
             shown = [asked.position for (name, who), asked in self._asked.items() if name == topic and who != person]
-            choice = self.rankings.ask(state, self.assignment.open_to(state, person, shown), person)
+            choice = self._rankings.ask(state, self._assignment.open_to(groups, state, person, shown), person)
             if choice is None:
                 self._asked.pop((topic, person), None)
                 return None
-            question = self._asked[topic, person] = _question(self, state, choice, person)
+            question = self._asked[topic, person] = self._question(state, choice, person)
             return question
 
     def answer(
@@ -279,26 +340,24 @@ class Session:
                     answer than "no", or the journal cannot be written.
         """
         answer_of = {topic: answer, **(others or {})}
-        with self.lock:
+        with self._lock:
             check_answers(answer_of.values(), source)
             exclusion_reason = checked_exclusion_reason(exclusion_reason, answer)
             for name in answer_of:
-                self.topic_state(name)
-            position = checked_position(self.pool, position)
+                self._judgements.topic(name)
+            position = self._pool.checked(position)
             question = self._asked.get((topic, person))
             if source == "asked" and (question is None or question.position != position):
                 question = self.next(topic, person)  # the same one as before, if the session was opened again
             if source != "asked" or question is None or question.position != position:
                 question = None
             answers = [
-                entry_of_answer(
-                    self, name, position, answer_of[name], source, note, question if name == topic else None
-                )
+                self._entry(name, position, answer_of[name], source, note, question if name == topic else None)
                 for name in answer_of
             ]
             if exclusion_reason:
                 answers[0]["exclusion_reason"] = exclusion_reason
-            self.current.write({"person": person, "answers": answers})
+            self._judgements.write({"person": person, "answers": answers})
             self._asked.pop((topic, person), None)
 
     def set_keyword(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
@@ -313,12 +372,12 @@ class Session:
             Whether the keyword speaks for the topic (True) or against it (False); None removes the keyword.
         person : str
         """
-        with self.lock:
-            self.topic_state(topic)
+        with self._lock:
+            self._judgements.topic(topic)
             term = " ".join(term.split())
-            if not self.rankings.rows_of([term]).nnz:
+            if not self._pool.rows_of([term]).nnz:
                 raise TextcatError(f"No term of the documents is in {term!r}: give keywords that the documents have.")
-            self.current.write({"topic": topic, "keyword": term, "speaks_for": speaks_for, "person": person})
+            self._judgements.write({"topic": topic, "keyword": term, "speaks_for": speaks_for, "person": person})
 
     def split(self, positions: Iterable[int], person: str = "") -> None:
         """Split records off from their group of near-duplicates: from now on, they are a group of their own.
@@ -332,27 +391,17 @@ class Session:
             Positions of the records in the pool.
         person : str
         """
-        with self.lock:
-            part = sorted({checked_position(self.pool, position) for position in positions})
-            groups = {self.groups.of(position) for position in part}
-            if len(groups) != 1 or len(part) == self.groups.size_of(part[0]):
+        with self._lock:
+            part = sorted({self._pool.checked(position) for position in positions})
+            groups = {self._judgements.groups.of(position) for position in part}
+            if len(groups) != 1 or len(part) == self._judgements.groups.size_of(part[0]):
                 which = ", ".join(map(str, part[:5])) or "none"
                 raise TextcatError(
                     f"The records at {which} cannot be split off: give some, but not all, of one group of duplicates."
                 )
-            ids = [self.pool.ids[position] for position in part]
-            self.current.write({"split": part, "ids": ids, "person": person})
-            self._forget_groups()
-
-    def _forget_groups(self) -> None:
-        """Forget what was made with other groups of near-duplicates."""
-        self._asked.clear()
-        self.bands.clear()
-        self.searcher.forget()
-
-    def keywords(self, topic: str) -> dict[str, bool]:
-        """Return the keywords of a topic: True if a keyword speaks for the topic, False if against it."""
-        return self.topic_state(topic).keywords()
+            ids = [self._pool.ids[position] for position in part]
+            self._judgements.write({"split": part, "ids": ids, "person": person})
+            self._asked.clear()  # the questions were about other groups
 
     def undo(self, person: str = "") -> list[Judgement] | None:
         """Undo a person's last answer, keyword or split; return None if there is nothing to undo.
@@ -360,82 +409,64 @@ class Session:
         Otherwise return the judgements that were undone: one for each topic that was answered at the same time, or an
         empty list if a keyword or a split was undone.
         """
-        with self.lock:
-            line = self.current.last_of(person)
+        with self._lock:
+            line = self._judgements.last_of(person)
             if line is None:
                 return None
-            self.current.write({"undo": line["step"], "person": person})
+            self._judgements.write({"undo": line["step"], "person": person})
             if "split" in line:
-                self._forget_groups()
+                self._asked.clear()
             return list(judgements_of(line))
 
-    search = search.search
-    evidence = rankings.evidence
-    terms = rankings.terms
-    history = progress.history
-    estimate = progress.estimate
-    progress = progress.progress
+    def _question(self, state: TopicState, choice: Choice, person: str) -> Question:
+        position, pool, groups = choice.position, self._pool, self._judgements.groups
+        group = groups.of(position)
+        return Question(
+            state.name,
+            position,
+            pool.ids[position],
+            pool.document(position),
+            choice.rank,
+            choice.score,
+            choice.reason,
+            state.n_answers(),
+            tuple(pool.ids[member] for member in groups.members(position) if member != position),
+            state.n_changes,
+            {
+                name: other.own_answer(group, person)
+                for name, other in self._judgements.topics.items()
+                if name != state.name
+            },
+            pool.fields(position),
+        )
 
-    def judgements(self, topic: str) -> list[Judgement]:
-        """Return the current answers on a topic in the order in which they were given.
+    def _entry(
+        self, topic: str, position: int, answer: str, source: str, note: str = "", question: Question | None = None
+    ) -> dict[str, Any]:
+        """Return the journal's entry of an answer on a topic, with the document's rank, score, and the model's number.
 
-        There is one per person and group of near-duplicates, and one per adjudicated group.
+        `question` is the question that the person answers; None if the person was not asked about the document. The
+        entry has the rank and score of the question. Without a question, it has the rank and score by the latest model,
+        or none if there is no model yet.
         """
-        with self.lock:
-            return self.topic_state(topic).judgements()
-
-    def labels(self, topic: str) -> dict[int, bool]:
-        """Return the labels for a topic (True: yes) by the documents' positions.
-
-        Near-duplicates of judged documents are included.
-        """
-        with self.lock:
-            labels = self.topic_state(topic).labels
-            return dict(sorted((i, label) for group, label in labels.items() for i in self.groups.members(group)))
-
-    def agreement(self, topic: str) -> Agreement:
-        """Return the agreement of persons on a topic, and the disagreements that nobody has adjudicated."""
-        with self.lock:
-            return self.topic_state(topic).agreement()
-
-    def scores(self, topic: str) -> np.ndarray:
-        """Return the scores of all documents by a ranking that includes all answers: shape (n_documents,), float32."""
-        with self.lock:
-            return self.rankings.of(self.topic_state(topic)).scores
-
-    screening_counts = screening.screening_counts
-
-    export_duplicates = export.write_duplicates
-    export_records = export.write_records
-    export_labels = export.write_labels
-    export_included = export.write_included
-    export_counts = screening.write_counts
-    export_corpus = export.write_corpus
-    export_model = export.write_model
-    export_audit = export.write_audit
+        entry = {"topic": topic, "position": position, "id": self._pool.ids[position], "answer": answer}
+        entry |= {"source": source, "note": note}
+        if question is not None:
+            ranks = {"why": question.why.value, "model": question.model, "rank": question.rank}
+            return {**entry, **ranks, "score": question.score}
+        if ranking := self._rankings.latest(topic):
+            groups = self._judgements.groups
+            group = groups.of(position)
+            rank = ranking.rank_of(group, unjudged(groups, self._judgements.topic(topic)))
+            entry |= {"model": ranking.model, "rank": rank, "score": float(ranking.scores[group])}
+        return entry
 
 
-def _question(session: Session, state: TopicState, choice: Choice, person: str) -> Question:
-    position, pool = choice.position, session.pool
-    group = session.groups.of(position)
-    return Question(
-        state.name,
-        position,
-        pool.ids[position],
-        pool.document(position),
-        choice.rank,
-        choice.score,
-        choice.reason,
-        state.n_answers(),
-        tuple(pool.ids[member] for member in session.groups.members(position) if member != position),
-        state.n_changes,
-        {
-            topic: session.topic_state(topic).own_answer(group, person)
-            for topic in session.topics()
-            if topic != state.name
-        },
-        pool.fields(position),
-    )
+def _position_of(pool: Pool, id: str) -> int:
+    try:
+        return pool.position_of(id)
+    except PoolError as error:
+        raise TextcatError(f"No document has the id {id!r}: give an id that the archive has.") from error
 
 
 def _ranker(pool: Pool, journal: SessionJournal) -> Ranker:

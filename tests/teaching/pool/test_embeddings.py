@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix, hstack
 
 from textcat.base.errors import TextcatError
 from textcat.recipes.recipe import RankerSettings
+from textcat.teaching.evidence import evidence_for
 from textcat.teaching.pool import Pool, build_pool, embeddings, open_pool, pool
 from textcat.teaching.ranker import WITH_EMBEDDINGS, Ranker
 from textcat.teaching.session import Session
@@ -179,7 +180,7 @@ def test_embeddings_are_kept_beside_a_pool_and_used_by_sessions(model, tmp_path,
         question = session.next("cats")
         session.answer("cats", question.position, "yes")
         assert session.next("cats").position != question.position
-        assert session.evidence("cats", question.position) is not None  # of terms alone
+        assert evidence_for(session.view, "cats", question.position) is not None  # of terms alone
     with Session.open(tmp_path / "session") as session:
         assert session.next("cats") is not None
 

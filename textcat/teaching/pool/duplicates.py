@@ -145,20 +145,13 @@ def size_class_bounds(largest: int) -> NDArray[np.int64]:
 class Groups:
     """The groups of near-duplicates of a pool, without the records that persons have split off.
 
-    A group is named by its first document's position.
+    A group is named by its first document's position. `firsts` has the groups of the pool; each of `splits`, the
+    positions of some documents of one group, is a group of its own.
     """
 
-    def __init__(self, firsts: NDArray[np.int32]):
-        self._of_pool = np.asarray(firsts)
-        self.split([])
-
-    def split(self, parts: Iterable[Sequence[int]]) -> None:
-        """Return to the groups of the pool, then take each part, the positions of some documents, out of its group.
-
-        The documents of a part become a group of their own.
-        """
-        firsts = self._of_pool.copy()
-        for part in parts:
+    def __init__(self, firsts: NDArray[np.int32], splits: Iterable[Sequence[int]] = ()):
+        firsts = np.array(firsts)
+        for part in splits:
             left = np.setdiff1d(np.flatnonzero(firsts == firsts[part[0]]), part)
             firsts[left] = left.min(initial=len(firsts))
             firsts[[*part]] = min(part)

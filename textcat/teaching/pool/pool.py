@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from textcat.base.disk import expanded, open_regular, read_arrays
+from textcat.base.errors import TextcatError
 from textcat.base.progress import Stages
 from textcat.corpus.documents import Corpus, Document
 from textcat.features.tfidf import TfIdf
@@ -153,6 +154,16 @@ class Pool:
         """Return the texts of document i by zone (a named part, such as title or body)."""
         zones: dict[str, str] = self._texts[i]["zones"]
         return dict(zones)
+
+    def rows_of(self, texts: Iterable[str]) -> csr_matrix:
+        """Return a row for each text; the text is taken as the title and as the body of a document."""
+        return self.features.transform([Document("", {"title": text, "body": text}) for text in texts])
+
+    def checked(self, position: int) -> int:
+        """Return a position unchanged; raise TextcatError if the pool has no document there."""
+        if not 0 <= position < len(self):
+            raise TextcatError(f"No document {position}: choose one of the session's {len(self):,}, counted from 0.")
+        return int(position)
 
     def date(self, i: int) -> str:
         """Return the date of a document, in ISO 8601; "" if it has none."""
