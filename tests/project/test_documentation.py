@@ -28,12 +28,12 @@ import pytest
 from textcat import cli
 from textcat.base.disk import shipped
 from textcat.cli.serve import serve
-from textcat.cli.teach import EXPORTS
 from textcat.corpus.cards import ENTRY_TYPES, READERS, cards
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.margin.learners import LEARNERS
 from textcat.reading import FORMATS
 from textcat.recipes.recipe import Recipe
+from textcat.teaching.export import EXPORTS
 from textcat.teaching.stopping import RULES
 from textcat.training.tune import SAMPLERS
 
