@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from commands import COMMAND, environment
 from news_items import BODY_OF_DATA, NITF, g2_item, g2_message
+from read_sources import COMPRESSIONS, tarred, zipped
 
 
 @pytest.fixture
@@ -75,6 +76,20 @@ def test_options_that_contradict_each_other_are_refused(run, model, folder):
     assert "overlap, as one contains the other" in run.refuses("tag", model, "in", "--write-back", "in")
     assert "codes.csv cannot be read" in run.refuses(*back, "--codes", "codes.csv")
     assert not (folder.parent / "out").exists()
+
+
+def test_archives_are_refused_before_any_work(run, model, folder, tmp_path):
+    (folder / "b").mkdir()
+    (folder / "b" / "c.tgz").write_bytes(COMPRESSIONS[".gz"](tarred(("a.xml", b"<a/>"))))
+    (tmp_path / "d.zip").write_bytes(zipped(("a.xml", b"<a/>")))
+    for inputs, name in (("in",), "in/b/c.tgz"), (("in/a.xml", "d.zip"), "d.zip"), (("-j", "2", "*.zip"), "d.zip"):
+        for with_out in ((), ("--out", "tags"), ("--out", "tags", "--watch"), ("--restart",)):
+            sentence = run.refuses("tag", model, *inputs, "--write-back", "out", *with_out)
+            assert f"{name} is a zip or tar" in sentence
+            assert "unpack archives first" in sentence
+            assert {path.name for path in tmp_path.iterdir()} == {"in", "d.zip"}
+    run("tag", model, "in", "--out", "tags")
+    assert "in/b/c.tgz" in (tmp_path / "tags" / "_rejected.jsonl").read_text()
 
 
 def test_ctrl_c_leaves_whole_files_and_says_how_to_go_on(model, folder, tmp_path):

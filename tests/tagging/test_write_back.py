@@ -23,7 +23,7 @@ from textcat.tagging import watch
 from textcat.tagging import write_back as module
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import make_plan
-from textcat.tagging.write_back import base_of, creator_of, write_back
+from textcat.tagging.write_back import base_of, check_inputs, creator_of, write_back
 
 READ, TOP = InputSettings(), OutputSettings(top=2)
 NINJS = {"uri": "urn:1", "type": "text", "headlines": [{"value": "Wheat"}], "bodies": [{"value": "Wheat rose."}]}
@@ -281,6 +281,57 @@ def test_a_folder_that_is_not_ours_is_refused(model, folder, out, tmp_path):
     assert len(files_in(tmp_path / "other")) == 3
 
 
+def refused(model, inputs, out, read=READ):
+    """What is said of inputs that cannot be written back; "" if they can."""
+    try:
+        check_inputs(make_plan(model, [str(one) for one in inputs], read), out)
+    except TextcatError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("b.zip", zipped(("x.xml", G2))),
+        ("b.ZIP", b""),
+        ("b.tar", tarred(("x.xml", G2))),
+        ("nameless", tarred(("x.xml", G2))),
+        ("short", zipped(("x.xml", G2))),
+        ("packed", COMPRESSIONS[".xz"](tarred(("x.xml", G2)))),
+        *((f"b.tar{ending}", pack(tarred(("x.xml", G2)))) for ending, pack in COMPRESSIONS.items()),
+        ("b.tgz", b"damaged"),
+    ],
+)
+def test_zips_and_tars_are_refused_before_anything_is_written(model, folder, out, name, data):
+    path = folder / "day" / name
+    path.write_bytes(data)
+    for inputs in ([path], [folder], [folder / "a.xml", folder / "day"], [f"{folder}/d*/*"]):
+        sentence = refused(model, inputs, out)
+        assert sentence.startswith(f"{path} is a zip or tar")
+        assert "unpack archives first" in sentence
+    assert not out.exists()
+
+
+def test_a_refusal_counts_the_archives(model, folder, out):
+    for name in ("b.zip", "c.zip", "day/d.tgz"):
+        (folder / name).write_bytes(zipped(("x.xml", G2)))
+    assert refused(model, [folder], out).startswith(f"{folder}/b.zip and 2 other files are zips or tars")
+
+
+def test_files_are_no_archives_that_are_left_out_or_are_packed_otherwise(model, folder, out):
+    (folder / "a.xml.gz").write_bytes(COMPRESSIONS[".gz"](G2))
+    (folder / "zip").write_bytes(COMPRESSIONS[".xz"](G2))
+    (folder / "b.docx").write_bytes(zipped(("word/document.xml", b"<w/>")))
+    (folder / ".hidden.zip").write_bytes(zipped(("x.xml", G2)))
+    (folder / "nothing").write_bytes(b"")
+    (folder / "gone.zip").symlink_to(folder / "nowhere.zip")
+    assert refused(model, [folder], out) == ""
+    (folder / "old.zip").write_bytes(zipped(("x.xml", G2)))
+    assert refused(model, [folder], out)
+    assert refused(model, [folder], out, InputSettings(for_files=(("*.zip", (("skip", True),)),))) == ""
+
+
 def test_two_runs_do_not_write_to_the_same_folder(model, folder, out):
     out.mkdir()
     lock = disk.acquire_lock(out / ".write-back.lock", "")
@@ -352,9 +403,7 @@ def test_whenever_a_run_is_killed_each_file_is_old_or_new(model, tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(g2_message(*(g2_item(i + 1, BODY_OF_DATA) for i in range(1 + n % 3))))
         if n % 10 == 0:
-            members = [(f"{i}.xml", path.read_bytes()) for i in range(3)]
-            path.with_suffix(".zip").write_bytes(zipped(*members, ("b.txt", b"text")))
-            path.with_suffix(".tgz").write_bytes(COMPRESSIONS[".gz"](tarred(*members)))
+            path.with_suffix(".xml.gz").write_bytes(COMPRESSIONS[".gz"](path.read_bytes()))
     states = []
     for top in (1, 2):
         write(model, [source], tmp_path / f"whole{top}", write=OutputSettings(top=top))
@@ -400,10 +449,13 @@ def test_files_that_arrive_in_a_watched_folder_are_written_back(model, folder, o
         if len(summaries) == 1:
             (folder / "new.xml").write_bytes(G2)
             (folder / "a.xml").write_bytes(G2 + b"<!-- changed -->")
+            (folder / "late.zip").write_bytes(zipped(("x.xml", G2)))
+            (folder / "late").write_bytes(tarred(("x.xml", G2)))
 
     plan = partial(make_plan, model, [str(folder)], InputSettings(), TOP, jobs=1)
     watch.watch_archive(plan, [str(folder)], tmp_path / "tags", show, rounds=2, after=after)
     (first, told), (second, told_again) = summaries
     assert (first.written, first.left_out, second.written, second.before) == (3, 1, 2, 0)
-    assert (len(told), len(told_again)) == (1, 0)
+    assert second.formats == {"zip": 1}
+    assert (len(told), [one.source for one in told_again]) == (1, [f"{folder}/late/x.xml"])
     assert [*files_in(out)] == ["a.xml", "day/b.xml", "day/c.json", "new.xml"]

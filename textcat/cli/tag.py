@@ -138,6 +138,8 @@ def tag(
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
             options["progress"] = show
             writer = back.writer(inputs, out is not None, restart=restart, on_rejection=_warn, progress=show)
+            to_write = plan() if writer is not None else None
+            back.check_inputs(to_write)
             if out is not None and retag:
                 run.set_aside(model, out)
             if out is not None and watch:
@@ -147,8 +149,8 @@ def tag(
                 summary = run.tag_archive(model, inputs, out, restart=restart, **options)
             elif writer is None:
                 summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=_warn, **options)
-            if writer is not None:
-                written = writer(plan())
+            if writer is not None and to_write is not None:
+                written = writer(to_write if out is None else plan())  # files may have come while others were tagged
     except Interrupted:
         raise Interrupted("" if to_stream else "give the same command without --restart to resume the run") from None
     if not quiet:

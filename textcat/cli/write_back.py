@@ -68,6 +68,13 @@ class WriteBack(NamedTuple):
             if one == other or one in other.parents or other in one.parents:
                 raise TextcatError(f"--out {out} and --write-back {self.folder} overlap: write to separate folders.")
 
+    def check_inputs(self, plan: "Plan | None") -> None:
+        """Raise TextcatError if inputs of a plan cannot be written back; None: nothing is to be."""
+        if self.folder is not None and plan is not None:
+            from textcat.tagging.write_back import check_inputs
+
+            check_inputs(plan, expanded(self.folder))
+
 
 def write_back_options(
     write_back: Annotated[

@@ -12,7 +12,7 @@ from typing import Any
 _NAMES_IN = {
     "batches": "DamagedError folders_of read_batches read_documents shared_depth text_of_file",
     "changes": "Change ChangeKind FileState",
-    "containers": "ContainerEntry TarMember open_file tar_members",
+    "containers": "ContainerEntry open_file",
     "dates": "date_range",
     "document": "PARTS Document",
     "forked": "STREAM_ERRORS ForkedCorpus read_forked",
@@ -35,10 +35,7 @@ _NAMES_IN = {
         "ARCHIVES FOLDERS Source file_system find_sources format_by_name format_of is_url matches named_format "
         "path_inside"
     ),
-    "streams": (
-        "STEP ByteStream is_cut_by_characters is_of_single_bytes of_file plain_name sought_in unmarked_encoding "
-        "unpacked_stream"
-    ),
+    "streams": "STEP ByteStream is_cut_by_characters is_of_single_bytes plain_name unmarked_encoding unpacked_stream",
 }
 HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))
 __all__ = ["InputSettings", "LabelSettings", "text_of_file"]  # for users; all names are for other rooms

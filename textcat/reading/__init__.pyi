@@ -10,9 +10,7 @@ from textcat.reading.changes import Change as Change
 from textcat.reading.changes import ChangeKind as ChangeKind
 from textcat.reading.changes import FileState as FileState
 from textcat.reading.containers import ContainerEntry as ContainerEntry
-from textcat.reading.containers import TarMember as TarMember
 from textcat.reading.containers import open_file as open_file
-from textcat.reading.containers import tar_members as tar_members
 from textcat.reading.dates import date_range as date_range
 from textcat.reading.document import PARTS as PARTS
 from textcat.reading.document import Document as Document
@@ -83,8 +81,6 @@ from textcat.reading.streams import STEP as STEP
 from textcat.reading.streams import ByteStream as ByteStream
 from textcat.reading.streams import is_cut_by_characters as is_cut_by_characters
 from textcat.reading.streams import is_of_single_bytes as is_of_single_bytes
-from textcat.reading.streams import of_file as of_file
 from textcat.reading.streams import plain_name as plain_name
-from textcat.reading.streams import sought_in as sought_in
 from textcat.reading.streams import unmarked_encoding as unmarked_encoding
 from textcat.reading.streams import unpacked_stream as unpacked_stream

@@ -297,8 +297,7 @@ class _Walk:
     ) -> Iterator[_Step]:
         """Yield the steps of reading a file, given its format and its unpacked stream."""
         inside, settings = name if self._settings.labels is None else self.inside(name), self._settings.for_file(name)
-        number = entry.number if depth == 1 and isinstance(entry, ContainerEntry) else -1
-        model = Block(inside, form, b"", entry=number)
+        model = Block(inside, form, b"")
         if form in ARCHIVES:
             if depth == _DEPTH:
                 raise UnreadableError("is nested in too many archives: unpack the outer ones")

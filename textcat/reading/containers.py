@@ -390,32 +390,6 @@ class _TarInfo(tarfile.TarInfo):
         raise tarfile.ReadError("a file with holes")
 
 
-class TarMember(NamedTuple):
-    """Describe a file, folder or link in a tar, of which the headers have been read."""
-
-    size: int  # bytes of its content
-    is_size_elsewhere: bool  # than in its last header
-    open: Callable[[], ByteStream]  # opens it, before the next one is asked for
-
-
-def tar_members(stream: ByteStream, passed: Callable[[bytes], object]) -> Iterator[TarMember]:
-    """Yield all members of an uncompressed tar by their numbers; raise UnreadableError if it is damaged.
-
-    `passed` takes all bytes of the tar in their order, when they are passed: the last header of a member is the end of
-    what it has taken when the member is yielded.
-    """
-    file: Any = _TarFile(stream, passed)
-    try:
-        with tarfile.TarFile(fileobj=file, tarinfo=_TarInfo) as archive:
-            while (info := archive.next()) is not None:
-                size = info.size if info.isreg() else 0
-                yield TarMember(size, "size" in info.pax_headers, partial(file.part, size, stream.consumed))
-                archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
-            file.has_more()
-    except READ_ERRORS as error:
-        raise unreadable(error) from None
-
-
 def tar_entries(stream: ByteStream, reopen: Callable[[], ByteStream] | None = None) -> Iterator[ContainerEntry]:
     """Yield the files of an uncompressed tar; raise UnreadableError if the tar is damaged.
 
@@ -499,10 +473,10 @@ def _slice(file: Any, start: int, size: int) -> ByteStream:
 
 
 class _TarFile:
-    """Wrap a stream as a file for tarfile; it seeks forwards only. `passed` takes all bytes in their order."""
+    """Wrap a stream as a file for tarfile; it seeks forwards only."""
 
-    def __init__(self, stream: ByteStream, passed: Callable[[bytes], object] = len) -> None:
-        self._stream, self._data, self._place, self._offset, self._passed = stream, b"", 0, 0, passed
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream, self._data, self._place, self._offset = stream, b"", 0, 0
 
     def tell(self) -> int:
         return self._offset
@@ -548,5 +522,4 @@ class _TarFile:
         data = self._data[self._place : self._place + n]
         self._place += len(data)
         self._offset += len(data)
-        self._passed(data)
         return data

@@ -482,7 +482,6 @@ class Block(NamedTuple):
     offset: int = 0  # of the data in the uncompressed source; -1: the data are not stored like this in the source
     header: bytes = b""  # the first row of CSV and TSV, with the names of the columns
     decoded: bool = False  # True: the source is in an encoding such as UTF-16, and the data were converted to UTF-8
-    entry: int = -1  # the number of the file in the archive that is an input; -1: it is in none, or in one inside of it
 
 
 class PipeState(NamedTuple):

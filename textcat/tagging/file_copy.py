@@ -126,15 +126,14 @@ class EditedStream:
         return stored
 
 
-class Copy:
-    """Hold a file that is read, and a temporary one that gets its place: by `sync` and `put`, when it is whole.
+class FileCopy:
+    """Copy a file to a temporary one, edit by edit, which gets its place by `sync` and `put`, when it is whole.
 
-    ChangedError is raised if the file is not in the given state, and OSError if the copy cannot be written.
+    For the encoding, see `EditedStream`. ChangedError is raised if the file is not in the given state, and OSError if
+    the copy cannot be written.
     """
 
-    is_edited = True  # whether anything was to be written into the file
-
-    def __init__(self, state: FileState, temporary: Path) -> None:
+    def __init__(self, state: FileState, temporary: Path, encoding: str | None = None) -> None:
         self._state, self._temporary = state, temporary
         if _state_or_none(state.name) != state:
             raise ChangedError
@@ -143,11 +142,17 @@ class Copy:
         except UnreadableError as error:
             raise ChangedError from error
         self._file: Any = io.BufferedWriter(disk.create(temporary))
-        self.repacked = Repacked(self._stored, state.name, self._file)  # what is read and written
+        self._repacked = Repacked(self._stored, state.name, self._file)
+        self._edited = EditedStream(self._repacked.stream, self._repacked.write, encoding)
+
+    def apply(self, edits: Iterable[Edit]) -> None:
+        """Copy the bytes up to each edit, and what the edit puts in place of the next bytes."""
+        self._edited.apply(edits)
 
     def finish(self) -> None:
-        """Write what is packed; the temporary file is whole then."""
-        self.repacked.close()
+        """Copy the rest of the file; the temporary one is whole then."""
+        self._edited.finish()
+        self._repacked.close()
         self._file.flush()
         self._stored.close()
 
@@ -167,23 +172,6 @@ class Copy:
         self._stored.close()
         with suppress(OSError):  # of a full disk, which was told before
             self._file.close()
-
-
-class FileCopy(Copy):
-    """Copy a file to a temporary one, edit by edit; see `Copy`, and for the encoding `EditedStream`."""
-
-    def __init__(self, state: FileState, temporary: Path, encoding: str | None = None) -> None:
-        super().__init__(state, temporary)
-        self._edited = EditedStream(self.repacked.stream, self.repacked.write, encoding)
-
-    def apply(self, edits: Iterable[Edit]) -> None:
-        """Copy the bytes up to each edit, and what the edit puts in place of the next bytes."""
-        self._edited.apply(edits)
-
-    def finish(self) -> None:
-        """Copy the rest of the file."""
-        self._edited.finish()
-        super().finish()
 
 
 def state_of(path: str) -> FileState:

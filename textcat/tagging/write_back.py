@@ -16,7 +16,7 @@ import time
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from functools import partial
@@ -60,10 +60,9 @@ from textcat.runs.inputs import check_output_apart, total_size
 from textcat.runs.progress import RunProgress, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import ordered_map
-from textcat.tagging.archive_copy import ArchiveCopy, TarCopy, UncopiedError, ZipCopy
 from textcat.tagging.concepts import CodeTable, Edit, Tag, concept_of, find_codes
 from textcat.tagging.encodings import Editor, edits_in
-from textcat.tagging.file_copy import ChangedError, Copy, FileCopy, state_of
+from textcat.tagging.file_copy import ChangedError, FileCopy, state_of
 from textcat.tagging.job import Job, tag_batch
 from textcat.tagging.run import Plan, facts_of_plan, workers_of
 from textcat.tagging.tags_in_json import edits_of_ninjs
@@ -80,12 +79,11 @@ _RSS_1 = re.compile(rb"<(?:[\w.-]+:)?RDF[\s>]")  # whose items have no categorie
 _MARK, _FORMAT = "textcat write-back", 1
 _CHANGED = "It has changed while it was read, so it is left out: give the same command again."
 _THREADS = 16  # that wait for the disk, which takes longer than all else
-_LONGEST_PATH = 4097  # characters of a path on disk, the slash behind it included
 _MOST_OPEN = 128  # files that wait for the disk
 _AGAIN = "give the same command again"
 _RESUMES = "fix that, and the same command resumes the run"
 # What a name may tell of the content that holds news.
-_MAY_BE_NEWS = frozenset({"", "json", "jsonl", "rcv1", *ARCHIVES, *EDITORS})
+_MAY_BE_NEWS = frozenset({"", "json", "jsonl", "rcv1", *EDITORS})
 _OF_NAMES = frozenset({errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EXDEV})
 _BROKEN = frozenset({FaultKind.ACCESS, FaultKind.CHANGED, FaultKind.DAMAGE})
 
@@ -106,8 +104,6 @@ class EditedBlock(NamedTuple):
     edits: tuple[Edit, ...] = ()  # by their places in the unpacked file, in order
     unwritable: str = ""  # the format of the file, if it has no place for tags
     is_broken: bool = False  # whether the file must not be written
-    is_unsafe: bool = False  # whether it is a file of an archive that must not be read
-    entry: int = -1  # of the file in its archive, see `Block`
     encoding: str | None = None  # None: edits are those of the file as it is; or else as `EditedStream` takes it
 
 
@@ -165,8 +161,7 @@ def _edited(
 ) -> EditedBlock:
     """Return the changes of a block; `places` gets the places of its items, and the result what is rejected."""
     if isinstance(block, Rejection):
-        is_broken = block.kind in _BROKEN or not block.position
-        return EditedBlock(block.source, is_broken=is_broken, is_unsafe=block.kind is FaultKind.UNSAFE)
+        return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not block.position)
     if unwritable := _lacks_place(block):
         return EditedBlock(block.source, unwritable=unwritable if block.data else "")
     edits, n, source, table = list[Edit](), 0, escape_undecodable(block.source), work.codes.concepts()
@@ -196,7 +191,7 @@ def _edited(
             continue
         n += found is not None
         edits += (one._replace(start=span.offset + one.start, end=span.offset + one.end) for one in found or ())
-    return EditedBlock(block.source, n, tuple(edits), entry=block.entry, encoding=encoding)
+    return EditedBlock(block.source, n, tuple(edits), encoding=encoding)
 
 
 def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:
@@ -254,10 +249,11 @@ def write_back(
     ------
     TextcatError
         If an input is a pipe or a URL, the table cannot be read, or the folder is inside an input, holds other files,
-        or cannot be written to.
+        or cannot be written to. Zips and tars are left out: see `check_inputs`.
     """
+    _check_sources(plan.sources, folder)
     table = find_codes(codes)
-    _check(plan, folder, table)
+    _check_table(plan, table)
     output = plan.job.output._replace(to="jsonl", compress="", explain=0, carry=(), per_document=False, groups="")
     plan = plan._replace(job=plan.job._replace(output=output))
     work = EditJob(plan.job, creator_of(Path(plan.job.model)), table)
@@ -282,12 +278,50 @@ def write_back(
     return files.summary()
 
 
-def _check(plan: Plan, folder: Path, table: CodeTable) -> None:
-    for source in plan.sources:
+def check_inputs(plan: Plan, folder: Path) -> None:
+    """Raise TextcatError if inputs of a plan, or files in them, cannot be written back to a folder.
+
+    `write_back` leaves out zips and tars, as they may arrive in a watched folder, where this function refuses them.
+    """
+    _check_sources(plan.sources, folder)
+    archives = [name for name in _file_names(plan.sources) if _is_archive(name, plan.job.input.for_file(name))]
+    if archives:
+        are = "is a zip or tar" if len(archives) == 1 else f"and {len(archives) - 1:,} other files are zips or tars"
+        remedy = "unpack archives first, and name the folder of their files"
+        raise TextcatError(f"{archives[0]} {are}, into which tags are not written back: {remedy}.")
+
+
+def _check_sources(sources: Iterable[Source], folder: Path) -> None:
+    for source in sources:
         if source.kind == "pipe" or is_url(source.name):
             what = "Standard input" if source.name == "-" else source.name
             raise TextcatError(f"{what} cannot be written back: name files or folders on this machine.")
-    check_output_apart(plan.sources, folder)
+    check_output_apart(sources, folder)
+
+
+def _file_names(sources: Iterable[Source]) -> Iterator[str]:
+    """Yield the names of the files of all sources that can be read."""
+    for source in sources:
+        states = source.file_states()
+        if states is not None:
+            yield from (state.name for state in states if not state.is_blocked)
+        else:
+            above = "" if source.name == "." else source.name
+            yield from (path_inside(above, entry.name) for entry in source.entries() if entry.fault is None)
+
+
+def _is_archive(name: str, settings: InputSettings) -> bool:
+    form = format_by_name(name, settings).format
+    if form or settings.skip or "." in os.path.basename(name):  # content tells of archives without an ending only
+        return form in ARCHIVES and not settings.skip
+    try:
+        with closing(open_file(name)) as stored:
+            return format_of(unpacked_stream(stored, name), name, settings) in ARCHIVES
+    except UnreadableError:
+        return False  # it is told why when it is read
+
+
+def _check_table(plan: Plan, table: CodeTable) -> None:
     topics = plan.job.output.topics or plan.manifest["topics"]
     lacking = [topic for topic in topics if topic not in table.concepts()] if table.path else []
     if lacking and len(lacking) == len(topics):
@@ -379,14 +413,13 @@ class _Files:
         self._before = self._written = self._left_out = 0
         self._sums: list[int] = []  # of files written since the journal's last line
         self._targets: dict[Path, bool] = {}  # folders of files in the batch, and whether these may be written there
-        self._copy: FileCopy | ArchiveCopy | None = None
+        self._copy: FileCopy | None = None
         self._n_copies = 0
         self._again: set[str] = set()  # files to write again later, as news in them is under embargo
-        self._synced: list[tuple[Copy, FileState, Future[None]]] = []  # copies that are not in place yet
+        self._synced: list[tuple[FileCopy, FileState, Future[None]]] = []  # copies that are not in place yet
         self._threads = ThreadPoolExecutor(_THREADS)
         self._part = EditedBlock("")  # all that is known of the file that is being written
         self._is_told = False  # whether it is said why the file is left out
-        self._member = self._broken_member = ""  # of an archive: the file that is written, and one that stays as it is
 
     def sources(self) -> list[Source]:
         """Return the inputs with the files that are to be written, as far as that is known before they are read."""
@@ -427,13 +460,11 @@ class _Files:
         """Write what a batch tells of files; reasons why files are left out are added to the result's rejections."""
         with disk.raise_write_errors(self._folder, _RESUMES):
             told = {rejection.source for rejection in tagged.rejections}
-            again = (rejection.source for rejection in tagged.rejections if rejection.due is not None)
-            self._again.update(self._name_on_disk(EditedBlock(source)) for source in again)
+            self._again.update(rejection.source for rejection in tagged.rejections if rejection.due is not None)
             for part in edited:
-                name = self._name_on_disk(part)
-                if name != self._part.source:
+                if part.source != self._part.source:
                     tagged.rejections += self._end_file()
-                    self._part, self._is_told, self._broken_member = EditedBlock(name), False, ""
+                    self._part, self._is_told = EditedBlock(part.source), False
                 self._is_told |= part.source in told
                 tagged.rejections += self._take(part)
             tagged.rejections += self._put_in_place()
@@ -441,66 +472,31 @@ class _Files:
         self._counts.add(tagged.counts)
         self._memory[tagged.process] = tagged.memory
 
-    def _name_on_disk(self, part: EditedBlock) -> str:
-        """Return the name of the file that a part is of, or of the archive in which that is."""
-        if part.source in self._states:
-            return part.source
-        above = (part.source[: match.start()] for match in re.finditer("/", part.source[:_LONGEST_PATH]))
-        found = next((name for name in above if name in self._states), "")
-        # A path that leads out of an archive is told by itself.
-        return found or (self._part.source if part.is_unsafe else part.source)
-
     def _take(self, part: EditedBlock) -> list[Rejection]:
-        whole, is_inside = self._part, part.source != self._part.source
-        self._part = whole = whole._replace(
-            documents=whole.documents + part.documents,
-            unwritable=whole.unwritable or part.unwritable,
-            is_broken=whole.is_broken or (part.is_broken and not is_inside),
+        self._part = whole = self._part._replace(
+            documents=self._part.documents + part.documents,
+            unwritable=self._part.unwritable or part.unwritable,
+            is_broken=self._part.is_broken or part.is_broken,
         )
-        if whole.is_broken or not whole.documents or part.source == self._broken_member:
+        if whole.is_broken or not whole.documents:
             return []
-        if is_inside and part.is_broken:
-            self._broken_member = part.source
-            if isinstance(self._copy, ArchiveCopy) and self._member == part.source:
-                self._copy.leave_out()
-            return []
-        if is_inside and not part.documents:
-            return []
-        if is_inside and part.entry < 0:
-            self._broken_member = part.source
-            reason = "It is in an archive inside another one, so it stays there as it is: unpack the inner one."
-            return [Rejection(part.source, 0, reason)]
         try:
-            self._copy = self._copy or self._open_copy(part, is_inside)
-            if isinstance(self._copy, ArchiveCopy):
-                self._member = part.source
-                self._copy.apply(part.entry, part.edits, part.encoding)
-            else:
-                self._copy.apply(part.edits)
-        except (ChangedError, UncopiedError) as error:
-            return self._broken(str(error) or _CHANGED)
+            self._copy = self._copy or self._open_copy(part)
+            self._copy.apply(part.edits)
+        except ChangedError:
+            return self._changed()
         return []
 
-    def _open_copy(self, part: EditedBlock, is_inside: bool) -> FileCopy | ArchiveCopy:
-        """Open a copy of the file that is read; ChangedError or UncopiedError is raised as by `ZipCopy`."""
-        state = self._states[self._part.source]
+    def _open_copy(self, part: EditedBlock) -> FileCopy:
+        """Open a copy of the file that is read; ChangedError is raised if it is not as it was."""
+        if part.source not in self._states:  # it was no archive when it was looked at
+            raise ChangedError
         self._n_copies += 1
-        temporary = self._folder / _TEMPORARY / str(self._n_copies)
-        if not is_inside:
-            return FileCopy(state, temporary, part.encoding)
-        return ZipCopy(state, temporary) if self._is_zip(state.name) else TarCopy(state, temporary)
+        return FileCopy(self._states[part.source], self._folder / _TEMPORARY / str(self._n_copies), part.encoding)
 
-    def _is_zip(self, name: str) -> bool:
-        try:
-            with closing(open_file(name)) as stored:
-                settings = self._plan.job.input.for_file(name)
-                return format_of(unpacked_stream(stored, name), name, settings) == "zip"
-        except UnreadableError as error:
-            raise ChangedError from error
-
-    def _broken(self, reason: str) -> list[Rejection]:
+    def _changed(self) -> list[Rejection]:
         self._part, self._is_told = self._part._replace(is_broken=True), True
-        return [Rejection(self._part.source, 0, reason, kind=FaultKind.CHANGED)]
+        return [Rejection(self._part.source, 0, _CHANGED, kind=FaultKind.CHANGED)]
 
     def _end_file(self) -> list[Rejection]:
         """Finish the copy of the file whose last block was taken; return why it is left out, if so."""
@@ -509,10 +505,10 @@ class _Files:
         if copy is not None and not part.is_broken:
             try:
                 copy.finish()
-            except (ChangedError, UncopiedError) as error:
-                rejections = self._broken(str(error) or _CHANGED)
+            except ChangedError:
+                rejections = self._changed()
         self._part, part = EditedBlock(""), self._part
-        if copy is not None and state is not None and copy.is_edited and not part.is_broken:
+        if copy is not None and state is not None and not part.is_broken:
             self._synced.append((copy, state, self._threads.submit(copy.sync)))
             return self._put_in_place() if len(self._synced) >= _MOST_OPEN else []
         if copy is not None:
@@ -542,7 +538,7 @@ class _Files:
             del self._synced[0]
         return rejections
 
-    def _fault_of(self, copy: Copy, path: str) -> str:
+    def _fault_of(self, copy: FileCopy, path: str) -> str:
         """Put a copy in place at a path in the folder; return why this cannot be, or ""."""
         target = self._folder / path
         try:
