@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import stopping_rules
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 from scipy.stats import binomtest
@@ -30,6 +31,7 @@ from textcat.teaching import stopping
 from textcat.teaching.pool import Pool
 from textcat.teaching.ranker import Ranker
 
+RULES = sorted([*stopping.RULES, *stopping_rules.RULES, "quantile"])
 SETS = ("reviews", "reuters", "urns")
 TARGET = CONFIDENCE = 0.95
 SEEDS_OF_CHAO = 5  # of each review: it takes four more rankers
@@ -176,13 +178,24 @@ def stop(run: Run, rule: str) -> tuple[int, bool]:
         return stop_by_sample(run)
     if rule == "sample":
         return stop_by_drawing(run)
-    at_random = np.zeros(n, bool)
     for k in looks(n):
-        captures = None if run.captures is None else run.captures[:k]
-        history = stopping.History(answers[:k], at_random[:k], n, captures=captures)
-        if stopping.Stopper(rule, TARGET, CONFIDENCE).may_stop(history):
+        if rule in stopping.RULES:
+            history = stopping.History(answers[:k], np.zeros(k, bool), n)
+            stops = stopping.Stopper(rule, TARGET, CONFIDENCE).may_stop(history)
+        else:
+            stops = stopping_rules.may_stop(rule, finds(run, k), TARGET, CONFIDENCE)
+        if stops:
             break
     return int(k), bool(answers[:k].sum() >= TARGET * answers.sum() - 1e-9)
+
+
+def finds(run: Run, k: int) -> stopping_rules.Finds:
+    """Return the finds of a run up to answer k."""
+    answers, captures = run.answers[:k], None
+    if run.captures is not None:
+        times = run.captures[:k][answers]
+        captures = int(np.count_nonzero(times == 1)), int(np.count_nonzero(times == 2))
+    return stopping_rules.Finds(np.flatnonzero(answers) + 1.0, int(k), len(run.answers), captures)
 
 
 def stop_by_sample(run: Run, size: int = 59) -> tuple[int, bool]:
@@ -353,7 +366,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--reuters-seeds", type=int, default=2)
     parser.add_argument("--urns", type=int, default=200)
-    parser.add_argument("--rules", default=",".join(stopping.RULES))
+    parser.add_argument("--rules", default=",".join(RULES))
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args(arguments)
     seeds, again, n_urns = (2, 1, 20) if options.quick else (options.seeds, options.reuters_seeds, options.urns)

@@ -45,7 +45,6 @@ USED_IN = {
         "textcat.teaching.ranker.rows_times",
         "textcat.teaching.ranker.add_up",
         "textcat.teaching.ranker.solve",
-        "textcat.teaching.stopping.hypergeometric_tail",
     ],
     "teaching.pool._duplicates": [
         "textcat.teaching.pool.duplicates.leaders",

@@ -14,7 +14,7 @@ N = 2000
 def history_of(answers, at_random=None):
     answers = np.array(answers, bool)
     drawn = np.zeros(len(answers), bool) if at_random is None else np.array(at_random, bool)
-    return History.of(answers, drawn, np.ones(len(answers), np.int64), N)
+    return History(answers, drawn, N)
 
 
 def told(answers, stopper):
@@ -22,12 +22,12 @@ def told(answers, stopper):
     return when_to_stop(stopper, history, stopper.estimate(history))
 
 
-@pytest.mark.parametrize("rule", ["learned", "poisson", "hypergeometric", "knee", "budget"])
+@pytest.mark.parametrize("target", [0.8, 0.95])
 @pytest.mark.parametrize("seed", range(3))
-def test_after_just_as_many_noes_as_were_told_one_can_stop(rule, seed):
+def test_after_just_as_many_noes_as_were_told_one_can_stop(target, seed):
     rng = np.random.default_rng(seed)
     answers = rng.random(300) < np.linspace(0.9, 0, 300) ** 3
-    stopper = Stopper(rule)
+    stopper = Stopper(target=target)
     needed = re.match(r"If the next ([\d,]+) answers are all no, you can stop: ", told(answers, stopper))
     if needed is None:
         assert told(answers, stopper).startswith("You can stop: ")
@@ -42,7 +42,6 @@ def test_after_just_as_many_noes_as_were_told_one_can_stop(rule, seed):
 def test_the_sentence_has_the_recall_and_the_confidence():
     answers = [*[True] * 20, *[False] * 400]
     assert told(answers, Stopper("learned", 0.9, 0.8)).endswith("90 % found, with 80 % confidence.")
-    assert told(answers, Stopper("knee")).endswith("so says the rule knee.")
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -52,7 +51,6 @@ def test_every_rule_has_a_sentence_at_every_moment(rule):
         assert re.fullmatch(r"[A-Z][^.]*(\.\d+)?[^.]*\.( [A-Z].*\.)?", told(answers, stopper)), (rule, answers)
     assert told([False] * 20, stopper).startswith(("Nothing is found yet", "You can stop"))
     assert "a larger share of them (--random)" in told([True, False], Stopper("sample"))
-    assert "several rankers" in told([True, False], Stopper("chao"))
 
 
 class StopperOfOneCourse(Stopper):

@@ -51,7 +51,7 @@ def simulate(
     ] = "1:100,5:500,10",
     rule: Annotated[
         list[str] | None,
-        Option(help="Stopping rule to try, or none. May be repeated.", show_default="learned"),
+        Option(help="Stopping rule to try: learned, sample or none. May be repeated.", show_default="learned"),
     ] = None,
     target: Annotated[float, Option(help="Recall at which the stopping rules stop.")] = 0.95,
     confidence: Annotated[float, Option(help="Confidence of the stopping rules in this recall.")] = 0.95,
@@ -74,7 +74,7 @@ def simulate(
     """
     from textcat.recipes.recipe import read_recipe
     from textcat.teaching.simulate import Setting, experiment, simulated_topics
-    from textcat.teaching.stopping import DEFAULT_RULE, RULES, SEVERAL_RANKERS
+    from textcat.teaching.stopping import DEFAULT_RULE, RULES
 
     stages = terminal.new_stages()
     chosen_recipe = read_recipe(recipe).with_settings(settings or [])
@@ -86,10 +86,8 @@ def simulate(
             simulated += simulated_topics(corpus, chosen_recipe, topic, description, embeddings=bool(ranker.embeddings))
             bar(1)
     rules = [DEFAULT_RULE] if rule is None else [name for name in rule if name != "none"]
-    names = [name for name in RULES if name not in SEVERAL_RANKERS]
-    for name in set(rules) - set(names):
-        why = " (which needs several rankers, and a simulation has one)" if name in SEVERAL_RANKERS else ""
-        raise BadParameter(f"--rule takes one of {', '.join(names)}, or none, not {name!r}{why}")
+    for name in set(rules) - set(RULES):
+        raise BadParameter(f"--rule takes one of {', '.join(RULES)}, or none, not {name!r}")
     if not simulated:
         raise TextcatError(
             "No topic has both relevant and other documents, so there is nothing to simulate: give labelled documents."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import tempfile
 import threading
 import webbrowser
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from textcat.teaching.judgements import Judgement
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
-    from textcat.teaching.stopping import Estimate
     from textcat.teaching.view import View
 
 T = TypeVar("T")
@@ -350,7 +348,7 @@ def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str
     return _answer(
         s.ProgressAnswer,
         state,
-        **advice._asdict() | {"estimate": advice.estimate if _has_figures(advice.estimate) else None},
+        **advice._asdict(),
         documents=state.n_documents,
         found=state.yes,
         curve=state.points(_POINTS),
@@ -478,14 +476,6 @@ def _named(view: View, position: int) -> dict[str, Any]:
 def _judgement(view: View, judgement: Judgement) -> dict[str, Any]:
     at = datetime.fromtimestamp(judgement.at, timezone.utc).isoformat(timespec="seconds")
     return _answer(s.JudgementRow, judgement, **_named(view, judgement.position), at=at)
-
-
-def _has_figures(estimate: Estimate) -> bool:
-    """Return whether an estimate of recall has finite figures.
-
-    Stopping rules that only tell when to stop give estimates with nan.
-    """
-    return all(map(math.isfinite, (estimate.recall, estimate.low, estimate.high, estimate.relevant)))
 
 
 def _export(session: Session, what: str, name: str, topic: str) -> bytes:

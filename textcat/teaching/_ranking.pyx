@@ -1,8 +1,6 @@
-"""Compiled: train a linear ranker on a few rows of a large matrix, multiply all rows of the matrix by the weights, and
-compute tails of the hypergeometric distribution.
-"""
+"""Compiled: train a linear ranker on a few rows of a large matrix, and multiply all rows of the matrix by the weights."""
 
-from libc.math cimport exp, fabs, fmax, fmin, lgamma
+from libc.math cimport fabs
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
@@ -140,30 +138,3 @@ def solve(
             if worst <= tol:
                 break
     return b, np.asarray(alphas), epochs, times
-
-
-cdef double log_binomial(double n, double k) noexcept nogil:
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-
-
-def hypergeometric_tail(double k, double N, double marked, double s):
-    """Return P(X <= k), where X is the number of marked items among s items drawn without replacement.
-
-    They are drawn from N items, of which `marked` are marked. If k is left of the mode, the terms from k downwards are
-    summed; otherwise those from k + 1 upwards, and the sum is subtracted from 1. Each term follows from the one before
-    it by their ratio.
-    """
-    cdef bint below = k < (s + 1) * (marked + 1) / (N + 2)  # k is left of the mode
-    cdef double x = k if below else k + 1, least = fmax(0, s - (N - marked)), most = fmin(s, marked), term, total
-    if not least <= x <= most:
-        return 0.0 if below else 1.0
-    term = total = exp(log_binomial(marked, x) + log_binomial(N - marked, s - x) - log_binomial(N, s))
-    while term > total * 1e-17 and (x > least if below else x < most):
-        if below:
-            term *= x * (N - marked - s + x) / ((marked - x + 1) * (s - x + 1))
-            x -= 1
-        else:
-            term *= (marked - x) * (s - x) / ((x + 1) * (N - marked - s + x + 1))
-            x += 1
-        total += term
-    return fmin(total, 1) if below else fmax(1 - total, 0)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from textcat.teaching.progress import history
-from textcat.teaching.stopping import DRAWN, SEVERAL_RANKERS, Estimate, History, Stopper
+from textcat.teaching.stopping import Estimate, History, Stopper
 from textcat.teaching.view import View
 
 _PREFIXES = 500  # the largest number of answers that are left out to find an earlier informative estimate
@@ -89,8 +88,6 @@ def last_band(stopper: Stopper, history: History, estimate: Estimate, cached: Ca
     n = len(history.answers)
     if _tells_something(estimate, history):
         return Band(estimate, n)
-    if math.isnan(estimate.recall):  # the rule only tells when to stop
-        return None
     if cached is not None and not cached.is_of(history):
         cached = None
     n_cached = 0 if cached is None else len(cached.history.answers)
@@ -103,23 +100,19 @@ def last_band(stopper: Stopper, history: History, estimate: Estimate, cached: Ca
 
 
 def _tells_something(estimate: Estimate, history: History) -> bool:
-    """Return whether an estimate is informative: something is found, all figures are finite, and the total is small.
+    """Return whether an estimate is informative: something is found, and the estimated total is small.
 
     The total is the estimated number of relevant documents. It is small if it is at most half of all documents, or if
     more than a quarter of all documents are found to be relevant.
     """
-    figures = estimate.recall, estimate.low, estimate.high, estimate.relevant
     n_found = int(sum(history.answers))
     is_narrow = 2 * estimate.relevant <= history.n_documents or 4 * n_found > history.n_documents
-    return n_found > 0 and all(map(math.isfinite, figures)) and is_narrow
+    return n_found > 0 and is_narrow
 
 
 def when_to_stop(stopper: Stopper, history: History, estimate: Estimate) -> str:
     """Return a sentence that tells whether a person can stop or, if not, after how many further answers "no"."""
     aim = f"{_percent(stopper.target)} found, with {_percent(stopper.confidence)} confidence"
-    if math.isnan(estimate.recall):
-        aim = f"so says the rule {stopper.rule}"
-    n_random = int(sum(history.at_random))
     if estimate.more == 0:
         return f"You can stop: {aim}."
     if not any(history.answers):
@@ -130,14 +123,11 @@ def when_to_stop(stopper: Stopper, history: History, estimate: Estimate) -> str:
     if estimate.more is not None:
         answers = "answer is" if estimate.more == 1 else f"{estimate.more:,} answers are all"
         return f"If the next {answers} no, you can stop: {aim}."
-    if stopper.rule in SEVERAL_RANKERS:
-        return f"The rule {stopper.rule} needs the finds of several rankers, which a session has not: use another."
-    if stopper.rule in DRAWN:
-        return (
-            f"The rule {stopper.rule} needs more than {n_random:,} answers on documents drawn at random: give the "
-            "topic a larger share of them (--random)."
-        )
-    return "How many answers are needed is not cached: go on answering."
+    n_random = int(sum(history.at_random))
+    return (
+        f"The rule {stopper.rule} needs more than {n_random:,} answers on documents drawn at random: give the topic a "
+        "larger share of them (--random)."
+    )
 
 
 def about_band(band: Band | None, history: History) -> str:

@@ -79,8 +79,7 @@ def history(view: View, topic: str) -> History:
     with view.unchanged():
         order, n = view.topic(topic).in_order(), len(view.groups)
     at_random = np.array([judgement.why == Reason.AT_RANDOM for judgement, _ in order], bool)
-    ranks = np.array([judgement.rank or n for judgement, _ in order], np.int64)
-    return History.of(np.array([label for _, label in order], bool), at_random, ranks, n)
+    return History(np.array([label for _, label in order], bool), at_random, n)
 
 
 def progress_of(view: View, topic: str) -> Progress:

@@ -148,7 +148,6 @@ class _LabelledAnswers:
         n = len(labels)
         self._labels, self._order = labels, np.empty(n, np.int32)
         self._at_random, self._scores = np.zeros(n, bool), np.full(n, np.nan, np.float32)
-        self._ranks = np.full(n, n, np.int32)  # rank of each document that the strategy drew at random; else n
         self.is_open, self.n_open, self.n_relevant_open = np.ones(n, bool), n, int(labels.sum())
         self.n_changes = 0  # answers
 
@@ -169,7 +168,7 @@ class _LabelledAnswers:
         k = self.n_changes
         self._scores[k] = choice.score
         if choice.reason == Reason.AT_RANDOM:
-            self._at_random[k], self._ranks[k] = True, choice.rank
+            self._at_random[k] = True
         self._answer(choice.position)
 
     def _answer(self, position: int) -> None:
@@ -185,9 +184,7 @@ class _LabelledAnswers:
     def history(self) -> stopping.History:
         """Return the answers so far in the form that stopping rules take."""
         k = self.n_changes
-        return stopping.History.of(
-            self._labels[self._order[:k]], self._at_random[:k], self._ranks[:k], len(self._labels)
-        )
+        return stopping.History(self._labels[self._order[:k]], self._at_random[:k], len(self._labels))
 
     def run(self, ranking: Ranking | None, n_trained: int) -> Run:
         """Return the run; documents that were not asked about follow in the order of their scores in `ranking`.
