@@ -35,7 +35,7 @@ _NAMES_IN = {
     "reading.records": "InputSettings",
     "recipes.recipe": "Recipe read_recipe",
     "sharing.copies": "pull push",
-    "tagging.duplicates": "Reprints find_duplicates",
+    "tagging.duplicates": "Duplicates find_duplicates",
     "tagging.output": "OutputSettings",
     "tagging.run": "tag_archive",
     "teaching.pool.pool": "Pool build_pool",

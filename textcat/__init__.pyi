@@ -51,7 +51,7 @@ from textcat.report.displays import ScoreHistogram as ScoreHistogram
 from textcat.report.write import write_report as write_report
 from textcat.sharing.copies import pull as pull
 from textcat.sharing.copies import push as push
-from textcat.tagging.duplicates import Reprints as Reprints
+from textcat.tagging.duplicates import Duplicates as Duplicates
 from textcat.tagging.duplicates import find_duplicates as find_duplicates
 from textcat.tagging.output import OutputSettings as OutputSettings
 from textcat.tagging.run import tag_archive as tag_archive

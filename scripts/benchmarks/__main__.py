@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import archive
+import duplicates
 import held_out
 import hostile_files
 import hostile_texts
 import many_topics
 import other_corpora
-import reprints
 import serving
 import tagging
 import teaching
@@ -46,7 +46,7 @@ PAGES: dict[str, Callable[[list[str]], None]] = {
     "hostile-files": hostile_files.main,
     "hostile-texts": hostile_texts.main,
     "many-topics": many_topics.main,
-    "reprints": reprints.main,
+    "duplicates": duplicates.main,
     "serving": serving.main,
     "teaching": teaching.main,
     "teaching-stopping": teaching_stopping.main,
@@ -74,7 +74,7 @@ def _options() -> argparse.Namespace:
         description=__doc__,
         epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
         "scripts/benchmark hostile-files and hostile-texts, files and texts that repeat a pattern; "
-        "scripts/benchmark many-topics, thousands of topics; scripts/benchmark reprints, the search for reprints; "
+        "scripts/benchmark many-topics, thousands of topics; scripts/benchmark duplicates, the search for duplicates; "
         "scripts/benchmark serving, the server; scripts/benchmark web-pages, extractors of main texts; "
         "scripts/benchmark teaching and teaching-stopping, simulations of teaching; and "
         "scripts/benchmark training-at-scale; see their --help.",

@@ -1,4 +1,4 @@
-"""Plant reprints of four kinds among articles, and tell exactly which texts of a corpus repeat earlier ones."""
+"""Plant duplicates of four kinds among articles, and tell exactly which texts of a corpus repeat earlier ones."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ KINDS: dict[str, tuple[Callable[[str, random.Random, list[str]], str], float]] =
 
 
 def planted(texts: list[str], seed: int = 0, every: int = 25) -> list[tuple[str, int, str]]:
-    """Return texts and reprints of some: each with the position of its original in `texts`, and its kind or "".
+    """Return texts and duplicates of some: each with the position of its original in `texts`, and its kind or "".
 
-    One text in `every` is reprinted, by the kinds in turn; a reprint stands at a random place after its original.
+    One text in `every` is duplicated, by the kinds in turn; a duplicate stands at a random place after its original.
     """
     random_ = random.Random(seed)
     words = [word for text in texts[:2000] for word in text.split()]

@@ -1,4 +1,4 @@
-"""The command `duplicates`, and what other commands say of reprints."""
+"""The command `duplicates`, and what other commands say of duplicates."""
 
 import json
 
@@ -13,16 +13,16 @@ def write(path, texts):
     path.write_text("".join(json.dumps({"id": f"d{i}", "text": text}) + "\n" for i, text in enumerate(texts)))
 
 
-def test_duplicates_writes_a_line_per_reprint_and_prints_how_many(run, tmp_path):
+def test_duplicates_writes_a_line_per_duplicate_and_prints_how_many(run, tmp_path):
     write(tmp_path / "news.jsonl", [WORDS, "Another text.", WORDS.upper()])
     run("duplicates", "news.jsonl", "--out", "out.jsonl", "--json")
     assert run.code == 0
     printed = json.loads(run.out)
-    names = ("documents", "exact_reprints", "other_reprints", "groups")
+    names = ("documents", "exact_duplicates", "other_duplicates", "groups")
     assert [printed[name] for name in names] == [3, 1, 0, 1]
     assert [json.loads(line)["group"] for line in (tmp_path / "out.jsonl").read_text().splitlines()] == ["d0"]
     run("duplicates", "news.jsonl", "--out", "out.jsonl")
-    assert "exact reprints  1" in run.out
+    assert "exact duplicates  1" in run.out
 
 
 def test_duplicates_exits_with_3_if_a_document_cannot_be_read(run, tmp_path):
@@ -42,7 +42,7 @@ def test_keep_groups_needs_a_test_part_to_draw(run):
 
 @pytest.fixture
 def with_twins(tmp_path):
-    """A labelled file of which every other document is reprinted."""
+    """A labelled file of which every other document is duplicated."""
     records = [
         {"text": f"{'wheat' if i % 2 else 'gold'} " + " ".join(f"w{i}x{j}" for j in range(30)), "topics": [f"t{i % 2}"]}
         for i in range(40)

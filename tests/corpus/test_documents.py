@@ -149,8 +149,8 @@ def test_a_corpus_is_shown_as_a_table_whose_names_are_escaped():
     assert "and 11 smaller topics" in shown
 
 
-def _reprinted(n=60):
-    """Return a corpus in which every third document is reprinted once."""
+def _duplicated(n=60):
+    """Return a corpus in which every third document is duplicated once."""
     records = [
         {"text": f"Wheat of farm {i} " + " ".join(f"w{i}x{j}" for j in range(40)), "topics": [f"t{i % 2}"]}
         for i in range(n)
@@ -159,7 +159,7 @@ def _reprinted(n=60):
 
 
 def test_a_split_that_keeps_groups_has_no_twins_and_the_size_asked_for():
-    corpus = _reprinted()
+    corpus = _duplicated()
     assert corpus.split(0.25).twins().any()
     for seed in range(5):
         parts = corpus.split(0.25, seed=seed, keep_groups=True)
@@ -168,8 +168,8 @@ def test_a_split_that_keeps_groups_has_no_twins_and_the_size_asked_for():
         assert len(parts.train) + len(parts.test) == 80
 
 
-def test_without_reprints_a_split_is_the_same_whether_it_keeps_groups_or_not():
-    corpus = replace(_reprinted(), train=_reprinted().train[:60])
+def test_without_duplicates_a_split_is_the_same_whether_it_keeps_groups_or_not():
+    corpus = replace(_duplicated(), train=_duplicated().train[:60])
     assert corpus.split(0.25, seed=3, keep_groups=True) == corpus.split(0.25, seed=3)
 
 
@@ -180,7 +180,7 @@ def test_a_split_is_refused_if_no_group_fits():
 
 
 def test_twins_are_the_test_documents_that_repeat_a_training_document():
-    corpus = _reprinted()
+    corpus = _duplicated()
     parts = replace(corpus, train=corpus.train[:60], test=corpus.train[58:])
     assert parts.twins().tolist() == [True, True] + [True] * 20
     assert not replace(parts, train=[]).twins().any()

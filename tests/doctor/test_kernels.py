@@ -40,15 +40,11 @@ USED_IN = {
         "textcat.model.related.related_sums",
     ],
     "base.normal_forms": ["textcat.base.normal_forms.nfc", "textcat.base.normal_forms.origins"],
-    "reprints._sketches": ["textcat.reprints.groups.sketch"],
+    "duplicates._sketches": ["textcat.duplicates.groups.sketch"],
     "teaching._ranking": [
         "textcat.teaching.ranker.rows_times",
         "textcat.teaching.ranker.add_up",
         "textcat.teaching.ranker.solve",
-    ],
-    "teaching.pool._duplicates": [
-        "textcat.teaching.pool.duplicates.leaders",
-        "textcat.teaching.pool.index.distinct_terms",
     ],
 }
 

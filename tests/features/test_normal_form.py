@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.corpus.documents import Corpus, Document
+from textcat.duplicates.groups import sketch_texts
 from textcat.features.spans import places
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.recipes.recipe import default_recipe, read_recipe
-from textcat.reprints.groups import sketch_texts
 from textcat.training.identification import identify_languages
 
 LETTERS = [*"éàçñåüøßŁőǘệΐάйёїがプ각ক়ড়क़", "\u212b", "\u2126", "\u212a", "\u0344", "\u1fef", "\uf900", "ạ̈", "é̱", "ẛ̣"]
@@ -140,7 +140,7 @@ def test_another_form_is_refused(form):
         read_recipe("default").with_settings([f"tokens.normal_form={form!r}"])
 
 
-def test_equivalent_texts_are_reprints_of_each_other_and_of_the_same_language():
+def test_equivalent_texts_are_duplicates_of_each_other_and_of_the_same_language():
     zones = [{"title": text, "body": " ".join(FRENCH)} for text in equivalents(FRENCH[0])]
     zones = [{name: unicodedata.normalize("NFD", text) for name, text in zones[0].items()}, *zones[1:]]
     assert len({sketch.tobytes() for sketch in sketch_texts(zones)}) == 1

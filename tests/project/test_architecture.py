@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     {"base", "lean_imports"},
     {"reading"},
-    {"reprints"},
+    {"duplicates"},
     {"corpus", "evaluation", "features", "margin", "runs"},
     {"recipes"},
     {"model"},

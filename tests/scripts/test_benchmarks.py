@@ -338,7 +338,7 @@ def test_hostile_files_are_made_of_each_format_and_measured(monkeypatch, tmp_pat
     capsys.readouterr()
 
 
-def test_the_benchmark_of_reprints_takes_out_what_has_half_its_pairs_of_words_in_an_earlier_text():
+def test_the_benchmark_of_duplicates_takes_out_what_has_half_its_pairs_of_words_in_an_earlier_text():
     planting = importlib.import_module("planting")
     words = [f"w{i}" for i in range(400)]
     text, other = " ".join(words[:21]), " ".join(words[100:121])
@@ -346,9 +346,9 @@ def test_the_benchmark_of_reprints_takes_out_what_has_half_its_pairs_of_words_in
     assert planting.repeated([text, other, half, less, text, ""]) == {2, 4}
 
 
-def test_the_benchmark_of_reprints_counts_as_wrong_what_is_in_the_group_of_another_original():
-    reprints = importlib.import_module("reprints")
+def test_the_benchmark_of_duplicates_counts_as_wrong_what_is_in_the_group_of_another_original():
+    duplicates = importlib.import_module("duplicates")
     entries = [("a", 0, ""), ("b", 1, ""), ("A", 0, "exact"), ("B", 1, "exact"), ("c", 2, "")]
-    found = reprints.count_found(entries, {2: 0, 3: 0, 4: 1})
+    found = duplicates.count_found(entries, {2: 0, 3: 0, 4: 1})
     assert found.found == {"": 0, "exact": 1}
     assert (found.wrong, found.groups) == ([(0, 1), (1, 2)], 2)

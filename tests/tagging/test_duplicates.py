@@ -1,4 +1,4 @@
-"""The run that finds the reprints of an archive: its file, its resumption, and archives that grow."""
+"""The run that finds the duplicates of an archive: its file, its resumption, and archives that grow."""
 
 import json
 import multiprocessing
@@ -46,7 +46,7 @@ def run(archive, out, **options):
     return find_duplicates([archive], out, input_settings=READ, max_records=16, **{"jobs": 1, **options})
 
 
-def test_each_reprint_has_a_line_with_the_first_document_of_its_group(archive, tmp_path):
+def test_each_duplicate_has_a_line_with_the_first_document_of_its_group(archive, tmp_path):
     found = run(archive, tmp_path / "out.jsonl")
     lines = lines_of(tmp_path / "out.jsonl")
     assert [(line["id"], line["group"]) for line in lines] == [

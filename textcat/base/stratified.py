@@ -53,7 +53,7 @@ def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: in
     Parameters
     ----------
     units : sequence of sequences of the topics of a document
-        For each unit, the topics of its documents. A unit, such as a group of reprints, is drawn as a whole. A unit
+        For each unit, the topics of its documents. A unit, such as a group of duplicates, is drawn as a whole. A unit
         that does not fit into the sample any more is passed over, and others are drawn in its place.
     n : int
         The number of documents to draw, fewer than there are.

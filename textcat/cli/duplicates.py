@@ -1,4 +1,4 @@
-"""The command `duplicates`: find the reprints of an archive."""
+"""The command `duplicates`: find the duplicates of an archive."""
 
 from functools import partial
 from pathlib import Path
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.reading import InputSettings
-    from textcat.tagging.duplicates import Reprints
+    from textcat.tagging.duplicates import Duplicates
 
 
 @common.with_options(read=common.input_settings)
 def duplicates(
     read: "InputSettings",
     inputs: Annotated[list[str], Argument(help="Files, folders, patterns such as '*.jsonl', URLs.")],
-    out: Annotated[Path, Option(help="File for a JSON line per reprint; FILE.sketches keeps what resuming needs.")],
+    out: Annotated[Path, Option(help="File for a JSON line per duplicate; FILE.sketches keeps what resuming needs.")],
     as_json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
     jobs: Annotated[
         int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that sketch; -1: one per core.")
@@ -44,16 +44,16 @@ def duplicates(
     except Interrupted:
         raise Interrupted("give the same command without --restart to resume the run") from None
     if not quiet:
-        show_reprints(terminal.console(), found, out, as_json=as_json)
+        show_duplicates(terminal.console(), found, out, as_json=as_json)
     raise typer.Exit(3 if found.counts.rejected or any(not change.grew for change in found.changes) else 0)
 
 
-def show_reprints(console: "Console", found: "Reprints", out: Path, *, as_json: bool = False) -> None:
-    """Print how many documents are reprints, and in how many groups."""
+def show_duplicates(console: "Console", found: "Duplicates", out: Path, *, as_json: bool = False) -> None:
+    """Print how many documents are duplicates, and in how many groups."""
     from textcat.cli import tables
 
     counts = {"documents": found.counts.records, "rejected": found.counts.rejected, "groups": found.groups}
-    counts |= {"exact reprints": found.exact, "other reprints": found.near}
+    counts |= {"exact duplicates": found.exact, "other duplicates": found.near}
     if as_json:
         named = {name.replace(" ", "_"): n for name, n in counts.items()}
         cost = {"seconds": found.seconds, "peak_memory": found.memory, "output": str(out)}

@@ -267,7 +267,7 @@ class Corpus:
         seed : int
             The same seed gives the same parts.
         keep_groups : bool, default=False
-            Keep documents that repeat each other in the same part (see `textcat.reprints`), so that no test document
+            Keep documents that repeat each other in the same part (see `textcat.duplicates`), so that no test document
             has a twin in training. Groups are then drawn as a whole: if no document repeats another, the parts are the
             same as otherwise, and if a group is larger than the test part, it is never drawn.
 
@@ -295,8 +295,8 @@ class Corpus:
         drawn = stratified_sample(units, int(n_test), seed)
         if not drawn:
             raise TextcatError(
-                f"No group of reprints in corpus {self.name} fits into a test part of {int(n_test):,} documents: draw "
-                "more, or leave groups apart."
+                f"No group of duplicates in corpus {self.name} fits into a test part of {int(n_test):,} documents: "
+                "draw more, or leave groups apart."
             )
         in_test = {position for unit in drawn for position in members[unit]}
         train, test = ([d for i, d in enumerate(self.train) if (i in in_test) == of_test] for of_test in (False, True))
@@ -316,8 +316,8 @@ class Corpus:
         return replace(self, train=train, test=test, topics=tuple(kept), origin=origin)
 
     def _groups(self) -> list[list[int]]:
-        """Return the positions of the training documents of each group of reprints."""
-        from textcat.reprints.groups import find_groups  # here, so that corpora which are not split need no kernels
+        """Return the positions of the training documents of each group of duplicates."""
+        from textcat.duplicates.groups import find_groups  # here, so that corpora which are not split need no kernels
 
         members = defaultdict[int, list[int]](list)
         for position, group in enumerate(find_groups(document.zones for document in self.train).tolist()):
@@ -327,9 +327,9 @@ class Corpus:
     def twins(self) -> np.ndarray:
         """Return for each test document whether it has a twin in training: shape (n_test,), bool.
 
-        Twins are in the same group of reprints: see `textcat.reprints`. Documents without a text have none.
+        Twins are in the same group of duplicates: see `textcat.duplicates`. Documents without a text have none.
         """
-        from textcat.reprints.groups import find_groups
+        from textcat.duplicates.groups import find_groups
 
         n_train = len(self.train)
         if not n_train:

@@ -331,7 +331,7 @@ def _fingerprint(text: str) -> int:
 def _check_sketches() -> None:
     from contextlib import closing
 
-    from textcat.reprints.groups import Groups, sketch_texts
+    from textcat.duplicates.groups import Groups, sketch_texts
 
     first, other = (" ".join(f"{stem}{i * i}" for i in range(60)) for stem in ("wheat", "gold"))
     texts = [first, other, first.upper() + "!", first.replace("wheat9 ", "corn "), "short"]
@@ -374,21 +374,6 @@ def _check_solver(X: np.ndarray, arrays: tuple[np.ndarray, np.ndarray, np.ndarra
     _expect("the gradient of the ranker", np.where(alphas > 0, gradient, np.minimum(gradient, 0)), np.zeros(12), 1e-4)
 
 
-def _check_duplicates() -> None:
-    from textcat.teaching.pool import duplicates, index
-
-    sets = [range(20), range(5, 30), range(20), range(1, 21), range(40, 60)]
-    X = np.zeros((5, 60))
-    for row, terms in zip(X, sets, strict=True):
-        row[list(terms)] = 1
-    sizes = np.array([len(terms) for terms in sets], np.int32)
-    firsts = duplicates.near_duplicates(sparse.csr_matrix(X.astype(np.float32)), sizes, np.ones(60, bool))
-    _expect("the first of near-duplicates", firsts, [0, 1, 0, 0, 4])
-    parts, ends = np.array([1, 2], np.int64), np.array([4, 6], np.int64)
-    ids, texts = np.array([0, 1, 1, -1, 2, 2], np.int32), np.array([0, 1], np.int32)
-    _expect("numbers of distinct terms", index.distinct_terms(parts, ends, ids, texts, 3), [2, 1])
-
-
 def _check_normal_forms() -> None:
     import unicodedata
 
@@ -406,6 +391,7 @@ def _check_normal_forms() -> None:
 CHECKS: dict[str, Callable[[], None]] = {
     "base._sigmoid": _check_sigmoid,
     "base.normal_forms": _check_normal_forms,
+    "duplicates._sketches": _check_sketches,
     "features._rows": _check_rows,
     "features._token_cache": _check_tokens,
     "margin._dual": _check_dual,
@@ -414,9 +400,7 @@ CHECKS: dict[str, Callable[[], None]] = {
     "margin.rules": _check_rules,
     "model._product": _check_product,
     "model._shortlist": _check_shortlist,
-    "reprints._sketches": _check_sketches,
     "teaching._ranking": _check_ranking,
-    "teaching.pool._duplicates": _check_duplicates,
 }
 """The check of each compiled module, by the module's name in the package."""
 

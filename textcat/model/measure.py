@@ -158,7 +158,7 @@ def with_twins(
         told += f"; without these, MAP is {without[0]}, macro F1 {without[1]} and micro F1 {without[2]}"
         told += f", instead of {with_[0]}, {with_[1]} and {with_[2]}"
     _log.warning(
-        "%s (docs/how-to/reprints.md); a test part of one's own is drawn without twins by --keep-groups.", told
+        "%s (docs/how-to/duplicates.md); a test part of one's own is drawn without twins by --keep-groups.", told
     )
     return replace(measured, twins=n, without_twins=rows)
 

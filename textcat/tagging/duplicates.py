@@ -1,4 +1,4 @@
-"""Find the reprints of an archive, and write for each the document whose text it repeats.
+"""Find the duplicates of an archive, and write for each the document whose text it repeats.
 
 Workers sketch texts, and the run keeps these sketches in a folder of shards. This process assigns the texts to groups,
 in the order of the input. A run that resumes, or whose archive has grown, first assigns the texts of all shards again.
@@ -23,8 +23,8 @@ from textcat.base.disk import UNFINISHED, expanded
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
 from textcat.base.surrogates import escape_undecodable
+from textcat.duplicates.groups import COPY, SKETCH, SKETCH_FORMAT, Groups, sketch_texts
 from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
-from textcat.reprints.groups import COPY, SKETCH, SKETCH_FORMAT, Groups, sketch_texts
 from textcat.runs.folder import Growing, RemovedRows, open_folder, write_shards
 from textcat.runs.growth import is_within, restricted_sources
 from textcat.runs.inputs import (
@@ -46,8 +46,8 @@ _DECIMALS = 2  # of similarities
 INPUT = InputSettings()
 
 
-class Reprints(NamedTuple):
-    """Hold what is known of the reprints of an archive."""
+class Duplicates(NamedTuple):
+    """Hold what is known of the duplicates of an archive."""
 
     counts: Counts  # of documents
     exact: int  # documents with the same words as an earlier one
@@ -67,7 +67,7 @@ def find_duplicates(
     restart: bool = False,
     progress: ShowProgress | None = None,
     **limits: int,
-) -> Reprints:
+) -> Duplicates:
     """Find the documents of an archive that repeat an earlier one, and write a line of JSON for each to a file.
 
     Documents that repeat each other are a group, which has the id of its first document as its name. If the run is
@@ -80,9 +80,9 @@ def find_duplicates(
     inputs : path, or iterable of paths
         Files, folders, patterns such as ``*.jsonl``, and URLs.
     out : path
-        The file to write: id, source and position of each reprint; the id of its group and the source and the position
-        of the group's first document; and its similarity to the document that it repeats most, 1 if all words are the
-        same.
+        The file to write: id, source and position of each duplicate; the id of its group and the source and the
+        position of the group's first document; and its similarity to the document that it repeats most, 1 if all words
+        are the same.
     input_settings : InputSettings
         How inputs are read.
     jobs : int, default -1
@@ -96,7 +96,7 @@ def find_duplicates(
 
     Returns
     -------
-    Reprints
+    Duplicates
 
     Raises
     ------
@@ -124,7 +124,7 @@ def _run(
     restart: bool,
     progress: ShowProgress | None,
     limits: dict[str, int],
-) -> Reprints:
+) -> Duplicates:
     facts = {"command": "duplicates", "textcat": __version__, "sketch format": SKETCH_FORMAT}
     facts |= facts_of_reading(sources, settings)
     inputs, growing = [source.fingerprint() for source in sources], Growing(sources, _without_files)
@@ -198,7 +198,7 @@ def _without_files(path: Path, files: Collection[str]) -> RemovedRows:
 
 
 class _Assignment:
-    """Assign documents to groups, and write a line for each reprint to a temporary file."""
+    """Assign documents to groups, and write a line for each duplicate to a temporary file."""
 
     def __init__(self, folder: Path, progress: ShowProgress | None, total: int | None, state: RunState):
         self.counts, self.changes = Counts(), list[InputChange]()
@@ -207,7 +207,7 @@ class _Assignment:
         disk.remove(self._lines)
         self._file = disk.create(self._lines)
         self._exact = self._near = 0
-        self._has_reprint = bytearray()  # of documents that are kept
+        self._has_duplicate = bytearray()  # of documents that are kept
         self._progress, self._total, self._state = progress, total, state
         self._started, self._memory = time.monotonic(), dict[str, int]()
 
@@ -236,11 +236,11 @@ class _Assignment:
     def _add(self, sketches: np.ndarray, names: list[bytes]) -> None:
         groups, similarities, kept = self._groups.add(sketches)
         self._names.add(list(compress(names, kept.tolist())))
-        self._has_reprint.extend(bytes(self._groups.n - len(self._has_reprint)))
+        self._has_duplicate.extend(bytes(self._groups.n - len(self._has_duplicate)))
         lines = []
         for i in np.flatnonzero(similarities >= 0).tolist():
             group, similarity = int(groups[i]), float(similarities[i])
-            self._has_reprint[group] = True
+            self._has_duplicate[group] = True
             self._exact += similarity == COPY and not kept[i]
             self._near += bool(kept[i])
             lines.append(_line(names[i], self._names[group], similarity))
@@ -254,9 +254,9 @@ class _Assignment:
             disk.rename(self._lines, out)
             disk.sync_folder(out.parent)
 
-    def summary(self) -> Reprints:
-        groups = sum(self._has_reprint)
-        return Reprints(self.counts, self._exact, self._near, groups, *self._cost(), tuple(self.changes))
+    def summary(self) -> Duplicates:
+        groups = sum(self._has_duplicate)
+        return Duplicates(self.counts, self._exact, self._near, groups, *self._cost(), tuple(self.changes))
 
     def close(self) -> None:
         """Close all files."""

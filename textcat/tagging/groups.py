@@ -16,7 +16,7 @@ _BATCH = 1 << 12  # lines that are read at a time
 
 
 class GroupsFile:
-    """Hold where the lines of a file of reprints are, by document: in memory, a line takes 16 bytes."""
+    """Hold where the lines of a file of duplicates are, by document: in memory, a line takes 16 bytes."""
 
     def __init__(self, path: Path):
         self._path = path

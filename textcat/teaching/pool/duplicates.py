@@ -1,56 +1,22 @@
-"""Group near-duplicates: records of the same DOI or PMID, and documents with nearly the same terms.
+"""Group records of the same work: of the same DOI or PMID, or with nearly the same words unless they contradict.
 
-`near_duplicates` groups documents by their terms: those with a Jaccard coefficient of at least .9 with an earlier one.
-`same_works` then divides these groups where records contradict each other, and joins groups of the same work.
+`textcat.duplicates` finds texts with nearly the same words. `same_works` divides these groups where records contradict
+each other, and joins groups of the same work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
-from textcat.features.rows import Rows
-from textcat.teaching.pool._duplicates import leaders
 from textcat.teaching.pool.identity import Identity
 
 _PARTS, _OF_TITLE = 32, 8  # the most that a record is compared with
 _UNKNOWN = Identity()
 
 
-def near_duplicates(
-    rows: csr_matrix, sizes: NDArray[np.int32], counted: NDArray[np.bool_], everywhere: int = 0
-) -> NDArray[np.int32]:
-    """Return for each document the position of the first document that it nearly duplicates: shape (n_documents,).
-
-    Documents are taken in their order. A document joins the first earlier leader whose Jaccard coefficient with the
-    document is at least .9; without such a leader, the document becomes a leader. The coefficient is |A ∩ B| / |A ∪ B|,
-    where A and B are the sets of the terms of the two documents. A document without any term is a leader that no
-    document joins. A hash divides the terms into parts, and a document is compared only with leaders that have the same
-    terms in some part: for each part, with the first 8 of these leaders. So the time grows with the number of entries
-    of `rows`, not with the number of pairs of documents, but a leader after the first 8 may be missed.
-
-    `sizes` has the number of distinct terms of each document, including terms that have no column because only one
-    document has them. `counted` is a mask of the columns that count as terms; columns of word pairs, for example, do
-    not count. `everywhere` is the number of terms that all documents have, but that have no entries in `rows`. The
-    columns of each row must ascend.
-
-    Source: A. Arasu, V. Ganti, R. Kaushik, Efficient exact set-similarity joins, VLDB 2006 (PartEnum).
-    """
-    indptr, indices, _ = Rows.of(rows)
-    sizes = np.ascontiguousarray(sizes, np.int32)
-    bounds = size_class_bounds(int(sizes.max(initial=1)))
-    class_of = np.searchsorted(bounds[:-1], np.arange(sizes.max(initial=1) + 1), side="right").astype(np.int32) - 1
-    differences = (2 * (bounds[1:] - 1) // 19).astype(np.int32)
-    classes = class_of[sizes[sizes > 0]]
-    n_keys = int((differences[classes] + differences[classes + 1] + 2).sum(dtype=np.int64))
-    bits = max(n_keys, 2).bit_length()
-    columns = np.ascontiguousarray(counted).view(np.uint8)
-    return leaders(indptr, indices, columns, sizes, everywhere, class_of, differences, bits, n_keys)
-
-
 def same_works(
-    firsts: NDArray[np.int32], identities: Sequence[Identity | None], are_similar: Callable[[int, int], bool]
+    firsts: NDArray[np.int64], identities: Sequence[Identity | None], are_similar: Callable[[int, int], bool]
 ) -> NDArray[np.int32]:
     """Return groups of records, given the groups of their texts: the first position of each, shape (n_documents,).
 
@@ -89,7 +55,7 @@ def same_works(
 class _Works:
     """Groups of records that grow; each knows its first record, and what its records together say."""
 
-    def __init__(self, firsts: NDArray[np.int32], identities: Sequence[Identity | None]):
+    def __init__(self, firsts: NDArray[np.int64], identities: Sequence[Identity | None]):
         self._first = firsts.tolist()
         self._identities: dict[int, Identity] = {}
         sizes = np.bincount(firsts, minlength=len(firsts))
@@ -128,18 +94,6 @@ class _Works:
     def firsts(self) -> NDArray[np.int32]:
         """Return the first record of each record's group."""
         return np.fromiter(map(self.first_of, range(len(self._first))), np.int32, len(self._first))
-
-
-def size_class_bounds(largest: int) -> NDArray[np.int64]:
-    """Divide the sizes of documents (numbers of distinct terms) into classes; return the smallest size of each class.
-
-    Two near-duplicates lie in the same class or in neighbouring classes, because the larger one has at most 10/9 of the
-    terms of the smaller one. `largest` is the largest size.
-    """
-    bounds = [1]
-    while len(bounds) < 3 or bounds[-3] <= largest:
-        bounds.append(10 * bounds[-1] // 9 + 1)
-    return np.array(bounds, np.int64)
 
 
 class Groups:

@@ -6,6 +6,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +20,13 @@ from textcat.base.disk import FolderFormat, map_array, sha256_of_file
 from textcat.base.errors import TextcatError
 from textcat.base.progress import Advance, Stages, advance_over
 from textcat.corpus.documents import Document
+from textcat.duplicates.groups import AT_ONCE, NEAR, Assigned, Groups, first_positions, sketch_texts
 from textcat.features.rows import Rows
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.features.tfidf import TfIdf
-from textcat.features.zones import Documents
+from textcat.features.zones import Documents, Zoned, zones_of_document
 from textcat.recipes.recipe import Recipe
-from textcat.teaching.pool._duplicates import distinct_terms, single_terms
-from textcat.teaching.pool.duplicates import near_duplicates, same_works
+from textcat.teaching.pool.duplicates import same_works
 from textcat.teaching.pool.identity import Identity, identity_of
 from textcat.teaching.pool.pieces import Pieces, for_many
 from textcat.teaching.pool.texts import PIECES, Archive, Shard
@@ -133,22 +135,28 @@ def rows_and_groups(
 
     `identities` are those of the documents; they may be filled while the documents are read.
     """
-    features = recipe.make_features()
-    counted = features.count(documents)
+    features, assigned = recipe.make_features(), list[Assigned]()
+    remaining = iter(documents)
+    with closing(Groups(NEAR)) as groups:
+
+        def grouped() -> Iterator[str | Zoned]:
+            while part := list(islice(remaining, AT_ONCE)):
+                assigned.append(groups.add(sketch_texts(map(zones_of_document, part, count()))))
+                yield from part
+
+        counted = features.count(grouped())
     rows = features.fit_counted(counted).rows_of(counted)
-    parts, counts, _ = counted
-    sizes = distinct_terms(parts.ends, counts.ends, counts.ids, parts.sources, len(counts.terms))
-    return features, rows, _groups(features, rows, sizes, identities)
+    return features, rows, _works(features, rows, first_positions(assigned), identities)
 
 
-def _groups(
-    features: TfIdf, rows: csr_matrix, sizes: NDArray[np.int32], identities: Sequence[Identity | None]
+def _works(
+    features: TfIdf, rows: csr_matrix, firsts: NDArray[np.int64], identities: Sequence[Identity | None]
 ) -> NDArray[np.int32]:
-    # All columns except n-grams of terms, and except a zone's own columns of terms that also have a shared column.
-    counted = single_terms(features.listed_names(), features.zone_prefixes(), features.zone_terms is True)
-    firsts = near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
+    """Return groups of records of the same work, given for each the first one of those with nearly the same words."""
     if not any(identities):
-        return firsts
+        return firsts.astype(np.int32)
+    # All columns except n-grams of terms, and except a zone's own columns of terms that also have a shared column.
+    counted = single_terms(features.listed_names(), features.zone_prefixes(), of_zones=features.zone_terms is True)
 
     def are_similar(i: int, j: int) -> bool:
         """Return whether two documents have half of their terms in common."""
@@ -157,6 +165,17 @@ def _groups(
         return 2 * len(np.intersect1d(one, other)) >= len(np.union1d(one, other))
 
     return same_works(firsts, identities, are_similar)
+
+
+def single_terms(names: Sequence[str], prefixes: tuple[str, ...], *, of_zones: bool) -> NDArray[np.bool_]:
+    """Return a mask of the names of columns that are no n-grams of terms and begin with none of the prefixes.
+
+    An n-gram of terms has a space inside, and an n-gram of characters may have one at either end. If `of_zones`, each
+    name begins with a zone and a colon, which are left out first.
+    """
+    of_terms = (name.partition(":")[2] for name in names) if of_zones else names
+    singles = (" " not in name.strip("~ ") and not name.startswith(prefixes) for name in of_terms)
+    return np.fromiter(singles, np.bool_, len(names))
 
 
 class _Made(NamedTuple):
@@ -256,13 +275,14 @@ def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
     """
     pieces, features = Pieces(archive.folder / PIECES, archive.n_documents), recipe.make_features()
     with stages.stage("weigh terms", 2 * archive.n_documents) as advance:
-        facts = pieces.fit(features, advance)
+        with closing(Groups(NEAR)) as groups:
+            facts = pieces.fit(features, groups, advance)
         with ThreadPoolExecutor(_THREADS) as threads:
             blocks = _ahead(threads, lambda k: pieces.rows(features, k), len(pieces))
             stored = write_rows(archive.folder / ROWS, map(features.matrix, _advancing(blocks, advance)))
     with stages.stage("near-duplicates"):
-        groups = _groups(features, stored[:], facts.sizes, [*map(_identity_in, archive.lines())])
-    return _Made(features, groups, facts.lines, facts.id_sizes, facts.id_bytes.tobytes())
+        works = _works(features, stored[:], facts.firsts, [*map(_identity_in, archive.lines())])
+    return _Made(features, works, facts.lines, facts.id_sizes, facts.id_bytes.tobytes())
 
 
 def _identity_in(line: bytes) -> Identity | None:

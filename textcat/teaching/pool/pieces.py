@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from textcat.base.disk import open_regular
 from textcat.base.progress import Advance
 from textcat.corpus.documents import Document
+from textcat.duplicates.groups import Assigned, Groups, first_positions, sketch_texts
 from textcat.features.columns import NamedColumns, TermColumns
 from textcat.features.counts import StoredCounts, smallest_type
 from textcat.features.rows import Rows, document_frequencies, text_lengths
@@ -26,7 +27,6 @@ from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import NO_IDS
 from textcat.features.zones import SHARED_SPACE, TextParts, ZoneTexts
 from textcat.recipes.recipe import Recipe
-from textcat.teaching.pool._duplicates import distinct_terms
 
 
 class Piece(NamedTuple):
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
     counted: StoredCounts
     df: NDArray[Any]  # number of documents of the batch that have each term
-    n_terms: NDArray[Any]  # number of distinct terms of each document
+    sketches: NDArray[Any]  # of each document, by which near-duplicates are found
     lines: NDArray[Any]  # number of bytes of each document's line
     id_bytes: NDArray[np.uint8]  # the documents' ids in UTF-8, one after the other
     id_sizes: NDArray[Any]  # number of bytes of each id
@@ -84,7 +84,6 @@ def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[byt
     columns = np.arange(len(terms), dtype=np.int32)[None], np.zeros((1, 0), np.int32)
     arrays: dict[str, Any] = counted.arrays() | {
         "df": document_frequencies(*parts.arguments(counts), *columns, len(terms)),
-        "n_terms": distinct_terms(parts.ends, counts.ends, counts.ids, parts.sources, len(terms)),
         "lines": np.array(lines, np.int64),
         "id_bytes": np.frombuffer(b"".join(ids), np.uint8),
         "id_sizes": np.array([len(id) for id in ids], np.int64),
@@ -93,7 +92,7 @@ def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[byt
     }
     file = io.BytesIO()
     arrays = {name: smallest_type(array) for name, array in arrays.items()}
-    np.savez(file, **arrays)
+    np.savez(file, sketches=sketch_texts(zones), **arrays)
     return file.getvalue()
 
 
@@ -141,23 +140,25 @@ class Pieces:
     def __len__(self) -> int:
         return len(self._paths)
 
-    def fit(self, features: TfIdf, advance: Advance = lambda n: None) -> "_Facts":
-        """Fit features to all documents, as `TfIdf.fit` does; return the documents' ids and sizes, which rows lack.
+    def fit(self, features: TfIdf, groups: Groups, advance: Advance = lambda n: None) -> "_Facts":
+        """Fit features to all documents, as `TfIdf.fit` does; return the documents' ids and groups, which rows lack.
 
-        `advance` is called with the number of documents of each piece (batch of documents).
+        The groups are those of near-duplicates, to which `groups` assigns the documents. `advance` is called with the
+        number of documents of each piece (batch of documents).
         """
         number: defaultdict[str, int] = defaultdict(count().__next__)
         df = np.zeros(1 << 16, np.int64)
         numbers: list[NDArray[np.int32]] = []
         lengths: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])  # of each zone: terms, texts
-        facts: list[tuple[NDArray[Any], ...]] = []
+        facts, assigned = list[tuple[NDArray[Any], ...]](), list[Assigned]()
         for piece in self:
             names = piece.counted.counts.terms
             numbers.append(np.fromiter(map(number.__getitem__, names), np.int32, len(names)))
             if len(number) > len(df):
                 df = np.concatenate([df, np.zeros(max(len(df), len(number) - len(df)), np.int64)])
             df[numbers[-1]] += piece.df
-            facts.append((piece.n_terms.astype(np.int32), piece.lines, piece.id_sizes, piece.id_bytes))
+            facts.append((piece.lines, piece.id_sizes, piece.id_bytes))
+            assigned.append(groups.add(piece.sketches))
             if features.weighting == "bm25":
                 _add_lengths(lengths, piece)
             advance(len(piece))
@@ -175,7 +176,7 @@ class Pieces:
         idf = features.idf_of(df[kept], self.n_documents)
         averages = {zone: n / n_texts for zone, (n, n_texts) in lengths.items()}
         features.set_fitted(self._named, idf, self.n_documents, averages)
-        return _Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
+        return _Facts(first_positions(assigned), *(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
     def rows(self, features: TfIdf, k: int) -> Rows:
         """Return the rows of the documents in piece (batch) number k, by features that `fit` has fitted.
@@ -189,9 +190,9 @@ class Pieces:
 
 
 class _Facts(NamedTuple):
-    """What a pool needs of all documents besides their rows: ids, numbers of terms, and sizes of their lines."""
+    """What a pool needs of all documents besides their rows: near-duplicates, ids, and sizes of their lines."""
 
-    sizes: NDArray[np.int32]
+    firsts: NDArray[np.int64]  # the position of the first near-duplicate of each document
     lines: NDArray[Any]
     id_sizes: NDArray[Any]
     id_bytes: NDArray[np.uint8]

@@ -3,8 +3,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from textcat.reprints.mixing cimport mixed
-
 import numpy as np
 
 cdef extern from *:
@@ -52,6 +50,13 @@ cdef uint64_t ONES = 0x0101010101010101, FIRST_OF_FOUR = 0x1111111111111111
 cdef uint8_t PLAIN[256]  # small letters of ASCII letters, and digits; 0 for all else
 for code in range(256):
     PLAIN[code] = ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 0
+
+
+cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
+    """Return x with mixed bits, by the finalizer of splitmix64."""
+    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
+    return x ^ (x >> 31)
 
 
 cdef inline int width(const uint8_t* text, Py_ssize_t left) noexcept nogil:
@@ -257,7 +262,7 @@ def assign(
     const uint64_t[::1] fingerprints, const uint16_t[::1] sizes, const uint8_t[:, ::1] bins,
     const uint32_t[:, ::1] words, uint32_t[::1] known_fingerprints, uint16_t[::1] known_sizes,
     uint8_t[:, ::1] known_bins, uint32_t[::1] group_of, uint32_t[::1] head, int bits, uint32_t[::1] after,
-    uint16_t[::1] counts, int samples, size_t n, int32_t[::1] groups, double[::1] similarities,
+    uint16_t[::1] counts, int samples, size_t n, double least, int32_t[::1] groups, double[::1] similarities,
     uint32_t[:, ::1] posted, uint32_t[::1] rows,
 ):
     """Assign texts to groups, in order, and keep what finds them; return the number of texts that are kept.
@@ -279,6 +284,8 @@ def assign(
     samples : int
         The descriptor of a file with the sampled words of the n texts, 128 bytes each.
     n : int
+    least : float
+        The Jaccard coefficient that a text has at least with a text that it repeats; 0: any.
     groups, similarities : ndarray of shape (n_texts,), int32 and float64
         Written: the first text of each text's group among those kept, and the Jaccard coefficient of its pairs of words
         and those of the text that it repeats: 2 if all words are the same, -1 if it repeats none; the group is -1 if it
@@ -388,7 +395,7 @@ def assign(
                         failed = 1
                         break
                     similarity = jaccard(best_shared, best_used)
-                    if likeness(similarity, earlier, &words[i, 0], &counts[0], n) >= LEAST:
+                    if similarity >= least and likeness(similarity, earlier, &words[i, 0], &counts[0], n) >= LEAST:
                         group_of[n], similarities[i] = group_of[best], similarity
                 # Some words that are new, as a name may be, and some that are not, as misprints mostly are.
                 n_seen = min(n_keys - n_new, POSTED - min(n_new, 2))

@@ -1,4 +1,4 @@
-"""Naive twin of textcat.reprints: sketches and groups in plain Python."""
+"""Naive twin of textcat.duplicates: sketches and groups in plain Python."""
 
 import re
 from collections import Counter, defaultdict
@@ -63,8 +63,8 @@ def place(key, bits):
     return ((key * GOLDEN) & MASK) >> (64 - bits)
 
 
-def groups(texts):
-    """Return for each text the position of the first text of its group."""
+def groups(texts, least=0):
+    """Return for each text the position of the first text of its group, whose texts have a similarity of `least`."""
     sketches, known, group, counts, found_by = [sketch(text) for text in texts], [], [], Counter(), defaultdict(list)
     for i, (fingerprint, n, bins, sample) in enumerate(sketches):
         best = (0, 0, 0)
@@ -85,7 +85,11 @@ def groups(texts):
                 share, similarity = jaccard(bins, sketches[j][2])
                 if share >= Fraction(12, 64) and (share, -j) > best[:2]:
                     best = (share, -j, similarity)
-        if best[0] and likeness(best[2], sketches[-best[1]][3], sample, counts, len(known) - 1) >= 0.615:
+        if (
+            best[0]
+            and best[2] >= least
+            and likeness(best[2], sketches[-best[1]][3], sample, counts, len(known) - 1) >= 0.615
+        ):
             group[i] = group[-best[1]]
         n_seen = min(len(seen), 5 - min(len(new), 2))
         for key in seen[:n_seen] + new[: 5 - n_seen]:

@@ -1,7 +1,7 @@
-"""Measure the search for reprints: planted ones of four kinds among generated articles, and those of real corpora.
+"""Measure the search for duplicates: planted ones of four kinds among generated articles, and those of real corpora.
 
-scripts/benchmark reprints                     # 300,000 articles; some minutes on two cores
-scripts/benchmark reprints --quick             # a few thousand: does it work?
+scripts/benchmark duplicates                     # 300,000 articles; some minutes on two cores
+scripts/benchmark duplicates --quick             # a few thousand: does it work?
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from workspace import JOBS, Run, Workspace, interleaved, measured, tag
 from textcat.base.disk import write_atomically
 from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
+from textcat.duplicates.groups import find_groups
 from textcat.evaluation.export import markdown_table
-from textcat.reprints.groups import find_groups
 
 CORPORA = ("reuters21578", "20newsgroups")  # the second one was not used to choose constants
 NEARLY_HALF = 0.4
-OWN_WORDS = 25  # of a text in which reprints are planted
+OWN_WORDS = 25  # of a text in which duplicates are planted
 SMALL = 10  # the archive by which the memory of a document is measured has one of so many
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="scripts/benchmark reprints", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="scripts/benchmark duplicates", description=__doc__.partition("\n")[0])
     parser.add_argument("--documents", type=int, default=300_000, help="articles (default: 300,000)")
     parser.add_argument("--runs", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--quick", action="store_true", help="one round, with 20,000 articles")
@@ -54,12 +54,12 @@ def main(arguments: list[str]) -> None:
 
 
 def _head(arguments: list[str]) -> str:
-    command = shlex.join(["scripts/benchmark", "reprints", *arguments])
+    command = shlex.join(["scripts/benchmark", "duplicates", *arguments])
     return f"Written by `{command}` on {date.today()}.\n\n{described()}\n"
 
 
 class Found(NamedTuple):
-    """Count reprints that were planted and found, and groups of two or more; list originals wrongly put together."""
+    """Count duplicates that were planted and found, and groups of two or more; list originals wrongly put together."""
 
     planted: Counter[str]
     found: Counter[str]
@@ -70,7 +70,7 @@ class Found(NamedTuple):
         """Write what was found as a table."""
         rows = [
             {
-                "reprints": kind,
+                "duplicates": kind,
                 "planted": f"{self.planted[kind]:,}",
                 "found": f"{self.found[kind] / max(self.planted[kind], 1):.2%}",
                 "asked": f"{asked:.0%}",
@@ -83,7 +83,7 @@ class Found(NamedTuple):
 
 
 def count_found(entries: list[tuple[str, int, str]], first: dict[int, int]) -> Found:
-    """Compare the groups of planted texts with the originals; `first` has the first text of each reprint's group."""
+    """Compare the groups of planted texts with the originals; `first` has the first text of each duplicate's group."""
     n, found, wrong = Counter[str](), Counter[str](), list[tuple[int, int]]()
     for i, (_, original, kind) in enumerate(entries):
         n[kind] += 1
@@ -95,7 +95,7 @@ def count_found(entries: list[tuple[str, int, str]], first: dict[int, int]) -> F
 
 
 def _generated(space: Workspace) -> str:
-    """Measure reprints planted among generated articles, by the command."""
+    """Measure duplicates planted among generated articles, by the command."""
     texts = [f"{record['title']}. {record['text']}" for record in _records(space.archive(space.documents))]
     entries = planted(texts)
     archive, out = space.folder / "planted.jsonl", space.out("planted.jsonl")
@@ -104,7 +104,7 @@ def _generated(space: Workspace) -> str:
     measured(_duplicates(archive, out))
     first = {int(line["id"]): int(line["group"]) for line in _records(out)}
     return count_found(entries, first).table(
-        f"{len(texts):,} generated articles and {len(entries) - len(texts):,} reprints"
+        f"{len(texts):,} generated articles and {len(entries) - len(texts):,} duplicates"
     )
 
 
@@ -150,7 +150,7 @@ def _cost_row(name: str, documents: int, runs: list[Run]) -> dict[str, str]:
 
 
 def _corpus(name: str) -> str:
-    """Measure reprints planted in the documents of a real corpus that do not repeat each other themselves."""
+    """Measure duplicates planted in the documents of a real corpus that do not repeat each other themselves."""
     try:
         corpus = open_corpus(name, download=False)
     except TextcatError as error:
@@ -162,7 +162,7 @@ def _corpus(name: str) -> str:
     groups = enumerate(find_groups({"text": text} for text, *_ in entries).tolist())
     found = count_found(entries, {i: group for i, group in groups if group != i})
     title = f"{name}, {len(texts):,} documents, of which {len(own):,} repeat half of an earlier one"
-    table = found.table(f"{title}; {len(entries) - len(kept):,} reprints planted in {len(kept):,} others")
+    table = found.table(f"{title}; {len(entries) - len(kept):,} duplicates planted in {len(kept):,} others")
     shares = [share(*(pairs_of_words(kept[i]) for i in pair)) for pair in found.wrong]
     halves = sum(value >= NEARLY_HALF for value in shares)
     return f"{table}Of these, {halves:,} have {NEARLY_HALF:.0%} or more of their pairs of words in common.\n"

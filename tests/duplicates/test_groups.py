@@ -5,11 +5,11 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from naive_reprints import groups as naive_groups
-from naive_reprints import sketch as naive_sketch
+from naive_duplicates import groups as naive_groups
+from naive_duplicates import sketch as naive_sketch
 
-from textcat.reprints import groups as module
-from textcat.reprints.groups import Groups, find_groups, sketch_texts
+from textcat.duplicates import groups as module
+from textcat.duplicates.groups import NEAR, Groups, find_groups, first_positions, sketch_texts
 
 RANDOM = random.Random(7)
 WORDS = ["".join(RANDOM.choices("abcdefghijklmnoprstuvw", k=RANDOM.randint(2, 10))) for _ in range(20_000)]
@@ -42,7 +42,7 @@ def misread(text, seed=0):
     return "".join(random_.choice("aeiou") if random_.random() < 0.05 else letter for letter in text)
 
 
-def texts_with_reprints(n=60):
+def texts_with_duplicates(n=60):
     texts = [article(i) for i in range(n)]
     changes = (str.upper, cut, reworded, misread)
     return texts + [changes[i % 4](text) for i, text in enumerate(texts)]
@@ -59,12 +59,52 @@ def test_a_sketch_is_what_its_naive_twin_gives():
 
 
 def test_groups_are_what_their_naive_twin_gives():
-    texts = texts_with_reprints()
+    texts = texts_with_duplicates()
     assert find_groups(zoned(texts)).tolist() == naive_groups(texts)
 
 
+def nearly_alike(texts):
+    with closing(Groups(NEAR)) as near:
+        return first_positions([near.add(sketch_texts(zoned(texts)))])
+
+
+def test_groups_of_nearly_the_same_words_are_what_their_naive_twin_gives():
+    texts = texts_with_duplicates()
+    texts += [cut(text, 0.9) for text in texts[:30]] + [cut(text, 0.75) for text in texts[30:60]]
+    assert nearly_alike(texts).tolist() == naive_groups(texts, NEAR)
+
+
+def labelled(abstract):
+    words = abstract.split()
+    return " ".join(["BACKGROUND:", *words[:40], "METHODS:", *words[40:90], "RESULTS:", *words[90:]])
+
+
+def misprinted(abstract):
+    return " ".join(word[1:] if i % 50 == 7 else word for i, word in enumerate(abstract.split()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        str.upper,
+        labelled,
+        misprinted,
+        lambda abstract: f"{abstract} (C) 2010 A Publisher Ltd. All rights reserved.",
+        lambda abstract: f"[{abstract}]: a randomised trial.",
+    ],
+)
+def test_records_of_one_work_in_several_databases_have_nearly_the_same_words(change):
+    texts = [article(i, n=200) for i in range(100)]
+    assert (nearly_alike(texts + [change(text) for text in texts]) == np.tile(np.arange(100), 2)).mean() > 0.97
+
+
+def test_works_that_share_half_of_their_words_have_not_nearly_the_same_words():
+    texts = [f"{article(i // 2, n=100)} {article(1000 + i, n=60)}" for i in range(100)]
+    assert nearly_alike(texts).tolist() == [*range(100)]
+
+
 @pytest.mark.parametrize(("change", "least"), [(str.upper, 200), (cut, 190), (reworded, 180), (misread, 140)])
-def test_planted_reprints_are_found_and_nothing_else(change, least):
+def test_planted_duplicates_are_found_and_nothing_else(change, least):
     texts = [article(i) for i in range(200)]
     found = find_groups(zoned(texts + [change(text) for text in texts]))
     assert (found[:200] == np.arange(200)).all()
@@ -92,7 +132,7 @@ def earnings(seed):
     return f"{head} {body} restated for a stock split Reuter"
 
 
-def test_reports_of_a_form_with_other_figures_are_no_reprints_of_each_other():
+def test_reports_of_a_form_with_other_figures_are_no_duplicates_of_each_other():
     texts = [earnings(i) for i in range(300)]
     reports = zoned([*(article(i) for i in range(100)), *texts, *map(cut, texts)])
     found = find_groups(reports)
@@ -120,13 +160,13 @@ def test_a_text_without_words_repeats_none():
 def test_texts_without_spaces_are_found_by_pairs_of_characters():
     random_ = random.Random(3)
     texts = ["".join(chr(random_.randrange(0x4E00, 0x9000)) for _ in range(120)) for _ in range(20)]
-    reprints = [text[:80] for text in texts]
-    assert find_groups(zoned(texts + reprints)).tolist() == [*range(20), *range(20)]
+    duplicates = [text[:80] for text in texts]
+    assert find_groups(zoned(texts + duplicates)).tolist() == [*range(20), *range(20)]
 
 
 def test_groups_do_not_depend_on_how_many_texts_are_given_at_a_time(monkeypatch):
     monkeypatch.setattr(module, "FIRST_BITS", 4)  # the table is doubled again and again
-    sketches = sketch_texts(zoned(texts_with_reprints()))
+    sketches = sketch_texts(zoned(texts_with_duplicates()))
     results = []
     for step in (1, 7, len(sketches)):
         groups = Groups()
@@ -139,11 +179,11 @@ def test_groups_do_not_depend_on_how_many_texts_are_given_at_a_time(monkeypatch)
 
 
 def test_a_text_stays_in_its_group_whatever_follows():
-    texts = texts_with_reprints()
+    texts = texts_with_duplicates()
     assert find_groups(zoned(texts[:90])).tolist() == find_groups(zoned(texts)).tolist()[:90]
 
 
-def test_texts_of_one_form_do_not_hide_reprints():
+def test_texts_of_one_form_do_not_hide_duplicates():
     form = " ".join(WORDS[:30])
     texts = [f"{form} {article(i, 100)}" for i in range(500)]
     found = find_groups(zoned([*texts, *map(cut, texts[:100])]))

@@ -24,6 +24,7 @@ def assign(
     counts: np.ndarray,
     samples: int,
     n: int,
+    least: float,
     groups: np.ndarray,
     similarities: np.ndarray,
     posted: np.ndarray,

@@ -1,7 +1,7 @@
 """Sketch texts, and put each text into the group of an earlier text that it repeats."""
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
@@ -10,13 +10,15 @@ import numpy as np
 
 from textcat.base import disk
 from textcat.base.normal_forms import nfc
-from textcat.reprints._sketches import COUNTERS, ENTRIES, SAMPLED, SKETCH_BYTES, assign, enter, sketch
+from textcat.duplicates._sketches import COUNTERS, ENTRIES, SAMPLED, SKETCH_BYTES, assign, enter, sketch
 
 #: A text's sketch: the hash of all its words in order, their number, two bins a byte, and hashes of sampled words.
 SKETCH = np.dtype([("fingerprint", "<u8"), ("words", "<u2"), ("bins", "u1", SKETCH_BYTES), ("sample", "<u4", SAMPLED)])
 SKETCH_FORMAT = 2  # 1: bins of bytes, and numbers divided at points and commas
-_AT_ONCE = 1 << 10  # texts that are held in memory for sketching
+AT_ONCE = 1 << 10  # texts that are held in memory for sketching
 COPY = 1.0  # the similarity of a text to another one with the same words
+#: The least similarity of texts with nearly the same words: at .8, studies reported in the same form are put together.
+NEAR = 0.85
 _STEP = 1 << 13  # texts by which arrays grow
 _ROOM = 3 << 19  # texts for which large arrays have room from the start
 FIRST_BITS = 16  # of the first table
@@ -50,10 +52,14 @@ class Assigned(NamedTuple):
 class Groups:
     """Assign texts to groups, one after the other; a text is never moved to another group.
 
+    A text repeats another one only if their similarity, an estimate of the Jaccard coefficient of their pairs of words,
+    is at least `least`: 0 also finds texts that are cut or reworded, `NEAR` only those with nearly the same words.
+
     In memory, a text takes 66 bytes and its share of tables that double their size; on disk, 152 bytes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, least: float = 0.0) -> None:
+        self._least = least
         self.n = 0  # texts that are kept
         self._bits = FIRST_BITS
         self._head = np.zeros(1 << FIRST_BITS, np.uint32)
@@ -93,7 +99,7 @@ class Groups:
         known = self._fingerprints, self._words, self._bins, self._group_of
         tables = self._head, self._bits, self._after, self._counts
         file, results = self._samples.fileno(), (groups, similarities, posted, rows)
-        n_kept = assign(fingerprints, words, bins, sample, *known, *tables, file, self.n, *results)
+        n_kept = assign(fingerprints, words, bins, sample, *known, *tables, file, self.n, self._least, *results)
         disk.write_all(self._posted, posted[:n_kept].tobytes())
         disk.write_all(self._samples, sample[rows[:n_kept]].tobytes())
         self.n += n_kept
@@ -129,8 +135,16 @@ def find_groups(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
     """
     texts, parts = iter(texts), list[Assigned]()
     with closing(Groups()) as groups:
-        while part := list(islice(texts, _AT_ONCE)):
+        while part := list(islice(texts, AT_ONCE)):
             parts.append(groups.add(sketch_texts(part)))
+    return first_positions(parts)
+
+
+def first_positions(parts: Sequence[Assigned]) -> np.ndarray:
+    """Return for each text the position of the first text of its group, given what `Groups.add` has returned in order.
+
+    The shape is (n_texts,), the dtype int64. A text without words is a group of its own.
+    """
     if not parts:
         return np.zeros(0, np.int64)
     numbers, _, kept = map(np.concatenate, zip(*parts, strict=True))
