@@ -78,7 +78,7 @@ def common_kinds(path: str) -> dict[str, Kind]:
 
 def kinds() -> dict[str, Kind]:
     """Return the kinds of hostile connections to a server of models, by their names."""
-    batch = request("/tag-batch", {"documents": [{"text": "wheat"}] * 5000, "everything": True})
+    batch = request("/tag-batch", {"documents": [{"text": "wheat"}] * 5000, "all_topics": True})
     return {
         **common_kinds(f"{PATH}/tag"),
         "streams held": Kind(request("/tag-stream", b"{" * _WHOLE)[:-1000]),

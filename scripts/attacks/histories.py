@@ -49,7 +49,7 @@ OUTPUTS = (
     OutputSettings(),
     OutputSettings(top=1),
     OutputSettings(to="csv", per_document=True),
-    OutputSettings(everything=True, compress="zst"),
+    OutputSettings(all_topics=True, compress="zst"),
 )
 _OPERATIONS = ("write_all", "rename", "sync_folder", "truncate_file", "remove")
 _START = datetime(2026, 3, 1, tzinfo=timezone.utc).timestamp()
@@ -108,7 +108,7 @@ class History:
         self.draw = random.Random(seed)
         self.base = Path(tempfile.mkdtemp(prefix="history-"))
         self.archive, self.out, self.model = self.base / "in", self.base / "out", model
-        self.output = (output or self.draw.choice(OUTPUTS))._replace(carry=("version",))
+        self.output = (output or self.draw.choice(OUTPUTS))._replace(keep_fields=("version",))
         self.archive.mkdir()
         self.files: list[File] = []
         self.ended: list[tuple[File, str]] = []  # contents that are gone, with the path of the file that replaced them

@@ -157,7 +157,7 @@ class Server:
 
 
 @contextmanager
-def running(model: Path, options: Sequence[str] = ("--seconds", "5"), headers: Sequence[str] = ()) -> Iterator[Server]:
+def running(model: Path, options: Sequence[str] = ("--timeout", "5"), headers: Sequence[str] = ()) -> Iterator[Server]:
     """Start a server of two workers, and kill it at the end of the block if it still runs.
 
     `headers` are those that an ordinary request needs.

@@ -183,7 +183,7 @@ def _keys_replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[
     keys = model.with_name("keys")
     key, line = new_key("alice")
     keys.write_text(line)
-    with running(model, ("--seconds", "5", "--keys", str(keys)), [f"X-API-Key: {key}"]) as server:
+    with running(model, ("--timeout", "5", "--keys", str(keys)), [f"X-API-Key: {key}"]) as server:
         server.answers_soon()
         for kind, path in _odd_files(model.with_name("odd")).items():
             before = server.count("keys_failed")

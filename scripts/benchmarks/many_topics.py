@@ -43,7 +43,7 @@ from textcat.evaluation.evaluation import Evaluation
 from textcat.evaluation.significance import add_intervals, compare_evaluations
 from textcat.papers.experiments import draw_axes
 
-OURS: dict[str, list[str]] = {"textcat": [], "textcat without names": ["topics.descriptions=0"]}
+OURS: dict[str, list[str]] = {"textcat": [], "textcat without names": ["topics.description_copies=0"]}
 PEERS = {"Omikuji, default": "default", "Omikuji, Bonsai-like": "bonsai"}
 BANDS = ("ALL", "1-5", "6-20", "21-100", "101-")
 MEASURES = (("P@1", "precision@1"), ("P@3", "precision@3"), ("P@5", "precision@5"), ("nDCG@10", "ndcg@10"))

@@ -32,7 +32,7 @@ def _recipe(path: Path) -> None:
     recipe.make_features()
     recipe.make_learner()
     recipe.make_tags()
-    assert recipe.descriptions >= 0
+    assert recipe.description_copies >= 0
 
 
 def _journal(path: Path) -> None:

@@ -103,7 +103,7 @@ def _use(tagger: textcat.Tagger) -> None:
         tagger.tag(texts, top=1),
         tagger.select(scores),
         tagger.select(scores, top=1),
-        tagger.select(scores, everything=True),
+        tagger.select(scores, all_topics=True),
     ):
         json.dumps(tags)
     for topic in tagger.topics:

@@ -106,7 +106,7 @@ def _schema(folder: Path, seconds: float, *, teach: bool) -> bool:
         server = taught(folder / "model")
     else:
         textcat.save(_model(50), folder / "model")
-        server = served(folder / "model", "--workers", "2", "--seconds", "10")
+        server = served(folder / "model", "--workers", "2", "--timeout", "10")
     with server as (url, process):
         before = memory(process.pid)
         settings = ["--config-file", str(HOOKS.with_name("schemathesis.toml"))]
@@ -145,7 +145,7 @@ def _exchange(folder: Path, seconds: float, n_clients: int, every: float) -> boo
             counts["exchanges"] += 1
             k += 1
 
-    with served(model, "--workers", "2", "--concurrent", "1000") as (url, process):
+    with served(model, "--workers", "2", "--max-concurrency", "1000") as (url, process):
         before, thread = memory(process.pid), threading.Thread(target=exchange)
         thread.start()
         try:

@@ -159,8 +159,8 @@ def test_answers_to_a_table_are_tables_of_its_library_with_its_index_and_a_colum
 
 
 def test_tags_of_a_table_become_a_long_table_by_its_index(library, table, tagger):
-    tags = tagger.tag(table[:3], text=TEXT, everything=True)
-    assert tags == tagger.tag([f"{row[0]}\n{row[1]}" for row in table[:3][[*TEXT]].to_numpy()], everything=True)
+    tags = tagger.tag(table[:3], text=TEXT, all_topics=True)
+    assert tags == tagger.tag([f"{row[0]}\n{row[1]}" for row in table[:3][[*TEXT]].to_numpy()], all_topics=True)
     long = tags.to_frame()
     assert isinstance(long, library.DataFrame)
     expected = [(number, *tag) for number, of_document in enumerate(tags) for tag in of_document]

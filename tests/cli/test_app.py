@@ -320,8 +320,8 @@ def test_what_cannot_be_written_or_followed_is_told_by_the_name_that_was_given(r
 @pytest.mark.parametrize(
     "command",
     [
-        ("serve", "m", "--seconds"),
-        ("serve", "m", "--rate"),
+        ("serve", "m", "--timeout"),
+        ("serve", "m", "--rate-limit"),
         ("train", "newswire", "--test-size"),
         ("tag", "m", "x.jsonl", "--min-probability"),
         ("simulate", "newswire", "--target"),

@@ -33,7 +33,7 @@ def test_duplicates_exits_with_3_if_a_document_cannot_be_read(run, tmp_path):
 
 def test_tag_refuses_groups_that_do_not_exist(run, model, tmp_path):
     write(tmp_path / "news.jsonl", [WORDS])
-    assert "none.jsonl" in run.refuses("tag", model, "news.jsonl", "--groups", "none.jsonl")
+    assert "none.jsonl" in run.refuses("tag", model, "news.jsonl", "--duplicates", "none.jsonl")
 
 
 def test_keep_groups_needs_a_test_part_to_draw(run):

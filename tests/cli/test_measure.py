@@ -319,13 +319,13 @@ def test_of_a_model_without_test_documents_no_intervals_are_made_and_the_remedy_
 
 def test_the_band_table_has_a_column_per_band_like_the_papers():
     assert shown(measure.band_rows(EVALUATION)) == [
-        "                                       ALL  TOP1",
-        "mean average precision (MAP)          .875  .750",
-        "average sparsity (support documents)    30    20",
-        "macro F1                              .750  .500",
-        "micro F1                              .667  .500",
-        "topics                                   2     1",
-        "left out: no test positive               1     0",
+        "                               ALL  TOP1",
+        "mean average precision (MAP)  .875  .750",
+        "mean support (documents)        30    20",
+        "macro F1                      .750  .500",
+        "micro F1                      .667  .500",
+        "topics                           2     1",
+        "left out: no test positive       1     0",
     ]
 
 
@@ -347,7 +347,7 @@ def test_every_measure_can_have_a_line():
         "macro R-precision",
         "macro P@10",
         "macro nDCG",
-        "average sparsity (support documents)",
+        "mean support (documents)",
         *(f"{average} {of}" for average in ("macro", "micro") for of in ("precision", "recall", "F1")),
         "sample precision (documents with a tag)",
         "sample recall (documents with a topic)",

@@ -77,4 +77,4 @@ def test_the_main_text_of_pages_is_asked_of_the_server_if_its_package_is_there(r
 
 
 def test_seconds_that_no_timer_takes_are_wrong_usage(run):
-    assert "--seconds" in run.misuses("serve", "m", "--seconds", "1e300")
+    assert "--timeout" in run.misuses("serve", "m", "--timeout", "1e300")

@@ -85,7 +85,7 @@ def test_standard_input_may_be_json_lines(run, model):
 
 
 @pytest.mark.parametrize(
-    "options", [[], ["--top", "3"], ["--scores", "all"], ["--explain", "2"], ["--topic", "gold", "--topic", "wheat"]]
+    "options", [[], ["--top", "3"], ["--all-topics"], ["--explain", "2"], ["--topic", "gold", "--topic", "wheat"]]
 )
 def test_a_model_with_sparse_weights_prints_and_writes_the_same(run, model, tagger, options, tmp_path):
     thin = textcat.save(replace(tagger, weights=sparse.csr_array(tagger.weights)), tmp_path / "thin")
@@ -110,7 +110,7 @@ def test_topics_are_explained_with_the_terms_that_count_most(run, model, tagger)
 
 def test_the_options_of_the_output_count(run, model, tagger):
     assert len(rows(run("tag", model, "--top", "3", stdin=b"wheat").out)[0]["topics"]) == 3
-    assert len(rows(run("tag", model, "--scores", "all", stdin=b"wheat").out)[0]["topics"]) == len(tagger.topics)
+    assert len(rows(run("tag", model, "--all-topics", stdin=b"wheat").out)[0]["topics"]) == len(tagger.topics)
     lines = run("tag", model, "--to", "csv", "--top", "2", stdin=b"wheat").out.splitlines()
     assert lines[0] == "id,source,position,topic,score,probability,reason"
     assert len(lines) == 3
@@ -145,7 +145,6 @@ def test_an_input_that_is_not_there_is_refused_before_any_work(run, model):
         (["--stdin", "a.txt"], "--stdin reads standard input"),
         (["--stdout", "--out", "x"], "choose one of --out and --stdout"),
         (["--restart"], "--restart needs --out"),
-        (["--scores", "some"], "--scores is 'some'; give 'above' or 'all'"),
         (["--backend", "spark"], "--backend is 'local' or 'dask', not 'spark'"),
         (["--backend", "dask"], "--backend dask and --scheduler ADDRESS go together"),
         (["--scheduler", "tcp://x:1"], "--backend dask and --scheduler ADDRESS go together"),
@@ -303,11 +302,22 @@ def test_without_drift_there_is_no_column_of_it_and_it_is_said(run, model):
 
 def test_fields_are_carried_and_one_that_no_document_has_is_told(run, model):
     Path("a.csv").write_text("id,title,text,date\n1,Wheat,wheat exports,2020\n")
-    run("tag", model, "a.csv", "--to", "csv", "--carry", "title, date", "--carry", "nowhere", "--per-document")
+    run(
+        "tag",
+        model,
+        "a.csv",
+        "--to",
+        "csv",
+        "--keep-fields",
+        "title, date",
+        "--keep-fields",
+        "nowhere",
+        "--per-document",
+    )
     head, row = run.out.splitlines()
     assert head.startswith("id,source,position,title,date,nowhere,topics,")
     assert row.startswith('"1","a.csv",2,"Wheat","2020","","')
-    assert "No document has the field nowhere, which --carry names" in run.err
+    assert "No document has the field nowhere, which --keep-fields names" in run.err
 
 
 def test_at_a_terminal_it_says_what_it_waits_for(run, model, monkeypatch):

@@ -87,7 +87,7 @@ def test_the_language_of_most_documents_is_found_and_told(run):
 
 def test_a_plan_names_the_recipe_and_what_it_takes_and_writes_nothing(run, monkeypatch):
     monkeypatch.setattr("textcat.recipes.recipe.MANY_TOPICS", 50)
-    run("train", "newswire", "--plan", "--set", "topics.shortlist=20", "--set", "features.chars=0")
+    run("train", "newswire", "--dry-run", "--set", "topics.shortlist=20", "--set", "features.chars=0")
     assert (run.code, run.err) == (0, "")
     facts = dict(re.split(r"  +", line, maxsplit=1) for line in run.out.splitlines()[:6])
     assert facts["recipe"] == "many-topics (50 topics)"
@@ -95,7 +95,7 @@ def test_a_plan_names_the_recipe_and_what_it_takes_and_writes_nothing(run, monke
     assert re.fullmatch(r"\d\.\d MB", facts["model"])
     assert re.search(r"^train topics +\d+\.\d\d +\d+\.\d\d$", run.out, re.MULTILINE)
     assert not Path("models").exists()
-    run("train", "newswire", "--plan", "--json", "--recipe", "default", "--out", "planned")
+    run("train", "newswire", "--dry-run", "--json", "--recipe", "default", "--out", "planned")
     plan = json.loads(run.out)
     assert (plan["recipe"], plan["why"], plan["documents"], plan["fits"]) == ("default", "", 721, True)
     assert {"read", "train topics", "save"} <= plan["seconds"].keys() == plan["processor_seconds"].keys()
@@ -108,7 +108,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_a_model_is_written(run,
     assert run.code == 1
     assert re.match(r"textcat: Recipe default would take some \d+\.\d GB of memory", run.err)
     assert not Path("large").exists()
-    run("train", "newswire", "--plan")
+    run("train", "newswire", "--dry-run")
     assert run.code == 0
     assert run.out.endswith("This does not fit into memory, and would be refused.\n")
 
@@ -324,7 +324,7 @@ def test_a_study_prints_what_varies_and_the_recipe_to_take_and_writes_both(tmp_p
     def trial(expected, sparsity, **learner):
         recipe = Recipe("mine", features={"min_df": 2}, learner={"tau_neg": -0.5, **learner})
         quality = {"ALL": 0.75, "RARE": float("nan"), EXPECTED: expected}
-        return Trial(recipe, {"macro_average_precision": quality, "average_sparsity": {"ALL": sparsity}})
+        return Trial(recipe, {"macro_average_precision": quality, "mean_support": {"ALL": sparsity}})
 
     trials = [trial(0.75, 462.0, tau_pos=20.0), trial(0.7499, 400.0, tau_pos="prevalence", kappa=-10.0)]
     lines = printed(train.show_trials, trials, trials[1], Stages(), tmp_path)

@@ -54,13 +54,13 @@ def test_what_is_left_out_is_told_and_the_exit_code_is_3(run, model, folder):
 
 def test_with_out_all_tags_are_in_shards_too(run, model, folder, tmp_path):
     (folder / "d.csv").write_text("id,text\n1,wheat\n")
-    run("tag", model, "in", "--write-back", "out", "--out", "tags", "--carry", "section")
+    run("tag", model, "in", "--write-back", "out", "--out", "tags", "--keep-fields", "section")
     assert run.code == 0
     assert "its tags are in the folder of --out only" in run.err
     assert "documents        3" in run.out
     assert "files written     2" in run.out
     assert len((tmp_path / "tags" / "part-00000.jsonl").read_text().splitlines()) == 3
-    run("tag", model, "in", "--write-back", "out", "--out", "tags", "--carry", "section", "--json")
+    run("tag", model, "in", "--write-back", "out", "--out", "tags", "--keep-fields", "section", "--json")
     assert json.loads(run.out)["write_back"]["before"] == 2
 
 

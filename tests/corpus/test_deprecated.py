@@ -128,7 +128,7 @@ def news(tmp_path):
 @pytest.mark.parametrize("is_named_before", [False, True])
 def test_learning_with_a_vocabulary_replaces_as_training_anew_does(tmp_path, news, is_named_before):
     before, more, names = news
-    recipe = textcat.read_recipe("paum").with_settings(["topics.descriptions=1"])
+    recipe = textcat.read_recipe("paum").with_settings(["topics.description_copies=1"])
     corpus = open_corpus(before, vocabulary=names if is_named_before else None)
     textcat.save(textcat.train(corpus, recipe, updatable=True), tmp_path / "model")
     learnt = textcat.learn(tmp_path / "model", open_corpus(more).train, vocabulary=names).tagger
@@ -162,7 +162,7 @@ def test_learning_finds_new_concepts_of_a_vocabulary_as_training_anew_does(tmp_p
     (tmp_path / "cards").mkdir()
     card = tmp_path / "cards" / "metals.toml"
     card.write_text('reader = "jsonl"\nfiles = ["before.jsonl"]\ntopics = "described"\nvocabulary = "v.ttl"\n')
-    recipe = textcat.read_recipe("paum").with_settings(["topics.descriptions=2"])
+    recipe = textcat.read_recipe("paum").with_settings(["topics.description_copies=2"])
     textcat.save(textcat.train(open_corpus(card, corpus_dir=tmp_path), recipe, updatable=True), tmp_path / "model")
     names.write_text(
         HEAD + OLD + 't:zinc a skos:Concept ; skos:prefLabel "zinc"@en ; skos:definition "A metal."@en .\n'

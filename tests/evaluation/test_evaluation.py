@@ -45,18 +45,18 @@ def test_an_evaluation_averages_over_bands_without_the_topics_that_have_no_posit
     everything, largest, smallest = small_evaluation().bands
     assert (everything.topics, everything.left_out) == (2, 1)
     assert everything["macro_average_precision"] == (1 + 0.75) / 2
-    assert everything["average_sparsity"] == 30
+    assert everything["mean_support"] == 30
     assert everything["macro_f1"] == (1 + 0.5) / 2
     assert everything["micro_f1"] == 2 * 3 / (5 + 4), "what 'none' retrieves is wrongly retrieved"
-    assert (largest.band, largest["macro_average_precision"], largest["average_sparsity"]) == ("TOP1", 1, 10)
-    assert (smallest.topics, smallest.left_out, smallest["average_sparsity"]) == (0, 1, 60)
+    assert (largest.band, largest["macro_average_precision"], largest["mean_support"]) == ("TOP1", 1, 10)
+    assert (smallest.topics, smallest.left_out, smallest["mean_support"]) == (0, 1, 60)
     assert smallest["macro_average_precision"] is smallest["macro_f1"] is smallest["micro_f1"] is None
 
 
-def test_an_evaluation_without_facts_knows_no_sparsity():
+def test_an_evaluation_without_facts_knows_no_mean_support():
     evaluation = small_evaluation(facts=None)
     assert [row.facts for row in evaluation.topics] == [{}, {}, {}]
-    assert [row["average_sparsity"] for row in evaluation.bands] == [None, None, None]
+    assert [row["mean_support"] for row in evaluation.bands] == [None, None, None]
 
 
 def test_an_evaluation_takes_thresholds_per_topic():

@@ -127,7 +127,7 @@ def test_a_recipe_names_it_by_module_and_class_and_its_model_tags_without_it(tmp
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(textcat.__path__[0] + "/.."))
     corpus = textcat.open_corpus("newswire")
-    shared = {"topics": {"descriptions": 0}, "tags": {"strategy": "probability"}}
+    shared = {"topics": {"description_copies": 0}, "tags": {"strategy": "probability"}}
     learner = {"tau_neg": -0.5, "tau_pos": 10.0, "lambda_": 1.0}
     own = Recipe("own", learner={"name": "own_rules:UnevenLearner", **learner}, **shared)
     ours = textcat.train(corpus, own)

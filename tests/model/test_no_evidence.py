@@ -31,7 +31,7 @@ def tagger():
 
 
 @pytest.mark.parametrize(
-    "choice", [{}, {"top": 3}, {"everything": True}, {"min_probability": 0.01}, {"top": 2, "min_probability": 0.0}]
+    "choice", [{}, {"top": 3}, {"all_topics": True}, {"min_probability": 0.01}, {"top": 2, "min_probability": 0.0}]
 )
 def test_a_document_without_a_known_term_gets_no_topic_however_topics_are_chosen(tagger, choice):
     tags = tagger.tag([*UNKNOWN, *KNOWN], **choice)

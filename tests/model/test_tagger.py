@@ -69,7 +69,7 @@ def test_tags_do_not_depend_on_how_many_documents_go_together(corpus, tagger, mo
 
 def test_every_topic_can_be_asked_for_or_the_highest_ones(tagger):
     scores = tagger.scores(TEXTS)
-    every, above = tagger.select(scores, everything=True), tagger.select(scores)
+    every, above = tagger.select(scores, all_topics=True), tagger.select(scores)
     for row, tags, some in zip(scores, every, above, strict=True):
         assert [tag.topic for tag in tags] == [tagger.topics[j] for j in np.argsort(-row, kind="stable")]
         assert [tag.score for tag in tags] == sorted(row.tolist(), reverse=True)
@@ -91,7 +91,7 @@ def test_a_number_of_tags_that_makes_no_sense_is_told_of(tagger):
     with pytest.raises(TextcatError, match=r"The 0 highest topics cannot be given"):
         tagger.select(scores, top=0)
     with pytest.raises(TextcatError, match=r"Every topic and the 2 highest"):
-        tagger.select(scores, top=2, everything=True)
+        tagger.select(scores, top=2, all_topics=True)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 100, 100_000])
@@ -193,7 +193,7 @@ def test_predictions_are_the_tags_as_0_and_1(corpus, strategy):
 def test_probabilities_are_those_of_the_tags(tagger):
     probabilities = tagger.predict_proba(TEXTS)
     assert probabilities.shape == (len(TEXTS), len(tagger.topics))
-    for row, tags in zip(probabilities, tagger.select(tagger.scores(TEXTS), everything=True), strict=True):
+    for row, tags in zip(probabilities, tagger.select(tagger.scores(TEXTS), all_topics=True), strict=True):
         for tag in tags:
             assert tag.probability == pytest.approx(row[tagger.topics.index(tag.topic)])
     without = textcat.Tagger(**{**vars(tagger), "calibration": None})

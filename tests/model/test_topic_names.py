@@ -95,7 +95,7 @@ def entries_of(folder):
 
 
 def test_names_that_are_learnt_later_give_the_model_that_training_with_them_gives(run, model):
-    train = ("train", "train.jsonl", "--recipe", "paum", "--set", "topics.descriptions=1", "--updatable")
+    train = ("train", "train.jsonl", "--recipe", "paum", "--set", "topics.description_copies=1", "--updatable")
     assert run(*train, "--out", "late").code == 0, run.err
     assert run(*train, "--vocabulary", "names.tsv", "--out", "early").code == 0, run.err
     assert not textcat.load("late").topic_names
@@ -213,7 +213,7 @@ def test_tags_have_names_in_every_format(run, model):
     assert (second["topic"], "name" in second) == ("p3", False)
     head, row, _ = run("tag", model, "--stdin", "--top", "1", "--to", "csv", stdin=b"wheat\ncoffee\n").out.splitlines()
     assert dict(zip(head.split(","), row.replace('"', "").split(","), strict=True))["name"] == "Weizen"
-    only = run("tag", model, "--stdin", "--topic", "Gold", "--scores", "all", stdin=b"gold mine\n").out
+    only = run("tag", model, "--stdin", "--topic", "Gold", "--all-topics", stdin=b"gold mine\n").out
     assert [tag["topic"] for tag in json.loads(only)["topics"]] == ["http://x/p2"]
     assert "Did you mean 'Gold'?" in run.refuses("tag", model, "--stdin", "--topic", "Golt", stdin=b"gold\n")
 
@@ -278,7 +278,7 @@ def test_no_topic_is_found_by_the_words_of_its_uri(tmp_path):
     words = ["wheat corn", "gold mine", "coffee beans"]
     documents = [Document(f"{i}", {"body": f"{words[i % 3]} {i}"}, (uris[i % 3],)) for i in range(30)]
     corpus = Corpus.from_documents("c", documents, names={uris[0]: ("wheat",), uris[1]: (uris[1],)})
-    recipe = textcat.read_recipe("paum").with_settings(["topics.descriptions=3"])
+    recipe = textcat.read_recipe("paum").with_settings(["topics.description_copies=3"])
     tagger = textcat.train(corpus, recipe)
     assert not {"yso", "onto", "fi", "http", "www"} & set(map(str, tagger.features.get_feature_names_out()))
     assert tagger.scores(["YSO onto http www fi"]).tolist() == tagger.scores([""]).tolist()

@@ -192,7 +192,7 @@ def test_sparse_weights_give_what_dense_ones_give(corpus, dense, thin, monkeypat
             assert thin.explain(document, topic) == dense.explain(document, topic)
     assert thin._repr_html_() == dense._repr_html_()
     for k in (1, 3, 10_000):
-        expected = [tags[:k] for tags in dense.select(scores, everything=True, has_terms=has_terms)]
+        expected = [tags[:k] for tags in dense.select(scores, all_topics=True, has_terms=has_terms)]
         for tagger in (dense, thin):
             assert tagger.tag(documents, top=k) == tagger.select(scores, top=k, has_terms=has_terms) == expected
     monkeypatch.setattr(selection, "SCORE_BYTES", 8 * len(dense.topics) * 7)  # seven documents at a time, or fourteen

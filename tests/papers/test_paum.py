@@ -69,7 +69,7 @@ def test_a_row_of_the_table_is_what_evaluation_says_of_its_rankers(vectors):
     )
     for band in evaluation.bands:
         assert row.figures[f"MAP {band.band}"].ours == band["macro_average_precision"]
-        assert row.figures[f"sparsity {band.band}"].ours == band["average_sparsity"]
+        assert row.figures[f"sparsity {band.band}"].ours == band["mean_support"]
     assert row.figures["MAP LAST30"].published == 0.636
     assert row.figures["sparsity TOP10"].published == 1872
 

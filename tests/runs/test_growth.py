@@ -27,7 +27,7 @@ FORMS = {
     "csv": OutputSettings(to="csv"),
     "per document": OutputSettings(to="csv", per_document=True, compress="zst"),
     "parquet": OutputSettings(to="parquet"),
-    "all": OutputSettings(everything=True),
+    "all": OutputSettings(all_topics=True),
 }
 
 

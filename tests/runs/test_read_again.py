@@ -362,7 +362,7 @@ def test_a_watching_process_wakes_for_embargoes_and_for_what_can_be_read_again(
 
 FORMS = [
     OutputSettings(top=1),
-    OutputSettings(everything=True),
+    OutputSettings(all_topics=True),
     OutputSettings(to="csv"),
     OutputSettings(to="csv", top=2),
 ]

@@ -70,10 +70,10 @@ def test_each_item_has_one_row_that_of_its_newest_version(model, folder, out):
 FORMS = [
     OutputSettings(compress="zst"),
     OutputSettings("csv"),
-    OutputSettings("csv", raw_cells=True),
+    OutputSettings("csv", no_csv_escape=True),
     OutputSettings("csv", "zst", per_document=True),
     OutputSettings("parquet"),
-    OutputSettings(everything=True),
+    OutputSettings(all_topics=True),
 ]
 
 
@@ -83,7 +83,7 @@ def test_every_output_has_each_item_once(model, folder, out, form):
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     summary = tag(model, folder, out, write=form)
     check(out, summary, sorted(folder.iterdir()))
-    if not form.everything:
+    if not form.all_topics:
         above = [topic for tags in read_tags(out) for topic in tags.topics]
         assert sum((+summary.counts.topics).values()) == len(above)
 

@@ -23,7 +23,7 @@ def service(store):
     from textcat.serving.http.log import Log
     from textcat.serving.tagging import Service
 
-    return Service(store, log=Log(None), limits=Limits(max_bytes=20_000, max_documents=50, seconds=5))
+    return Service(store, log=Log(None), limits=Limits(max_bytes=20_000, max_documents=50, timeout=5))
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def test_the_texts_of_a_file_are_read_by_a_process_with_limits(store, monkeypatc
         assert "root:" not in answer.text
     assert_problem(post(service, "/api/v1/text?name=a.pdf", content=b"no PDF"), 422, "a.pdf")
     monkeypatch.setattr("textcat.serving.files.MEMORY", 1)  # not that of the other process
-    slow = Service(store, log=Log(None), limits=Limits(seconds=0.01))
+    slow = Service(store, log=Log(None), limits=Limits(timeout=0.01))
     assert post(slow, "/api/v1/text?name=a.txt", content=b"a").status_code == 503
 
 

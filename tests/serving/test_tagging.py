@@ -38,13 +38,13 @@ def test_documents_get_the_tags_that_the_model_gives_them(service, store, newswi
 
 def test_topics_can_be_chosen_by_number_probability_or_all(service, store):
     n = len(store["news"].tagger.topics)
-    everything = post(service, TAG, json={"text": STORY, "everything": True}).json()["tags"]
-    assert len(everything) == n
-    assert everything == sorted(everything, key=lambda row: -row["score"])
-    if everything[0]["probability"] is not None:
-        least = everything[2]["probability"]
-        found = post(service, TAG, json={"text": STORY, "min_probability": least, "everything": True}).json()["tags"]
-        assert found == [row for row in everything if row["probability"] >= least]
+    all_topics = post(service, TAG, json={"text": STORY, "all_topics": True}).json()["tags"]
+    assert len(all_topics) == n
+    assert all_topics == sorted(all_topics, key=lambda row: -row["score"])
+    if all_topics[0]["probability"] is not None:
+        least = all_topics[2]["probability"]
+        found = post(service, TAG, json={"text": STORY, "min_probability": least, "all_topics": True}).json()["tags"]
+        assert found == [row for row in all_topics if row["probability"] >= least]
 
 
 def test_a_stream_answers_a_line_for_each_line_and_goes_on_behind_a_bad_one(service, store):

@@ -42,5 +42,5 @@ def test_batches_are_tagged_one_after_the_other_and_may_have_a_number_of_tags(se
     documents = [{"text": STORY}] * 50
     few = post(service, f"{TAG}-batch", json={"documents": documents, "top": 2})
     assert [len(row["tags"]) for row in few.json()["results"]] == [2] * 50
-    for choice in ({"everything": True}, {"top": 3}, {"min_probability": 0.0}):
+    for choice in ({"all_topics": True}, {"top": 3}, {"min_probability": 0.0}):
         assert_problem(post(service, f"{TAG}-batch", json={"documents": documents, **choice}), 413, "than 100 tags")

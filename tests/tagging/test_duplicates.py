@@ -167,7 +167,7 @@ def model(tmp_path_factory):
 @pytest.mark.parametrize("to", ["jsonl", "csv"])
 def test_tags_have_the_group_of_each_document(archive, tmp_path, model, to):
     run(archive, tmp_path / "out.jsonl")
-    settings = textcat.OutputSettings(to=to, groups=str(tmp_path / "out.jsonl"), per_document=to == "csv")
+    settings = textcat.OutputSettings(to=to, duplicates=str(tmp_path / "out.jsonl"), per_document=to == "csv")
     textcat.tag_archive(model, [archive], tmp_path / "tags", output_settings=settings, jobs=1)
     text = "".join(path.read_text() for path in sorted((tmp_path / "tags").glob("part-*")))
     if to == "csv":
@@ -183,6 +183,6 @@ def test_tags_have_the_group_of_each_document(archive, tmp_path, model, to):
 def test_a_file_that_has_no_groups_is_refused(archive, tmp_path, model):
     for name, match in (("none.jsonl", "cannot be read"), ("bad.jsonl", "not a file of groups")):
         (tmp_path / "bad.jsonl").write_text('{"a": 1}\n')
-        settings = textcat.OutputSettings(groups=str(tmp_path / name))
+        settings = textcat.OutputSettings(duplicates=str(tmp_path / name))
         with pytest.raises(TextcatError, match=match):
             textcat.tag_archive(model, [archive], tmp_path / "tags", output_settings=settings)

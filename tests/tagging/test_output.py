@@ -46,7 +46,7 @@ def test_a_line_of_json_holds_a_document(documents):
 
 @given(documents)
 def test_a_row_of_csv_holds_a_topic_of_a_document(documents):
-    settings = OutputSettings("csv", raw_cells=True)
+    settings = OutputSettings("csv", no_csv_escape=True)
     rows = list(csv.reader(io.StringIO(file_of(documents, settings).decode(), newline="")))
     assert rows[0] == ["id", "source", "position", "topic", "score", "probability", "reason"]
     wanted = []
@@ -126,8 +126,8 @@ def test_what_cannot_be_written_is_refused_before_any_work():
         OutputSettings("xml"): "Tags cannot be written as 'xml': choose one of jsonl, csv, parquet.",
         OutputSettings(compress="rar"): "Tags cannot be compressed as 'rar': choose zst.",
         OutputSettings("parquet", "zst"): "Parquet is already compressed: leave out --compress.",
-        OutputSettings(top=0): "Ask for at least 1 topic, or for all scores, not both.",
-        OutputSettings(top=1, everything=True): "Ask for at least 1 topic, or for all scores, not both.",
+        OutputSettings(top=0): "Ask for at least 1 topic, or for all topics, not both.",
+        OutputSettings(top=1, all_topics=True): "Ask for at least 1 topic, or for all topics, not both.",
     }.items():
         with pytest.raises(TextcatError) as error:
             check_output(output)
@@ -159,7 +159,7 @@ def cells(documents, **settings):
 
 @given(documents)
 def test_cells_that_a_spreadsheet_would_run_get_an_apostrophe_and_no_others(documents):
-    for safe, raw in zip(cells(documents), cells(documents, raw_cells=True), strict=True):
+    for safe, raw in zip(cells(documents), cells(documents, no_csv_escape=True), strict=True):
         texts = [*zip(safe, raw, strict=True)]
         assert all(one in (other, f"'{other}") for one, other in texts)
         assert not any(one.startswith(("=", "+", "@", "\t", "\r")) for one, _ in texts)
@@ -173,20 +173,22 @@ CARRIED = [
 
 
 def test_fields_of_records_go_along():
-    carry = ("title", "authors", "pages", "date", "none")
-    lines = [json.loads(line) for line in file_of(CARRIED, OutputSettings(carry=carry)).splitlines()]
+    keep_fields = ("title", "authors", "pages", "date", "none")
+    lines = [json.loads(line) for line in file_of(CARRIED, OutputSettings(keep_fields=keep_fields)).splitlines()]
     assert [line["fields"] for line in lines] == [CARRYING, {}]
-    rows = cells(CARRIED, carry=carry)
-    assert rows[0] == ["id", "source", "position", *carry, "topic", "score", "probability", "reason"]
+    rows = cells(CARRIED, keep_fields=keep_fields)
+    assert rows[0] == ["id", "source", "position", *keep_fields, "topic", "score", "probability", "reason"]
     assert rows[1] == ["1", "a.csv", "1", "Wheat up", "A; B", "3", "", "", "corn", "0.5", "0.9", ""]
     assert rows[3] == ["2", "a.csv", "2", *[""] * 9]
     parquet = pytest.importorskip("pyarrow.parquet", reason="system: pyarrow is not installed")
-    table = parquet.read_table(io.BytesIO(file_of(CARRIED, OutputSettings("parquet", carry=carry)))).to_pylist()
+    table = parquet.read_table(
+        io.BytesIO(file_of(CARRIED, OutputSettings("parquet", keep_fields=keep_fields)))
+    ).to_pylist()
     assert [row["authors"] for row in table] == ["A; B", ""]
 
 
 def test_a_row_per_document_has_its_topics_in_one_cell():
-    assert cells(CARRIED, carry=("title",), per_document=True) == [
+    assert cells(CARRIED, keep_fields=("title",), per_document=True) == [
         ["id", "source", "position", "title", "topics", "scores", "probabilities", "reason"],
         ["1", "a.csv", "1", "Wheat up", "corn; wheat", "0.5; 0.25", "0.9; 0.8", ""],
         ["2", "a.csv", "2", "", "", "", "", ""],
@@ -196,7 +198,7 @@ def test_a_row_per_document_has_its_topics_in_one_cell():
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"carry": ("score",)}, "'score' cannot be carried"),
+        ({"keep_fields": ("score",)}, "'score' cannot be kept"),
         ({"per_document": True}, "for CSV, not for jsonl"),
         ({"to": "csv", "per_document": True, "explain": 2}, "no room for terms"),
     ],

@@ -108,7 +108,7 @@ def test_the_tags_are_those_of_the_settings(model, tagger, archive):
     n_topics = len(tagger.topics)
     for write, fits in {
         OutputSettings(top=2): lambda topics: len(topics) == 2,
-        OutputSettings(everything=True): lambda topics: len(topics) == n_topics,
+        OutputSettings(all_topics=True): lambda topics: len(topics) == n_topics,
         OutputSettings(explain=1): lambda topics: all(len(topic["terms"]) == 1 for topic in topics),
     }.items():
         stream, _, summary = to_stream(model, archive[1:2], write=write)
@@ -208,7 +208,7 @@ def test_tag_archive_takes_one_path_and_both_kinds_of_settings(model, tmp_path):
 def test_some_topics_are_tagged_as_among_all_of_them(model, tagger, archive):
     (often, _), (less_often, _) = to_stream(model, archive[1:2])[2].counts.topics.most_common(2)
     chosen = less_often, often
-    for settings in ({}, {"top": 1}, {"everything": True}, {"explain": 2}):
+    for settings in ({}, {"top": 1}, {"all_topics": True}, {"explain": 2}):
         whole = OutputSettings(**{**settings, "top": None})
         expected, _, of_all = to_stream(model, archive[1:2], write=whole)
         stream, _, summary = to_stream(model, archive[1:2], write=OutputSettings(**settings, topics=chosen))
@@ -226,7 +226,7 @@ def test_some_topics_are_tagged_as_among_all_of_them(model, tagger, archive):
 
 
 def test_topics_of_a_least_probability_stand_in_place_of_those_above_their_thresholds(model, archive):
-    expected, _, _ = to_stream(model, archive[1:2], write=OutputSettings(everything=True))
+    expected, _, _ = to_stream(model, archive[1:2], write=OutputSettings(all_topics=True))
     for least in (0.0, 0.1, 0.5, 0.9):
         stream, _, summary = to_stream(model, archive[1:2], write=OutputSettings(min_probability=least))
         # Four digits are written: what is no farther than that from the least one may be on either side.
@@ -250,8 +250,8 @@ def test_topics_and_probabilities_that_the_model_does_not_have_are_refused(model
         assert str(error.value).endswith("`textcat topics MODEL` lists its topics.")
     with pytest.raises(TextcatError, match=r"7 is not a probability: give one from 0 to 1\."):
         to_stream(model, archive, write=OutputSettings(min_probability=7))
-    with pytest.raises(TextcatError, match="minimal probability, or for all scores, not both"):
-        to_stream(model, archive, write=OutputSettings(min_probability=0.5, everything=True))
+    with pytest.raises(TextcatError, match="minimal probability, or for all topics, not both"):
+        to_stream(model, archive, write=OutputSettings(min_probability=0.5, all_topics=True))
     uncalibrated = textcat.save(dataclasses.replace(tagger, calibration=None), tmp_path / "uncalibrated")
     with pytest.raises(TextcatError, match="has no probabilities: leave out"):
         to_stream(uncalibrated, archive, write=OutputSettings(min_probability=0.5))

@@ -14,5 +14,5 @@ def pool():
 @pytest.fixture
 def session(pool):
     with Session.create(None, pool) as session:
-        session.add_topic("strike", "workers on strike for wages", random=0)
+        session.add_topic("strike", "workers on strike for wages", random_share=0)
         yield session

@@ -50,7 +50,7 @@ def test_every_rule_has_a_sentence_at_every_moment(rule):
     for answers in ([], [False], [True], [True] * 30, [True, False] * 40, [*[True] * 9, *[False] * 1991]):
         assert re.fullmatch(r"[A-Z][^.]*(\.\d+)?[^.]*\.( [A-Z].*\.)?", told(answers, stopper)), (rule, answers)
     assert told([False] * 20, stopper).startswith(("Nothing is found yet", "You can stop"))
-    assert "a larger share of them (--random)" in told([True, False], Stopper("sample"))
+    assert "a larger share of them (--random-share)" in told([True, False], Stopper("sample"))
 
 
 class StopperOfOneCourse(Stopper):

@@ -24,10 +24,10 @@ def test_criteria_and_exclusion_reasons_are_kept_and_can_be_changed(pool, tmp_pa
         assert session.about("tin")["criteria"] == "Trials of tin.\nNo gold."
         assert session.about("tin")["exclusion_reasons"] == ["no trial", "wrong population"]
         session.change_topic("tin", exclusion_reasons=["no tin"])
-        session.change_topic("tin", criteria="Tin.", random=0.5)
+        session.change_topic("tin", criteria="Tin.", random_share=0.5)
     with Session.open(tmp_path / "session", pool) as session:
         about = session.about("tin")
-        assert (about["criteria"], about["exclusion_reasons"], about["random"]) == ("Tin.", ["no tin"], 0.5)
+        assert (about["criteria"], about["exclusion_reasons"], about["random_share"]) == ("Tin.", ["no tin"], 0.5)
 
 
 def test_criteria_are_no_evidence(pool):

@@ -56,7 +56,7 @@ def test_an_exported_corpus_trains_and_an_exported_model_is_what_that_gives(sess
 
 
 def test_what_was_not_judged_for_a_topic_is_no_example_of_it(session, tmp_path):
-    session.add_topic("gold", "gold bullion", random=0)
+    session.add_topic("gold", "gold bullion", random_share=0)
     teach(session, "strike", 45)
     teach(session, "gold", 45, subject="gold")
     corpus = textcat.open_corpus(str(write_corpus(session.view, tmp_path / "corpus.jsonl")))

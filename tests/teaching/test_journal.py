@@ -63,7 +63,7 @@ def test_nothing_acknowledged_is_lost_however_often_the_process_is_killed(tmp_pa
 def test_a_session_that_is_opened_again_ranks_to_the_bit_as_before_and_asks_the_same(tmp_path):
     pool = small_pool()
     with Session.create(tmp_path, pool, seed=5) as session:
-        session.add_topic("strike", "workers on strike", strategy="mixture", random=0.3)
+        session.add_topic("strike", "workers on strike", strategy="mixture", random_share=0.3)
         session.add_topic("gold", query="gold bullion", examples=["d2"])
         teach(session, "strike", 25, "anna")
         teach(session, "gold", 6, "bert", "gold")

@@ -19,7 +19,7 @@ def test_a_topic_begins_with_what_a_model_knows(pool, tmp_path, in_folder):
     tagger = textcat.train(textcat.Corpus.from_records(records), textcat.read_recipe("paum"))
     model = textcat.save(tagger, tmp_path / "model") if in_folder else tagger
     session = Session.create(tmp_path / "session" if in_folder else None, pool)
-    session.add_topic("t17", model=(model, "ships"), random=0)
+    session.add_topic("t17", model=(model, "ships"), random_share=0)
     teach(session, "t17", 5, subject="ships")
     assert progress_of(session.view, "t17").yes >= 4
     scores = session.view.scores("t17")

@@ -25,9 +25,9 @@ def test_the_history_has_each_group_once_in_the_order_of_the_first_answers(sessi
 
 
 def test_the_history_tells_which_answers_were_on_documents_drawn_at_random(session):
-    session.change_topic("strike", random=1)
+    session.change_topic("strike", random_share=1)
     teach(session, "strike", 2)
-    session.change_topic("strike", random=0)
+    session.change_topic("strike", random_share=0)
     teach(session, "strike", 1)
     assert history(session.view, "strike").at_random.tolist() == [True, True, False]
 

@@ -31,7 +31,7 @@ from textcat.teaching.session import Session
 )
 def test_a_topic_begins_with_a_description_a_query_or_examples(pool, evidence):
     session = Session.create(None, pool)
-    session.add_topic("t17", random=0, **evidence)
+    session.add_topic("t17", random_share=0, **evidence)
     assert subject_of(session.next("t17").position) == "wheat"
     judged = {each.id: (each.answer, each.source) for each in session.view.judgements("t17")}
     assert judged == dict.fromkeys(evidence.get("examples", ()), ("yes", "example"))
@@ -39,7 +39,7 @@ def test_a_topic_begins_with_a_description_a_query_or_examples(pool, evidence):
 
 def test_the_name_of_a_topic_is_evidence_too(pool):
     session = Session.create(None, pool)
-    session.add_topic("news.gold-bullion", random=0)
+    session.add_topic("news.gold-bullion", random_share=0)
     assert subject_of(session.next("news.gold-bullion").position) == "gold"
 
 
@@ -51,7 +51,7 @@ def test_what_cannot_begin_a_topic_is_told(session):
     with pytest.raises(TextcatError, match="No strategy 'best': choose one of"):
         session.add_topic("other", strategy="best")
     with pytest.raises(TextcatError, match="share of questions at random cannot be 2"):
-        session.add_topic("other", random=2)
+        session.add_topic("other", random_share=2)
     with pytest.raises(TextcatError, match="needs a name"):
         session.add_topic(" ")
     with pytest.raises(TextcatError, match="has 301 characters, and 300 are the most"):
@@ -93,7 +93,7 @@ def test_a_skipped_document_is_not_asked_again_and_is_no_example(session):
 
 def test_all_are_asked_once_and_then_none(pool):
     session = Session.create(None, pool)
-    session.add_topic("gold", strategy="mixture", random=0.2)
+    session.add_topic("gold", strategy="mixture", random_share=0.2)
     asked = []
     while question := session.next("gold"):
         asked.append(question.position)
@@ -109,7 +109,7 @@ def test_all_are_asked_once_and_then_none(pool):
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_undoing_leads_back_through_the_same_questions_and_scores(pool, data):
     session = Session.create(None, pool)
-    session.add_topic("strike", "strike", random=0.3)
+    session.add_topic("strike", "strike", random_share=0.3)
     states = []
     for _ in range(data.draw(st.integers(1, 8))):
         kind = data.draw(st.sampled_from(["asked", "change", "keyword"]))
@@ -175,7 +175,7 @@ def test_the_same_seed_asks_the_same_and_another_one_does_not(pool):
     asked = []
     for seed in (0, 0, 1):
         session = Session.create(None, pool, seed=seed)
-        session.add_topic("strike", random=0.5)
+        session.add_topic("strike", random_share=0.5)
         positions = []
         for _ in range(12):
             question = session.next("strike")
@@ -187,9 +187,9 @@ def test_the_same_seed_asks_the_same_and_another_one_does_not(pool):
 
 
 def test_the_strategy_can_be_changed(session):
-    session.change_topic("strike", random=1)
+    session.change_topic("strike", random_share=1)
     assert session.next("strike").why == "at random"
-    session.change_topic("strike", strategy="uncertain", random=0)
+    session.change_topic("strike", strategy="uncertain", random_share=0)
     assert session.next("strike").why == "uncertain"
     assert session.about("strike")["strategy"] == "uncertain"
 
@@ -209,7 +209,7 @@ def test_near_duplicates_are_asked_once_and_take_the_answer(session, pool):
 
 
 def test_a_document_is_answered_for_several_topics_at_once(session):
-    session.add_topic("gold", "gold bullion", random=0)
+    session.add_topic("gold", "gold bullion", random_share=0)
     question = session.next("strike")
     session.answer("strike", question.position, "yes", others={"gold": "no"})
     assert session.view.labels("gold")[question.position] is False

@@ -27,7 +27,7 @@ def pool():
 @pytest.fixture
 def session(pool, tmp_path):
     with Session.create(tmp_path / "session", pool) as session:
-        session.add_topic("strike", random=0)
+        session.add_topic("strike", random_share=0)
         yield session
 
 

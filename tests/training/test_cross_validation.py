@@ -49,7 +49,7 @@ def test_a_trial_is_what_training_and_scoring_fold_by_fold_gives(corpus, recipe)
         qualities.append(np.nanmean(quality))
     assert trial.recipe == recipe
     assert trial.measures["macro_average_precision"]["ALL"] == pytest.approx(np.mean(qualities), abs=1e-9)
-    assert trial.measures["average_sparsity"]["ALL"] == pytest.approx(np.mean(support))
+    assert trial.measures["mean_support"]["ALL"] == pytest.approx(np.mean(support))
     of_two = np.asarray(labels.sum(axis=0)).ravel() >= 2
     expected = np.nanmean(average_precisions(labels, pooled)[of_two])
     assert trial.measures["macro_average_precision"][POOLED] == pytest.approx(expected)

@@ -27,7 +27,7 @@ def corpus():
 
 
 def examples(corpus, copies):
-    recipe = Recipe("plain", topics={"descriptions": copies})
+    recipe = Recipe("plain", topics={"description_copies": copies})
     counts = CountedCorpus(corpus, recipe)
     features = counts.fit(recipe.make_features())
     return features, counts.examples(features)
@@ -50,7 +50,7 @@ def test_each_description_is_a_positive_of_its_topic_and_nothing_to_the_others(c
 
 def test_rows_are_counted_as_they_are_written_to_a_store(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("textcat.training.examples.ROWS_PER_BLOCK", 2)
-    recipe, counted = Recipe("plain", topics={"descriptions": 1}), []
+    recipe, counted = Recipe("plain", topics={"description_copies": 1}), []
     counts = CountedCorpus(corpus, recipe)
     rows = counts.examples(counts.fit(recipe.make_features()), rows_dir=tmp_path / "rows", advance=counted.append).rows
     assert counted == [2, 2, 2, 1]
@@ -73,7 +73,7 @@ def test_only_the_descriptions_of_topics_without_documents_are_counted(corpus):
 
 
 def test_a_topic_without_a_document_is_learnt_from_its_description(corpus):
-    tagger = textcat.Tagger.fit(corpus, Recipe("d", topics={"descriptions": 2}))
+    tagger = textcat.Tagger.fit(corpus, Recipe("d", topics={"description_copies": 2}))
     assert {term for term, _ in tagger.terms("zinc", 2)} == {"zinc", "metal"}
     best, other = tagger.scores(["a zinc mine", "rain in the north"])[:, tagger.topics.index("zinc")]
     assert best > other
@@ -82,10 +82,10 @@ def test_a_topic_without_a_document_is_learnt_from_its_description(corpus):
 
 
 def test_a_model_keeps_that_it_learnt_from_descriptions(corpus, tmp_path):
-    tagger = textcat.Tagger.fit(corpus, Recipe("d", topics={"descriptions": 2}))
+    tagger = textcat.Tagger.fit(corpus, Recipe("d", topics={"description_copies": 2}))
     textcat.save(tagger, tmp_path / "model")
     loaded = textcat.load(tmp_path / "model")
-    assert Recipe("d", **loaded.recipe).descriptions == 2
+    assert Recipe("d", **loaded.recipe).description_copies == 2
     assert np.array_equal(loaded.scores(["zinc and corn"]), tagger.scores(["zinc and corn"]))
 
 
@@ -102,7 +102,7 @@ def test_descriptions_help_where_a_topic_has_one_document():
     train = [new for old in corpus.train if (new := thinned(old)).topics == old.topics or not old.topics]
     rare = Corpus(corpus.name, train, corpus.test, corpus.topics)
     quality = [
-        textcat.Tagger.fit(rare, Recipe("d", topics={"descriptions": copies})).evaluate(rare).bands[0]
+        textcat.Tagger.fit(rare, Recipe("d", topics={"description_copies": copies})).evaluate(rare).bands[0]
         for copies in (0, 2)
     ]
     assert quality[1]["macro_average_precision"] > quality[0]["macro_average_precision"] + 0.05
@@ -111,7 +111,7 @@ def test_descriptions_help_where_a_topic_has_one_document():
 @pytest.mark.parametrize(("value", "message"), [(-1, "cannot be -1; give 0 or more"), (0.5, "give a whole number")])
 def test_a_recipe_that_asks_for_no_whole_number_of_descriptions_is_told(corpus, value, message):
     with pytest.raises(TextcatError, match=message):
-        textcat.Tagger.fit(corpus, Recipe("d", topics={"descriptions": value}))
+        textcat.Tagger.fit(corpus, Recipe("d", topics={"description_copies": value}))
 
 
 def test_a_text_that_is_not_kept_is_gone_once_it_is_counted(monkeypatch):
@@ -155,7 +155,7 @@ def test_of_a_corpus_that_is_being_read_the_same_examples_are_made(copies):
         for i, (part, text) in enumerate(zip(parts, texts, strict=True))
     ]
     documents = [replace(document, split=part) for document, part in zip(documents, parts, strict=True)]
-    recipe = Recipe("plain", topics={"descriptions": copies}, features={"ngrams": 2, "weighting": "bm25"})
+    recipe = Recipe("plain", topics={"description_copies": copies}, features={"ngrams": 2, "weighting": "bm25"})
     streamed = CountedCorpus(Stream(documents), recipe)
     read = CountedCorpus(streamed.corpus, recipe)
     features = {each: each.fit(recipe.make_features()) for each in (streamed, read)}

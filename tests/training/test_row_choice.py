@@ -30,7 +30,7 @@ def corpus_of(with_endings: bool, n_topics: int = 60, n: int = 900) -> Corpus:
 
 @pytest.fixture(scope="module")
 def recipe():
-    return read_recipe("many-topics").with_settings(["topics.shortlist=20", "topics.descriptions=0"])
+    return read_recipe("many-topics").with_settings(["topics.shortlist=20", "topics.description_copies=0"])
 
 
 @pytest.mark.parametrize(("with_endings", "expected"), [(True, CHARACTERS), (False, WORDS)])

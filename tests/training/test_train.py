@@ -20,7 +20,7 @@ from textcat.recipes.recipe import Recipe, default_recipe, recipes
 from textcat.training.train import train_and_evaluate, unevaluated_topics
 
 PLAIN = Recipe("plain")
-DESCRIBED = Recipe("described", topics={"descriptions": 1})
+DESCRIBED = Recipe("described", topics={"description_copies": 1})
 
 
 @pytest.fixture(scope="module")

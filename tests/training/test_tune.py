@@ -166,7 +166,7 @@ def test_random_and_tpe_try_as_many_as_they_are_asked_to(corpus, space_file):
     assert repr(found) == repr(run(corpus, None, space, "tpe", 14))
 
 
-SHORT = Recipe("short", topics={"descriptions": 1, "shortlist": 5})
+SHORT = Recipe("short", topics={"description_copies": 1, "shortlist": 5})
 WITHOUT_FOLDS = {"n_folds": None, "n_repeats": None}
 
 
@@ -180,7 +180,7 @@ def test_recipes_with_a_shortlist_are_measured_on_documents_that_are_held_out(co
     figures = [trial.measures["ndcg@10"]["ALL"] for trial in first]
     assert [trial.goal for trial in first] == figures == sorted(figures, reverse=True)
     assert {trial.measured_on for trial in first} == {"15 training documents held out, trained on 135 others"}
-    assert [*first[0].measures] == ["ndcg@10", "precision@1", "recall@10", "psp@5", "average_sparsity"]
+    assert [*first[0].measures] == ["ndcg@10", "precision@1", "recall@10", "psp@5", "mean_support"]
     # one job, none kept: the same to the bit
     again = run(corpus, None, space, start=SHORT, **WITHOUT_FOLDS)
     assert repr(figures_of(again)) == repr(figures_of(first))
@@ -211,7 +211,7 @@ def test_a_study_with_shortlists_gives_what_training_without_the_held_out_docume
         assert found == expected
     support = np.array(tagger.facts["support"])
     small = (tagger.train_sizes > 0) & (tagger.train_sizes < 6)
-    assert trial.measures["average_sparsity"]["1-5"] == support[small].mean()
+    assert trial.measures["mean_support"]["1-5"] == support[small].mean()
 
 
 def test_of_a_large_corpus_a_sample_is_trained_on_and_no_other_text_is_read(corpus, monkeypatch):
@@ -272,7 +272,7 @@ def test_the_best_is_the_sparsest_of_those_that_rank_as_well_as_the_yardstick():
         figures = {"ALL": quality, "TOP10": quality, EXPECTED: quality, RARE: float("nan")}
         return Trial(
             with_margins(1, tau_pos),
-            {"macro_average_precision": figures, "average_sparsity": {"ALL": sparsity, "TOP10": sparsity}},
+            {"macro_average_precision": figures, "mean_support": {"ALL": sparsity, "TOP10": sparsity}},
         )
 
     trials = [trial(1.0, 0.7500, 900), trial(2.0, 0.7495, 400), trial(3.0, 0.7480, 100)]

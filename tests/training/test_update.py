@@ -65,7 +65,7 @@ def beginnings(draw):
 
 
 def recipe_of(learner, way, tags, descriptions, shortlist=0):
-    topics = {"descriptions": descriptions, "shortlist": shortlist}
+    topics = {"description_copies": descriptions, "shortlist": shortlist}
     fields = {"max_epochs": 30}
     return Recipe("one", **FEATURES[way], learner={"name": learner, **fields}, topics=topics, tags=tags)
 
@@ -186,7 +186,7 @@ def test_a_history_gives_the_model_that_training_from_the_start_gives(learner, d
 PLAIN = Recipe(
     "plain",
     features={"weighting": "bm25", "ngrams": 2, "ngram_min_df": 2},
-    topics={"descriptions": 1},
+    topics={"description_copies": 1},
     tags={"strategy": "probability", "folds": 2},
 )
 
@@ -356,7 +356,7 @@ def test_learning_by_several_jobs_gives_the_same(model):
 
 
 def test_a_model_with_a_shortlist_can_be_updated(tmp_path):
-    recipe = replace(textcat.read_recipe("many-topics"), topics={"descriptions": 1, "shortlist": 2})
+    recipe = replace(textcat.read_recipe("many-topics"), topics={"description_copies": 1, "shortlist": 2})
     known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(24)]
     new = [document("n1", "dogwood"), document("n2", "ash")]
     train_from_the_start(known, recipe, tmp_path / "model", measured=True, keep_support="none")

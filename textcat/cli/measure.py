@@ -416,7 +416,7 @@ def rows_of_model(
     for band in evaluation.bands:
         row: dict[str, Any] = {**where, "band": band.band, "topics": band.topics}
         for name, title in evaluation.titles().items():
-            if title.is_main and name != "average_sparsity":
+            if title.is_main and name != "mean_support":
                 row[title.column] = band[name]
                 row[f"{title.column} low"], row[f"{title.column} high"] = band.intervals.get(name) or (None, None)
         rows.append(row)

@@ -50,9 +50,11 @@ def serve(
     ] = False,
     max_bytes: Annotated[int, Option(min=1, help="Maximum bytes of a request's body.")] = 10_000_000,
     max_documents: Annotated[int, Option(min=1, help="Maximum documents in a request.")] = 5000,
-    seconds: Annotated[float, Option(min=0.1, max=86400, help="Maximum seconds for a request.")] = 30.0,
-    concurrent: Annotated[int, Option(min=1, help="Maximum requests that a process handles at the same time.")] = 512,
-    rate: Annotated[
+    timeout: Annotated[float, Option(min=0.1, max=86400, help="Maximum seconds for a request.")] = 30.0,
+    max_concurrency: Annotated[
+        int, Option(min=1, help="Maximum requests that a process handles at the same time.")
+    ] = 512,
+    rate_limit: Annotated[
         float, Option(min=0, help="Maximum requests per second from one key or address; 0: no limit.")
     ] = 0.0,
     log: Annotated[
@@ -100,7 +102,7 @@ def serve(
         lambda: passed or (listen_at(unix_socket) if unix_socket else listen(host, port)),
         n,
         lambda url: _say(f"serving {', '.join(folders)} at {url} by {n} processes; Ctrl-C stops."),
-        Limits(max_bytes, max_documents, seconds, concurrent, rate),
+        Limits(max_bytes, max_documents, timeout, max_concurrency, rate_limit),
         keys=read_keys(keys, host, "use the server without a key"),
         origins=tuple(cors or ()),
         hosts=Hosts((host, *(allow_host or ()))),

@@ -34,7 +34,9 @@ def output_settings(
     top: Annotated[
         int | None, _output(min=1, help="Number of top-scoring topics to print, instead of those above thresholds.")
     ] = None,
-    scores: Annotated[str, _output(help="Which topics to print: above (their thresholds), or all.")] = "above",
+    all_topics: Annotated[
+        bool, _output("--all-topics", help="Print all topics, not only those above their thresholds.")
+    ] = False,
     topic: Annotated[list[str] | None, _output(help="Print only this topic. May be repeated.")] = None,
     min_probability: Annotated[
         float | None, _output(min=0, max=1, help="Print the topics of at least this probability.")
@@ -45,19 +47,19 @@ def output_settings(
     ] = 0,
     to: Annotated[str, _output(help="Format of the output: jsonl, csv or parquet.")] = "jsonl",
     compress: Annotated[str, _output(help="Compress the output: zst.")] = "",
-    carry: Annotated[
+    keep_fields: Annotated[
         list[str] | None, _output(help="Copy these fields of each document, as in title,date. May be repeated.")
     ] = None,
     per_document: Annotated[
         bool, _output("--per-document", help="CSV: a row per document, with its topics in one cell.")
     ] = False,
-    raw_cells: Annotated[
-        bool, _output("--raw-cells", help="CSV: no apostrophe before texts that spreadsheets take for formulas.")
+    no_csv_escape: Annotated[
+        bool, _output("--no-csv-escape", help="CSV: no apostrophe before texts that spreadsheets take for formulas.")
     ] = False,
     other_languages: Annotated[
         str, _output(help="With --lang auto, documents in a language without a model: rejected or untagged.")
     ] = "rejected",
-    groups: Annotated[
+    duplicates: Annotated[
         Path | None,
         _output(help="Add the group of each document, from the file that `textcat duplicates` wrote of these inputs."),
     ] = None,
@@ -65,13 +67,11 @@ def output_settings(
     """Return the settings of the output: which topics are written, and in which format."""
     from textcat.tagging.output import OutputSettings
 
-    if scores not in ("above", "all"):
-        raise BadParameter(f"--scores is {scores!r}; give 'above' or 'all'")
-    names = (name.strip() for listed in carry or () for name in listed.split(","))
-    shown = OutputSettings(to, compress, top, scores == "all", explain, tuple(topic or ()), min_probability)
-    carried = tuple(dict.fromkeys(filter(None, names)))
-    shown = shown._replace(other_languages=other_languages, groups=str(groups or ""))
-    return shown._replace(carry=carried, per_document=per_document, raw_cells=raw_cells)
+    names = (name.strip() for listed in keep_fields or () for name in listed.split(","))
+    shown = OutputSettings(to, compress, top, all_topics, explain, tuple(topic or ()), min_probability)
+    kept = tuple(dict.fromkeys(filter(None, names)))
+    shown = shown._replace(other_languages=other_languages, duplicates=str(duplicates or ""))
+    return shown._replace(keep_fields=kept, per_document=per_document, no_csv_escape=no_csv_escape)
 
 
 @common.with_options(

@@ -66,7 +66,7 @@ def teach(
             show_default="the topic's, at first highest",
         ),
     ] = "",
-    random: Annotated[
+    random_share: Annotated[
         float | None,
         Option(min=0, max=1, help="Share of questions drawn at random.", show_default="the topic's, at first .05"),
     ] = None,
@@ -131,8 +131,8 @@ def teach(
     accepted = None if terminal else _checked_keys(host, keys)
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
-    changeable = {"strategy": strategy, "random": random, **shown}
-    QUERY.changed(strategy, random)
+    changeable = {"strategy": strategy, "random_share": random_share, **shown}
+    QUERY.changed(strategy, random_share)
     with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
         for name in topic or ():
             _begin_topic(opened, name, new, changeable, person or _user())

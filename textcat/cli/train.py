@@ -87,8 +87,8 @@ def train(
         ),
     ] = None,
     updatable: Annotated[bool, Option("--updatable", help="Keep training counts, for `textcat learn`.")] = False,
-    plan: Annotated[
-        bool, Option("--plan", help="Only estimate time, memory and the size of the model, by training on samples.")
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Only estimate time, memory and the size of the model, by training on samples.")
     ] = False,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
@@ -99,9 +99,9 @@ def train(
     stages, finds_language = terminal.new_stages(), recipe.tokens.get("lang") == "auto"
     read = read if finds_language else read.speaking(recipe)
     checked_keep_support(keep_support)  # before anything is read
-    if out is not None and not plan:
+    if out is not None and not dry_run:
         _check_replacing(out, force=force)
-    reading = None if finds_language or plan else read.stream(corpus)
+    reading = None if finds_language or dry_run else read.stream(corpus)
     counted = _counted_while_read(reading, recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
     recipe = _in_language_of(documents, recipe) if finds_language else recipe
@@ -111,7 +111,7 @@ def train(
     recipe, why = recipe.for_corpus(documents)
     options: dict[str, Any] = {"n_jobs": jobs, "rows_dir": rows_dir, "keep_support": keep_support}
     options["updatable"] = updatable
-    if plan:
+    if dry_run:
         planned = plan_training(documents, recipe, train_and_evaluate, why=why, stages=stages, **options)
         show_plan(terminal.console(), planned, stages, as_json=as_json)
         return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textcat.tagging.write_back import WriteBackSummary
 
 # Settings that files with tags in them have no use for.
-_OF_SHARDS = ("to", "compress", "explain", "carry", "per_document", "raw_cells", "groups")
+_OF_SHARDS = ("to", "compress", "explain", "keep_fields", "per_document", "no_csv_escape", "duplicates")
 _back = partial(Option, rich_help_panel="Tags in news files")
 
 

@@ -45,7 +45,7 @@ TITLES = {
     "macro_r_precision": Title("macro R-precision", "macro R-precision"),
     "macro_precision_at_10": Title("macro P@10", "macro P@10"),
     "macro_ndcg": Title("macro nDCG", "macro nDCG"),
-    "average_sparsity": Title("average sparsity (support documents)", "sparsity", decimals=0, is_main=True),
+    "mean_support": Title("mean support (documents)", "support", decimals=0, is_main=True),
     "macro_precision": Title("macro precision", "macro precision"),
     "macro_recall": Title("macro recall", "macro recall"),
     "macro_f1": Title("macro F1", "macro F1", is_main=True),
@@ -105,7 +105,7 @@ class BandQuality:
     the documents that have a topic of the band are ``label_ranking_average_precision``, ``coverage_error`` (the rank of
     a document's last relevant topic) and ``top_1_accuracy`` (1 if the topic of the highest score is right); on these
     documents, the first two are those of scikit-learn. Measures of documents count only the band's topics.
-    ``average_sparsity`` is the mean number of support documents over all topics of the band, None if not known.
+    ``mean_support`` is the mean number of support documents over all topics of the band, None if not known.
 
     Measures at k, such as ``ndcg@10``, are defined at the head of `textcat.evaluation.at_k`.
     """
@@ -348,11 +348,11 @@ class Evaluation:
     def titles(self) -> dict[str, Title]:
         """Return the titles of the measures by their names; tables of bands (sets of topics) show these titles.
 
-        Average sparsity is left out if it is unknown for all bands.
+        The mean support is left out if it is unknown for all bands.
         """
         measures = set(self.bands[0].measures if self.bands else ())
-        if all(row.measures.get("average_sparsity") is None for row in self.bands):
-            measures.discard("average_sparsity")
+        if all(row.measures.get("mean_support") is None for row in self.bands):
+            measures.discard("mean_support")
         return {name: title for name, title in TITLES.items() if name in measures}
 
 
@@ -487,12 +487,12 @@ def _band_quality(
     labels, scores, threshold = scored.relevant[:, columns], scored.scores[:, columns], scored.threshold[..., columns]
     decided, ranked = metrics.document_decisions(labels, scores, threshold), metrics.document_rankings(labels, scores)
     macro = {f"macro_{name}": metrics.macro_average(values, band.topics).mean for name, values in measures.items()}
-    sparsity = None if support is None else metrics.macro_average(support, band.topics).mean
+    mean_support = None if support is None else metrics.macro_average(support, band.topics).mean
     micro = {"precision": pooled.precision, "recall": pooled.recall, "f1": pooled.f1}
     sample = {name: metrics.macro_average(values).mean for name, values in decided._asdict().items()}
     quality = {
         "macro_average_precision": macro.pop("macro_average_precision"),
-        "average_sparsity": sparsity,
+        "mean_support": mean_support,
         **macro,
         **{f"micro_{name}": _plain(float(values[0])) for name, values in micro.items()},
         **{f"sample_{name}": value for name, value in sample.items()},

@@ -94,15 +94,15 @@ class Selection(NamedTuple):
     """The options by which a document's topics are selected; `Tagger.select` explains each."""
 
     top: int | None = None
-    everything: bool = False
+    all_topics: bool = False
     min_probability: float | None = None
 
     def checked(self) -> "Selection":
         """Return this selection; raise TextcatError if an option has a value that it cannot have.
 
-        `top` and `everything` cannot be given together.
+        `top` and `all_topics` cannot be given together.
         """
-        if self.top is not None and self.everything:
+        if self.top is not None and self.all_topics:
             raise TextcatError(f"Every topic and the {self.top} highest cannot be asked for together: choose one.")
         if self.top is not None and (not isinstance(self.top, Integral) or self.top < 1):
             raise TextcatError(f"The {self.top} highest topics cannot be given: ask for 1 or more.")
@@ -175,7 +175,7 @@ def selected_tags(
     selection: Selection,
 ) -> list[list[Tag]]:
     """Return the tags of documents, given their scores: see `Tagger.select`."""
-    if selection.everything or selection.top:
+    if selection.all_topics or selection.top:
         columns = first_topics(tagger, scores, selection.top)
         rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
         tags = selection.likely(_tags(tagger, rows, columns, scores[rows, columns], len(scores)))

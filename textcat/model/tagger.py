@@ -265,7 +265,7 @@ class Tagger:
         documents: Records,
         *,
         top: int | None = None,
-        everything: bool = False,
+        all_topics: bool = False,
         min_probability: float | None = None,
         text: str | Sequence[str] | None = None,
     ) -> Tags:
@@ -278,7 +278,7 @@ class Tagger:
         ----------
         documents, text
             As for `scores`.
-        top, everything, min_probability
+        top, all_topics, min_probability
             As for `select`.
 
         Returns
@@ -287,7 +287,7 @@ class Tagger:
             A list of tags per document; `reasons` says which documents have no known term, and `to_frame` returns the
             tags as a table.
         """
-        selection = Selection(top, everything, min_probability).checked()
+        selection = Selection(top, all_topics, min_probability).checked()
         tagged = [*tags_of_batches(self, _batches(self._stream(documents, text), BATCH_DOCUMENTS), selection)]
         return Tags((tags for tags, _ in tagged), documents, self.topic_names, (reason for _, reason in tagged))
 
@@ -297,7 +297,7 @@ class Tagger:
         *,
         batch: int = 1024,
         top: int | None = None,
-        everything: bool = False,
+        all_topics: bool = False,
         min_probability: float | None = None,
         text: str | Sequence[str] | None = None,
     ) -> Iterator[list[Tag]]:
@@ -313,7 +313,7 @@ class Tagger:
         batch : int, default=1024
             The number of documents to read before their tags are yielded. Larger batches are faster; 1 reads none
             ahead.
-        top, everything, min_probability
+        top, all_topics, min_probability
             As for `select`.
 
         Yields
@@ -321,7 +321,7 @@ class Tagger:
         list of Tag
         """
         check_whole_number(batch, 1, "The number of documents in a batch")
-        selection = Selection(top, everything, min_probability).checked()
+        selection = Selection(top, all_topics, min_probability).checked()
         tagged = tags_of_batches(self, _batches(self._stream(documents, text), batch), selection)
         return (tags for tags, _ in tagged)
 
@@ -330,7 +330,7 @@ class Tagger:
         scores: np.ndarray,
         *,
         top: int | None = None,
-        everything: bool = False,
+        all_topics: bool = False,
         min_probability: float | None = None,
         has_terms: np.ndarray | None = None,
     ) -> list[list[Tag]]:
@@ -344,7 +344,7 @@ class Tagger:
         top : int >= 1, optional
             Return this many topics of each document, those with the highest scores (with one topic per document: the
             highest probabilities); thresholds do not count.
-        everything : bool, default=False
+        all_topics : bool, default=False
             Return all topics of each document; with a shortlist, all topics on it.
         min_probability : float in [0, 1], optional
             Return only topics of this probability or a higher one; thresholds count only if each document gets one
@@ -362,7 +362,7 @@ class Tagger:
         TextcatError
             If the number of topics is not possible, or the tagger has no probabilities to compare.
         """
-        return selected_tags(self, scores, has_terms, Selection(top, everything, min_probability).checked())
+        return selected_tags(self, scores, has_terms, Selection(top, all_topics, min_probability).checked())
 
     def with_min_probability(self, probability: float) -> "Tagger":
         """Return a copy of the tagger whose thresholds are the scores that have the given probability."""

@@ -53,7 +53,7 @@ class TopicSettings:
 
     Parameters
     ----------
-    descriptions : int
+    description_copies : int
         How many times each topic's description is a positive example of it; 0: never.
     shortlist : int
         For thousands of topics: rank only this many topics for a document, those with the nearest centroids. A topic is
@@ -67,7 +67,7 @@ class TopicSettings:
         them in training documents. 0: no topic raises the scores of others.
     """
 
-    descriptions: int = 0
+    description_copies: int = 0
     shortlist: int = 0
     choose_chars: bool = False
     related: int = 0
@@ -177,7 +177,7 @@ class Recipe:
         Keyword arguments of `Tokens`, of `TfIdf`, and of the learner whose name is ``learner["name"]``, "paum" by
         default. The argument `random_state` is called `seed` in recipes.
     topics : dict
-        Keyword arguments of `TopicSettings`, such as `descriptions` and `shortlist`.
+        Keyword arguments of `TopicSettings`, such as `description_copies` and `shortlist`.
     ranker : dict
         Keyword arguments of `RankerSettings`: how documents are ranked while a topic is taught.
     tags : dict
@@ -372,9 +372,9 @@ class Recipe:
         return (self.tokens, self.features) == (other.tokens, other.features)
 
     @property
-    def descriptions(self) -> int:
+    def description_copies(self) -> int:
         """The number of copies of each topic's description that are positive examples of the topic."""
-        return int(self._make("topics").descriptions)
+        return int(self._make("topics").description_copies)
 
     def for_corpus(self, corpus: "Corpus") -> tuple["Recipe", str]:
         """Return the recipe to use for a corpus, and the reason in words, such as "1,200 topics".

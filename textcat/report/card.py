@@ -136,7 +136,7 @@ def _language(tagger: Tagger) -> str:
 
 
 def _main_measures(evaluation: Evaluation) -> list[str]:
-    return [name for name, title in evaluation.titles().items() if title.is_main and name != "average_sparsity"]
+    return [name for name, title in evaluation.titles().items() if title.is_main and name != "mean_support"]
 
 
 # --- the sections, for people ----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _TITLE = 90  # characters of a document's title or beginning
 _NOT_SHOWN = {
     "macro_precision_at_10",
-    "average_sparsity",
+    "mean_support",
     "sample_precision",
     "sample_recall",
     "sample_f1",

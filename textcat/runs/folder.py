@@ -42,7 +42,7 @@ from textcat.runs.progress import RunState
 from textcat.runs.results import BatchResult, Counts, encode_rejection, kind_of_reason
 from textcat.runs.versions import OldRows, Segment, Superseded, VersionFile, find_superseded, old_rows
 
-FORMAT = 1
+FORMAT = 2
 JOURNAL, INPUTS, REJECTED, LOCK = "_journal.jsonl", "_inputs.jsonl", "_rejected.jsonl", ".lock"
 _FILES, _VERSIONS = "_files-{:05}.jsonl", "_versions-{:05}.bin"  # of a generation
 _COUNTED = "_counted-{:05}.jsonl"  # of a shard

@@ -37,12 +37,12 @@ class _Choice(RequestModel):
         le=1,
         description="Return topics of at least this probability, instead of those above their thresholds.",
     )
-    everything: bool = Field(False, description="Return all topics.")
+    all_topics: bool = Field(False, description="Return all topics.")
 
     @property
     def choice(self) -> Choice:
         """The request's options as a `Choice`; documents with equal options are tagged together."""
-        return Choice(self.top, self.min_probability, self.everything)
+        return Choice(self.top, self.min_probability, self.all_topics)
 
 
 class TextDocument(RequestModel):

@@ -38,7 +38,7 @@ def serve_models(
         raise TextcatError(f"This system cannot share a socket among {workers} processes: give --workers 1.")
     store = Store(folders)
     store.load()
-    rates = Rates(limits.rate) if limits.rate else None  # shared by all processes
+    rates = Rates(limits.rate_limit) if limits.rate_limit else None  # shared by all processes
 
     def make(replaces: bool) -> Service:
         from textcat.serving.tagging import Service  # imports prometheus_client, which needs the folder of counts

@@ -83,7 +83,7 @@ class Service(Application):
         self.store, self.labels, self.main_text, self._seconds = store, labels, main_text, check_seconds
         self._reloading = asyncio.Event()
         store.on_batch = self.front.metrics.batches.observe
-        store.on_load, store.seconds = self._on_load, self.front.limits.seconds
+        store.on_load, store.seconds = self._on_load, self.front.limits.timeout
 
     def _on_load(self, name: str, outcome: str, what: str) -> None:
         self.front.metrics.loaded(name, outcome)
@@ -163,7 +163,7 @@ async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
             f"A text of {size:,} characters times {len(topics)} topics is more than {_MOST_EXPLAINED:,}: ask for fewer "
             "topics at a time, or send a shorter text.",
         )
-    with bounded_time(call.front.limits.seconds):
+    with bounded_time(call.front.limits.timeout):
         explanations = served.tagger.explain_all(body.document, topics, n=body.n)
     return served.answer({"explanations": [explanation.as_dict() for explanation in explanations]})
 
@@ -172,7 +172,7 @@ async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
 async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
     """Return the text of each zone of a file: HTML, mail, Markdown, docx, PDF, news or text; its name tells which."""
     name = query.name or files.NAMES.get(call.kind, "")
-    data, seconds = await call.data(()), call.front.limits.seconds
+    data, seconds = await call.data(()), call.front.limits.timeout
     return {"zones": await files.of_file(name, data, seconds, main_text=call.app.main_text)}
 
 

@@ -405,7 +405,7 @@ async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
     making = asyncio.ensure_future(call.app.read(_export, call.app.session, query.what, name, query.topic))
     while not making.done():
         call.restart_timer()
-        await asyncio.wait([making], timeout=min(_AGAIN, call.front.limits.seconds / 2))
+        await asyncio.wait([making], timeout=min(_AGAIN, call.front.limits.timeout / 2))
     await call.answer(making.result(), kind=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 

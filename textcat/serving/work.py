@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 
     top: int | None = None
     min_probability: float | None = None
-    everything: bool = False
+    all_topics: bool = False
 
 
 class Work:
@@ -97,14 +97,14 @@ class Work:
         Raise a Problem (an error sent to the client) if this takes too long, or if the choice needs probabilities, and
         the model has none.
         """
-        top, least, everything = choice
+        top, least, all_topics = choice
         tagger = self._tagger
         if least is not None and tagger.calibration is None:
             raise Problem(422, "The model has no probabilities: leave out min_probability.")
         self._on_batch(len(documents))
-        everything, names = everything and top is None, tagger.topic_names
+        all_topics, names = all_topics and top is None, tagger.topic_names
         with bounded_time(self._seconds()):
-            tagged = tagger.tag(documents, top=top, everything=everything, min_probability=least)
+            tagged = tagger.tag(documents, top=top, all_topics=all_topics, min_probability=least)
         of_documents = (
             [tag._asdict() | name_entry(tag.topic, names) if names else tag._asdict() for tag in tags]
             for tags in tagged
@@ -138,8 +138,8 @@ class Work:
     def _parts(self, documents: Sequence[Any], choice: Choice) -> Iterator[list[Any]]:
         part: list[Any] = []
         characters, most = 0, _MOST_DOCUMENTS
-        all_topics = choice.everything or choice.min_probability is not None
-        if n := choice.top or (len(self._tagger.topics) if all_topics else 0):
+        may_be_all = choice.all_topics or choice.min_probability is not None
+        if n := choice.top or (len(self._tagger.topics) if may_be_all else 0):
             most = max(1, min(most, _MOST_TAGS // n))
         for document in documents:
             length = number_of_characters(document)

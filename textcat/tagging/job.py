@@ -67,8 +67,8 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
         counts.records += len(held)
         records = [item for item in held if isinstance(item, Record)]
         counts.inputs.update(map(_SOURCE, records))  # files; the run sums up inputs
-        if job.output.groups:
-            records = open_groups(job.output.groups).add_groups(records)
+        if job.output.duplicates:
+            records = open_groups(job.output.duplicates).add_groups(records)
         if job.by_language:
             tag_by_language(taggers, job.output, records, tagged)
         else:
@@ -192,11 +192,11 @@ def _encode(
     # Here, so that a process which only hands out work stays small:
     from textcat.model.selection import reasons_of
 
-    least, everything = output.min_probability, output.everything
+    least, all_topics = output.min_probability, output.all_topics
     tags = tagger.select(
         scores,
         top=output.top,
-        everything=everything,
+        all_topics=all_topics,
         min_probability=least,
         has_terms=has_terms,
     )
@@ -217,8 +217,8 @@ def load_taggers(job: Job) -> "dict[str, Tagger]":
 
     The taggers are kept for the next call with the same job. A TextcatError is raised as by `tag_batch`.
     """
-    if job.output.groups:
-        open_groups(job.output.groups)
+    if job.output.duplicates:
+        open_groups(job.output.duplicates)
     taggers = {language: load_tagger(of_language) for language, of_language in job.jobs().items()}
     if job.by_language:
         from textcat.training.identification import identify_languages

@@ -41,7 +41,7 @@ class OutputSettings(NamedTuple):
         Compression of JSON Lines and CSV; Parquet is always compressed.
     top : int >= 1, optional
         Write this many topics of each document, those with the highest scores, instead of those above their thresholds.
-    everything : bool
+    all_topics : bool
         Write all topics of each document.
     explain : int >= 0
         Write this many terms with each topic: those that change its score most.
@@ -52,12 +52,12 @@ class OutputSettings(NamedTuple):
         number. The model must have calibrated probabilities.
     names : bool
         Write the name of each topic next to its id. A run sets it to whether its model has names of topics.
-    carry : tuple of str
+    keep_fields : tuple of str
         Copy these fields of each record, such as ``("title", "date")``: to an object ``fields`` in JSON Lines, to a
         column each in CSV and Parquet.
     per_document : bool
         Write one row of CSV per document, with its topics in one cell: ``"corn; wheat"``.
-    raw_cells : bool
+    no_csv_escape : bool
         Write texts in CSV as they are. Otherwise, a text that spreadsheets would run as a formula, as it begins with
         ``=``, ``+``, ``-``, ``@`` or a control character, gets an apostrophe before it.
     other_languages : {"rejected", "untagged"}
@@ -66,25 +66,25 @@ class OutputSettings(NamedTuple):
     dates : bool
         Whether CSV and Parquet have a column with the date of each document; JSON Lines have the date of each document
         that has one. A run sets it to whether the first documents of its inputs have dates.
-    groups : str
-        The file that `textcat duplicates` wrote of the same inputs: each document gets its group, as a field that is
-        carried, `group`; "": there is none.
+    duplicates : str
+        The file that `textcat duplicates` wrote of the same inputs: each document gets the field `group`, the id of the
+        first document with its text; "": there is none.
     """
 
     to: str = "jsonl"
     compress: str = ""
     top: int | None = None
-    everything: bool = False
+    all_topics: bool = False
     explain: int = 0
     topics: tuple[str, ...] = ()
     min_probability: float | None = None
     names: bool = False
-    carry: tuple[str, ...] = ()
+    keep_fields: tuple[str, ...] = ()
     per_document: bool = False
-    raw_cells: bool = False
+    no_csv_escape: bool = False
     other_languages: str = "rejected"
     dates: bool = False
-    groups: str = ""
+    duplicates: str = ""
 
     @property
     def suffix(self) -> str:
@@ -94,7 +94,7 @@ class OutputSettings(NamedTuple):
     @property
     def shows_counted(self) -> bool:
         """Whether the rows have just the topics that a run counts, those above thresholds, under their own names."""
-        return self.top is None and not self.everything and self.to != "csv"
+        return self.top is None and not self.all_topics and self.to != "csv"
 
 
 _DEFAULT = OutputSettings()
@@ -102,9 +102,9 @@ _DEFAULT = OutputSettings()
 
 def check_output(settings: OutputSettings) -> None:
     """Raise a TextcatError if settings contradict each other, or need a library that is not installed."""
-    top, least, everything = settings.top, settings.min_probability, settings.everything
+    top, least, all_topics = settings.top, settings.min_probability, settings.all_topics
     taken = next(
-        (name for name in settings.carry if name in (*_OF_DOCUMENT, *_OF_TOPIC, *_OF_TOPICS, "terms", REASON)), ""
+        (name for name in settings.keep_fields if name in (*_OF_DOCUMENT, *_OF_TOPIC, *_OF_TOPICS, "terms", REASON)), ""
     )
     faults = {
         f"Tags cannot be written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
@@ -113,15 +113,15 @@ def check_output(settings: OutputSettings) -> None:
         ),
         f"Tags cannot be compressed as {settings.compress!r}: choose zst.": settings.compress not in ("", "zst"),
         "Parquet is already compressed: leave out --compress.": settings.to == "parquet" and settings.compress,
-        "Ask for at least 1 topic, or for all scores, not both.": top is not None and (top < 1 or everything),
+        "Ask for at least 1 topic, or for all topics, not both.": top is not None and (top < 1 or all_topics),
         f"{settings.explain} terms cannot be written with each topic: give 0 or more.": settings.explain < 0,
         f"{least} is not a probability: give one from 0 to 1.": least is not None and not 0 <= least <= 1,
-        f"The field {taken!r} cannot be carried: the output has a column {taken!r} of its own.": taken,
+        f"The field {taken!r} cannot be kept: the output has a column {taken!r} of its own.": taken,
         f"A row per document is for CSV, not for {settings.to}: add --to csv.": settings.per_document
         and settings.to != "csv",
         "A row per document has no room for terms: leave out --explain or --per-document.": settings.per_document
         and settings.explain,
-        "Ask for a minimal probability, or for all scores, not both.": least is not None and everything,
+        "Ask for a minimal probability, or for all topics, not both.": least is not None and all_topics,
     }
     for sentence, is_so in faults.items():
         if is_so:
@@ -148,7 +148,7 @@ def _encode_jsonl(
     If the function `terms` is given, the object of each topic has the terms that the function returns. If `names` are
     given, it has the name of the topic. A document that gives no evidence has its reason.
     """
-    lines, is_plain, carries = [], terms is None and names is None, bool(settings.carry)
+    lines, is_plain, keeps_fields = [], terms is None and names is None, bool(settings.keep_fields)
     for record, tags_of_record, reason in zip(records, tags, reasons, strict=True):
         if is_plain:
             topics = [_topic_object(*tag) for tag in tags_of_record]
@@ -157,7 +157,7 @@ def _encode_jsonl(
         line: dict[str, Any] = {"id": record.id, "source": record.source, "position": record.position}
         if record.date:
             line["date"] = record.date
-        if carries:
+        if keeps_fields:
             line["fields"] = record.fields or {}
         line["topics"] = topics
         if reason is not None:
@@ -198,12 +198,12 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
     ]
 
 
-def _carried(record: Record, settings: OutputSettings) -> list[str]:
+def _kept_cells(record: Record, settings: OutputSettings) -> list[str]:
     """Return the values of the fields that are copied from a record to its row, each converted to a text.
 
     A list of texts is joined by "; ", a missing value is "", and any other value that is no text is written as JSON.
     """
-    return [_text_of(value) for value in map((record.fields or {}).get, settings.carry)]
+    return [_text_of(value) for value in map((record.fields or {}).get, settings.keep_fields)]
 
 
 def _text_of(value: Any) -> str:
@@ -228,14 +228,14 @@ def _encode_csv(
     rows = io.StringIO(newline="")
     # All texts are quoted: a carriage return would not be, where lines end without one.
     write_row = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
-    safe = (lambda cell: cell) if settings.raw_cells else safe_cell
+    safe = (lambda cell: cell) if settings.no_csv_escape else safe_cell
 
     def write(cells: Iterable[Any]) -> None:
         write_row(map(safe, cells))
 
     for record, tags_of_record, reason in zip(records, tags, reasons, strict=True):
         date = (record.date,) if settings.dates else ()
-        of_document = (record.id, record.source, record.position, *date, *_carried(record, settings))
+        of_document = (record.id, record.source, record.position, *date, *_kept_cells(record, settings))
         if settings.per_document:
             write((*of_document, *map(BETWEEN_TOPICS.join, _columns_of(tags_of_record, names)), reason or ""))
             continue
@@ -286,8 +286,8 @@ def _encode_parquet(
     }
     if settings.dates:
         columns["date"] = [escape_undecodable(record.date) for record in records]
-    cells = [[escape_undecodable(text) for text in _carried(record, settings)] for record in records]
-    columns |= dict(zip(settings.carry, map(list, zip(*cells, strict=True)), strict=False))
+    cells = [[escape_undecodable(text) for text in _kept_cells(record, settings)] for record in records]
+    columns |= dict(zip(settings.keep_fields, map(list, zip(*cells, strict=True)), strict=False))
     columns |= {"topics": topics, "reason": reasons}
     schema = _arrow_schema(terms is not None, names is not None, _extra_columns(settings))
     return packed_column(pa, pa.RecordBatch.from_pydict(columns, schema))
@@ -295,7 +295,7 @@ def _encode_parquet(
 
 def _extra_columns(settings: OutputSettings) -> tuple[str, ...]:
     """Return the names of the columns between those of a document and those of its topics."""
-    return (*(("date",) if settings.dates else ()), *settings.carry)
+    return (*(("date",) if settings.dates else ()), *settings.keep_fields)
 
 
 def _arrow_schema(with_terms: bool, with_names: bool, extra: Sequence[str]) -> Any:
@@ -331,8 +331,8 @@ def _csv_head(settings: OutputSettings) -> bytes:
     topic, name, score, probability = _OF_TOPICS if settings.per_document else _OF_TOPIC
     topic_columns = [topic, *([name] if settings.names else []), score, probability]
     columns = _extra_columns(settings)
-    carried = columns if settings.raw_cells else map(safe_cell, columns)
+    safe_columns = columns if settings.no_csv_escape else map(safe_cell, columns)
     line = io.StringIO()
     terms = ["terms"] if settings.explain else []
-    csv.writer(line, lineterminator="\n").writerow([*_OF_DOCUMENT, *carried, *topic_columns, *terms, REASON])
+    csv.writer(line, lineterminator="\n").writerow([*_OF_DOCUMENT, *safe_columns, *topic_columns, *terms, REASON])
     return line.getvalue().encode()

@@ -194,11 +194,13 @@ def make_plan(
             f"The model {model} has no probabilities: leave out --min-probability, or train with a recipe that "
             "calibrates its scores."
         )
-    if output_settings.groups:
-        open_groups(output_settings.groups)
-        output_settings = output_settings._replace(carry=tuple(dict.fromkeys((*output_settings.carry, FIELD))))
-    if output_settings.carry:
-        input_settings = input_settings._replace(fields=output_settings.carry)
+    if output_settings.duplicates:
+        open_groups(output_settings.duplicates)
+        output_settings = output_settings._replace(
+            keep_fields=tuple(dict.fromkeys((*output_settings.keep_fields, FIELD)))
+        )
+    if output_settings.keep_fields:
+        input_settings = input_settings._replace(fields=output_settings.keep_fields)
     folder = str(expanded(model).resolve())
     parts = tuple((language, str(Path(folder, language)), one[SUM]) for language, one in by_language.items())
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
@@ -213,7 +215,7 @@ def _with_dates(plan: Plan, former: dict[str, Any]) -> Plan:
     `former` has the facts of the run in the output folder, whose shards have such a column or not; {}: it is a new run.
     """
     output = plan.job.output
-    if output.to == "jsonl" or "date" in output.carry:
+    if output.to == "jsonl" or "date" in output.keep_fields:
         return plan
     dates = "dates" in former if former else _have_dates(plan.sources, plan.job.input)
     return plan._replace(job=plan.job._replace(output=output._replace(dates=dates)))
@@ -385,8 +387,10 @@ class _Tally:
         log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
         manifest, sources = self._plan.manifest, self._plan.sources
         topics = self._plan.job.output.topics or tuple(manifest["topics"])
-        if missing := [name for name in self._plan.job.output.carry if counts.tagged and not counts.fields[name]]:
-            log.warning("No document has the field %s, which --carry names: its cells are empty.", ", ".join(missing))
+        if missing := [name for name in self._plan.job.output.keep_fields if counts.tagged and not counts.fields[name]]:
+            log.warning(
+                "No document has the field %s, which --keep-fields names: its cells are empty.", ", ".join(missing)
+            )
         formats, changes = sorted(self._formats), tuple(self._changes)
         done = (formats, *self._cost(), changes, self._before.growth, self._wake)
         return Summary(manifest, sources, topics, counts, self._before, shards, *done)
@@ -410,14 +414,14 @@ def facts_of_plan(plan: Plan) -> dict[str, Any]:
         "--to": write.to,
         "--compress": write.compress,
         "--top": write.top,
-        "--scores all": write.everything,
+        "--all-topics": write.all_topics,
         "--explain": write.explain,
         "--topic": ", ".join(sorted(write.topics)),
-        **({"--carry": ", ".join(write.carry)} if write.carry else {}),
+        **({"--keep-fields": ", ".join(write.keep_fields)} if write.keep_fields else {}),
         **({"--per-document": True} if write.per_document else {}),
-        **({"--raw-cells": True} if write.raw_cells else {}),
+        **({"--no-csv-escape": True} if write.no_csv_escape else {}),
         **({"dates": True} if write.dates else {}),
-        **({"--groups": write.groups} if write.groups else {}),
+        **({"--duplicates": write.duplicates} if write.duplicates else {}),
         **({"--other-languages": write.other_languages} if by_language else {}),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),
     }

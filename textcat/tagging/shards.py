@@ -100,13 +100,13 @@ def _without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocu
 
 def _as_written(name: str, settings: OutputSettings) -> Iterator[str]:
     yield escape_undecodable(name)
-    if settings.to == "csv" and not settings.raw_cells:
+    if settings.to == "csv" and not settings.no_csv_escape:
         yield str(safe_cell(escape_undecodable(name)))
 
 
 def _as_read(text: str, settings: OutputSettings) -> tuple[str, ...]:
     """Return the texts that may have been written as a cell."""
-    may_be_safe = text.startswith("'") and settings.to == "csv" and not settings.raw_cells
+    may_be_safe = text.startswith("'") and settings.to == "csv" and not settings.no_csv_escape
     return (text, text[1:]) if may_be_safe else (text,)
 
 

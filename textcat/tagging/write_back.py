@@ -254,7 +254,9 @@ def write_back(
     _check_sources(plan.sources, folder)
     table = find_codes(codes)
     _check_table(plan, table)
-    output = plan.job.output._replace(to="jsonl", compress="", explain=0, carry=(), per_document=False, groups="")
+    output = plan.job.output._replace(
+        to="jsonl", compress="", explain=0, keep_fields=(), per_document=False, duplicates=""
+    )
     plan = plan._replace(job=plan.job._replace(output=output))
     work = EditJob(plan.job, creator_of(Path(plan.job.model)), table)
     facts = {**facts_of_plan(plan._replace(sources=())), "creator": work.creator, "codes": [*table.concepts().items()]}

@@ -126,7 +126,7 @@ def when_to_stop(stopper: Stopper, history: History, estimate: Estimate) -> str:
     n_random = int(sum(history.at_random))
     return (
         f"The rule {stopper.rule} needs more than {n_random:,} answers on documents drawn at random: give the topic a "
-        "larger share of them (--random)."
+        "larger share of them (--random-share)."
     )
 
 

@@ -17,7 +17,7 @@ from textcat.base.journal import Journal, journal_line, read_journal
 log = logging.getLogger(__name__)
 
 JOURNAL, LOCK = "session.jsonl", ".lock"
-_MARK, _FORMAT = "textcat session", 2
+_MARK, _FORMAT = "textcat session", 3
 _STEP = "step"  # key of a line's number; a gap in the numbers shows that a line is missing
 
 Line = dict[str, Any]

@@ -94,7 +94,7 @@ class TopicState:
     def _change(self, changes: Mapping[str, Any]) -> None:
         """Change settings of the topic, given by name: the strategy that chooses questions, criteria, and so on."""
         self.about.update(changes)
-        names = {"strategy": "name", "random": "random"}
+        names = {"strategy": "name", "random_share": "random_share"}
         self.query = QueryStrategy(**{names[key]: self.about[key] for key in names if key in self.about})
 
     def labelled(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:

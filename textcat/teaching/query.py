@@ -34,18 +34,18 @@ class QueryStrategy:
 
     "highest" chooses the document with the highest score (of equal scores, the first); "uncertain" chooses the document
     whose score is closest to 0; "mixture" chooses like "uncertain" for a random fifth of the questions, and like
-    "highest" for the others. For the share `random` of the questions, an open document is drawn at random; some
+    "highest" for the others. For `random_share` of the questions, an open document is drawn at random; some
     estimates of recall need such questions. TextcatError is raised for another name, or a share outside [0, 1].
     """
 
     name: str = "highest"
-    random: float = 0.0
+    random_share: float = 0.0
 
     def __post_init__(self) -> None:
         if self.name not in STRATEGIES:
             raise TextcatError(f"No strategy {self.name!r}: choose one of {', '.join(STRATEGIES)}.")
-        if not 0 <= self.random <= 1:
-            raise TextcatError(f"The share of questions at random cannot be {self.random}: give 0 to 1.")
+        if not 0 <= self.random_share <= 1:
+            raise TextcatError(f"The share of questions at random cannot be {self.random_share}: give 0 to 1.")
 
     @classmethod
     def parse(cls, text: str) -> QueryStrategy:
@@ -61,11 +61,11 @@ class QueryStrategy:
     @property
     def about(self) -> dict[str, Any]:
         """The name and the share of random questions, as entries of a journal's line."""
-        return {"strategy": self.name, "random": self.random}
+        return {"strategy": self.name, "random_share": self.random_share}
 
-    def changed(self, name: str | None = None, random: float | None = None) -> QueryStrategy:
+    def changed(self, name: str | None = None, random_share: float | None = None) -> QueryStrategy:
         """Return a copy of this strategy with another name or share of random questions, if given."""
-        return QueryStrategy(name or self.name, self.random if random is None else random)
+        return QueryStrategy(name or self.name, self.random_share if random_share is None else random_share)
 
     def choose(
         self, scores: NDArray[np.float32], is_open: NDArray[np.bool_], n_answers: int, key: tuple[Any, ...]
@@ -77,11 +77,11 @@ class QueryStrategy:
         name of the topic) and on the number of answers so far.
         """
         uncertain = STRATEGIES[self.name]
-        if uncertain in (0, 1) and not self.random:
+        if uncertain in (0, 1) and not self.random_share:
             return _extreme(scores, is_open, uncertain == 1)
         digest = blake2b("\0".join(map(str, (*key, n_answers))).encode(), digest_size=24).digest()
         first, second, third = (int.from_bytes(digest[i : i + 8], "little") for i in (0, 8, 16))
-        if first / 2**64 < self.random:
+        if first / 2**64 < self.random_share:
             positions = np.flatnonzero(is_open)
             return (int(positions[second % len(positions)]), Reason.AT_RANDOM) if len(positions) else None
         return _extreme(scores, is_open, third / 2**64 < uncertain)

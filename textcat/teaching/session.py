@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 #: The strategy of new topics: some questions are drawn at random, so that recall can be estimated.
-QUERY = QueryStrategy("highest", random=0.05)
+QUERY = QueryStrategy("highest", random_share=0.05)
 
 
 class Question(NamedTuple):
@@ -216,7 +216,7 @@ class Session:
         criteria: str = "",
         exclusion_reasons: Iterable[str] = (),
         strategy: str | None = None,
-        random: float | None = None,
+        random_share: float | None = None,
         person: str = "",
     ) -> None:
         """Add a topic. The name, description, query, examples and model are evidence for its ranker.
@@ -237,7 +237,7 @@ class Session:
             Reasons for the answer "no" that persons can choose from.
         strategy : str, optional
             The name of the `QueryStrategy` that chooses the documents to ask about; by default the session's.
-        random : float, optional
+        random_share : float, optional
             The share of questions that are drawn at random; some estimates of recall need such questions.
         person : str
             The person who gives the examples.
@@ -251,7 +251,7 @@ class Session:
         with self._lock:
             topics = self._judgements.topics
             check_name(name, topics)
-            about = {"description": description, "query": query, **self._query.changed(strategy, random).about}
+            about = {"description": description, "query": query, **self._query.changed(strategy, random_share).about}
             about |= shown_to_persons(criteria, exclusion_reasons)
             positions = [_position_of(self._pool, id) for id in dict.fromkeys(examples)]
             if model is not None:
@@ -266,18 +266,18 @@ class Session:
         criteria: str = "",
         exclusion_reasons: Iterable[str] = (),
         strategy: str | None = None,
-        random: float | None = None,
+        random_share: float | None = None,
     ) -> None:
         """Change what persons are shown about a topic, or how its questions are chosen, from now on.
 
         Parameters
         ----------
         topic : str
-        criteria, exclusion_reasons, strategy, random : optional
+        criteria, exclusion_reasons, strategy, random_share : optional
             As for `add_topic`; a setting that is not given stays as it is.
         """
         with self._lock:
-            change = self._judgements.topic(topic).query.changed(strategy, random).about
+            change = self._judgements.topic(topic).query.changed(strategy, random_share).about
             change |= shown_to_persons(criteria, exclusion_reasons)
             self._judgements.write({"topic": topic, "change": change, "person": ""})
 

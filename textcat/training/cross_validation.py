@@ -41,7 +41,7 @@ MOST_HELD_OUT, ONE_OF = 5_000, 10
 # topics of at least _MIN_COMMON positives are trained with as few as the smallest _N_RARE topics have, and tested on
 # all held-out ones.
 RARE, EXPECTED, POOLED = "RARE", "EXPECTED", "POOLED"
-MAP, SPARSITY_MEASURE = "macro_average_precision", "average_sparsity"
+MAP, MEAN_SUPPORT = "macro_average_precision", "mean_support"
 _MIN_COMMON = 15
 _N_RARE = 30
 
@@ -94,7 +94,7 @@ def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
 
     If the only document of a topic is held out, and there is no description, nothing is left to learn the topic from.
     """
-    is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
+    is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.description_copies else 2)
     return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)
 
 
@@ -174,7 +174,7 @@ class Trial:
     - "POOLED": all topics of two documents or more, each ranked once over the documents of all folds.
 
     On a held-out sample, the measures are "ndcg@10" and others of `evaluate_at_k`. Both ways also measure
-    "average_sparsity", the mean number of support documents.
+    "mean_support", the mean number of support documents.
     """
 
     recipe: Recipe
@@ -285,7 +285,7 @@ class _Candidate:
         self.learner = recipe.make_learner()
         self._recipe, self._labels, self._scores = recipe, labels, np.zeros(labels.shape, np.float32)
         self._quality: list[dict[str, float]] = []
-        self._sparsity: list[dict[str, float]] = []
+        self._support: list[dict[str, float]] = []
         self._n_scored, self._pooled = 0, list[float]()
 
     def measure(self, fold: HeldOutFold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
@@ -295,7 +295,7 @@ class _Candidate:
         """
         self._quality.append(fold.quality(solutions, chosen))
         support = np.array([len(solution.support) for solution in solutions])
-        self._sparsity.append({band.name: float(support[list(band.topics)].mean()) for band in chosen})
+        self._support.append({band.name: float(support[list(band.topics)].mean()) for band in chosen})
         self._scores[fold.held_out] = fold.scores(solutions)
         self._n_scored += len(fold.held_out)
         if self._n_scored % len(self._scores) == 0:  # a split is complete
@@ -306,7 +306,7 @@ class _Candidate:
     def trial(self) -> Trial:
         """Return the averages of the recipe's figures over the folds."""
         quality = {**_average(self._quality), POOLED: float(np.mean(self._pooled))}
-        return Trial(self._recipe, {MAP: quality, SPARSITY_MEASURE: _average(self._sparsity)})
+        return Trial(self._recipe, {MAP: quality, MEAN_SUPPORT: _average(self._support)})
 
 
 class _RareTopic(NamedTuple):

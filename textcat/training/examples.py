@@ -70,7 +70,7 @@ class CountedCorpus:
         keep_texts: bool = True,
         updatable: bool = False,
     ):
-        features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.descriptions
+        features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.description_copies
         self.tokens: Tokens | None = None  # only if their cache is small enough to give them to a tagger
         if tokens is not None:
             features.set_params(tokens=tokens)
@@ -107,7 +107,12 @@ class CountedCorpus:
         """Return a counted corpus, given the counts of its training and test documents."""
         self = cls.__new__(cls)
         self.tokens = features.tokens
-        self.corpus, self.document_counts, self._recipe, self._copies = corpus, counts, recipe, recipe.descriptions
+        self.corpus, self.document_counts, self._recipe, self._copies = (
+            corpus,
+            counts,
+            recipe,
+            recipe.description_copies,
+        )
         self._take_labels()
         n = len(counts)
         if self._copies:
@@ -124,9 +129,9 @@ class CountedCorpus:
 
     def serves(self, recipe: Recipe) -> bool:
         """Return whether these counts are those that a recipe needs; if so, this recipe makes the rows from now on."""
-        serves = recipe.same_terms(self._recipe) and bool(recipe.descriptions) == bool(self._copies)
+        serves = recipe.same_terms(self._recipe) and bool(recipe.description_copies) == bool(self._copies)
         if serves:
-            self._recipe, self._copies = recipe, recipe.descriptions
+            self._recipe, self._copies = recipe, recipe.description_copies
         return serves
 
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
@@ -189,8 +194,8 @@ class CountedCorpus:
 
         If `documents` is None, all training documents are used; `features` were fitted by `fit`.
 
-        Each description is repeated as often as the recipe's `descriptions` says; a description without a known term is
-        no positive example. If `rows_dir` is given, rows are written to this folder, and `advance` is called with the
+        Each description is repeated as often as the recipe's `description_copies` says; one without a known term is no
+        positive example. If `rows_dir` is given, rows are written to this folder, and `advance` is called with the
         number of rows written. A topic is trained without the descriptions of other topics, which `Examples.left_out`
         marks. If `left_out` is False, these marks are not made, because with thousands of topics they take much memory.
         """

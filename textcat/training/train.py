@@ -351,7 +351,7 @@ class _Training:
         features, labels = recipe.make_features(), counted.labels
         if counted.tokens is not None:
             features.set_params(tokens=counted.tokens)
-        n_rows = n_documents + recipe.descriptions * len(corpus.topics)
+        n_rows = n_documents + recipe.description_copies * len(corpus.topics)
         with self.stages.stage("tokens to rows", None if self.rows_dir is None else n_rows) as advance:
             counted.fit(features)
             left_out = not recipe.shortlist
@@ -436,7 +436,7 @@ def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[_NamedExam
     """
     if keep_support == "none":
         return []
-    examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
+    examples = [*corpus.train, *(corpus.described() * recipe.description_copies if recipe.description_copies else ())]
     texts = keep_support == "texts"
     return [(one.id, title_of(one, texts), dict(one.zones) if texts else None) for one in examples]
 

@@ -27,8 +27,8 @@ from textcat.model.measure import measure_at_k, score_row_blocks
 from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import (
     MAP,
+    MEAN_SUPPORT,
     RARE,
-    SPARSITY_MEASURE,
     HoldOut,
     Trial,
     feature_key,
@@ -39,6 +39,7 @@ from textcat.training.cross_validation import (
 from textcat.training.examples import CountedCorpus
 from textcat.training.train import train_without
 
+_FORMAT = 2  # of kept trials: another number is another key
 SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
 _N_FOLDS = 5  # by default
@@ -219,7 +220,12 @@ class _Study:
                 yield trial
 
     def _key(self, recipe: Recipe) -> str:
-        data = {"corpus": self.corpus.name, "documents": len(self.corpus.train), "version": __version__}
+        data = {
+            "format": _FORMAT,
+            "corpus": self.corpus.name,
+            "documents": len(self.corpus.train),
+            "version": __version__,
+        }
         settings = {name: getattr(recipe, name) for name in _SECTIONS}
         text = json.dumps([{**data, **self.split}, settings], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
@@ -315,7 +321,7 @@ def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     least = {band: yardstick.measures[measure][band] - tolerance for band in bands}
     # The figure of a band without topics is nan, which must not exclude a setting.
     as_good = [trial for trial in trials if not any(trial.measures[measure][band] < least[band] for band in bands)]
-    return min(as_good, key=lambda trial: trial.measures[SPARSITY_MEASURE]["ALL"])
+    return min(as_good, key=lambda trial: trial.measures[MEAN_SUPPORT]["ALL"])
 
 
 def is_yardstick(trial: Trial) -> bool:
@@ -392,9 +398,9 @@ def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | N
     measured = measure_at_k(tagger, score_row_blocks(tagger, rows), counts.labels[part.held_out])
     support = np.asarray(tagger.facts["support"], float)
     bands = choose_bands(tagger.topics, tagger.train_sizes, [row.band for row in measured.bands])
-    sparsity = {band.name: nanmean(support[list(band.topics)]) for band in bands}
+    mean_support = {band.name: nanmean(support[list(band.topics)]) for band in bands}
     on = f"{len(part.held_out):,} training documents held out, trained on {len(part.trained):,} others"
-    return Trial(recipe, {**_figures(measured), SPARSITY_MEASURE: sparsity}, on)
+    return Trial(recipe, {**_figures(measured), MEAN_SUPPORT: mean_support}, on)
 
 
 def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:

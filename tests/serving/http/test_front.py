@@ -29,7 +29,7 @@ def test_other_origins_may_ask_only_if_they_are_named(store):
 
 
 def test_more_requests_than_are_worked_on_are_told_to_come_again(store):
-    service = Service(store, log=Log(None), limits=Limits(concurrent=3))
+    service = Service(store, log=Log(None), limits=Limits(max_concurrency=3))
     answers = ask(service, *[("POST", TAG, {"json": {"text": STORY}})] * 10)
     assert sorted({answer.status_code for answer in answers}) == [200, 503]
     refused = next(answer for answer in answers if answer.status_code == 503)
@@ -39,7 +39,7 @@ def test_more_requests_than_are_worked_on_are_told_to_come_again(store):
 
 
 def test_a_slow_body_and_slow_work_are_ended(store, monkeypatch):
-    service = Service(store, log=Log(None), limits=Limits(seconds=0.2))
+    service = Service(store, log=Log(None), limits=Limits(timeout=0.2))
 
     async def slow():
         yield b'{"text":'

@@ -24,7 +24,7 @@ def test_a_body_may_be_gzip_but_no_bomb(service):
 
 
 def test_who_asks_too_often_waits(store):
-    service = Service(store, log=Log(None), limits=Limits(rate=2))
+    service = Service(store, log=Log(None), limits=Limits(rate_limit=2))
     answers = ask(service, *[("GET", "/v2", {})] * 5)
     assert [answer.status_code for answer in answers] == [200, 200, 429, 429, 429]
     assert_problem(answers[-1], 429, "2 requests per second")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.long
 
 
 def test_what_is_slow_broken_or_no_http_is_told_so_and_others_are_served(serve):
-    server = serve("--workers", "1", "--seconds", "1", "--log", "events")
+    server = serve("--workers", "1", "--timeout", "1", "--log", "events")
     assert server.ask(b"\x16\x03\x01\x02\x00\x01\r\n\r\n")[0] == 400
     assert server.ask(b"GET / HTTP/9.9\r\n\r\n")[0] == 400
     assert server.ask(b"GET / HTTP/1.1\r\nx: " + b"a" * 70_000)[0] == 431

@@ -28,7 +28,7 @@ CHUNKED = POST + b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n" % (len(B
 @pytest.fixture
 def short(store):
     """A service with small limits."""
-    return Service(store, log=Log(None), limits=Limits(max_bytes=20_000, seconds=0.5))
+    return Service(store, log=Log(None), limits=Limits(max_bytes=20_000, timeout=0.5))
 
 
 @contextlib.asynccontextmanager
@@ -150,7 +150,7 @@ def test_a_client_that_does_not_read_is_cut_off():
         await send({"type": "http.response.body", "body": bytes(50_000_000)})
 
     async def talk(reads):
-        async with connected(app, Limits(seconds=0.2)) as (reader, writer, connections):
+        async with connected(app, Limits(timeout=0.2)) as (reader, writer, connections):
             writer.write(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
             for _ in range(60):
                 await asyncio.sleep(0.02)

@@ -67,10 +67,10 @@ def test_half_of_a_surrogate_pair_counts_as_on_the_command_line(service, written
     (line,) = jsonl.ARRAY.records(Block("-", "json", b'[{"text": "%s"}]' % written.encode()), InputSettings())
     assert line.zones == {"body": meant}
     for path, one in (
-        (TAG, '{"text": "%s", "everything": true}'),
-        (f"{TAG}-batch", '{"documents": [{"text": "Gold."}, {"text": "%s"}], "everything": true}'),
-        (f"{TAG}-batch", '{"documents": [{"zones": {"%s": "Wheat", "title": "%s"}}], "everything": true}'),
-        (f"{TAG}-stream", '{"text": "Gold."}\n{"text": "%s", "everything": true}\n'),
+        (TAG, '{"text": "%s", "all_topics": true}'),
+        (f"{TAG}-batch", '{"documents": [{"text": "Gold."}, {"text": "%s"}], "all_topics": true}'),
+        (f"{TAG}-batch", '{"documents": [{"zones": {"%s": "Wheat", "title": "%s"}}], "all_topics": true}'),
+        (f"{TAG}-stream", '{"text": "Gold."}\n{"text": "%s", "all_topics": true}\n'),
         ("/api/v1/models/news/explain", '{"text": "%s", "topics": ["wheat"]}'),
         ("/v1/projects/news/suggest-batch", '{"documents": [{"text": "%s", "document_id": "%s"}]}'),
     ):

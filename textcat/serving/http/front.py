@@ -167,7 +167,7 @@ class Call(Request):
         if self.timer is not None:
             self.timer.cancel()
         self.timer = asyncio.get_running_loop().call_later(
-            self.front.limits.seconds, self._expire, asyncio.current_task()
+            self.front.limits.timeout, self._expire, asyncio.current_task()
         )
 
     def _expire(self, task: asyncio.Task[Any] | None) -> None:
@@ -221,7 +221,7 @@ class Front:
         self._routes, self.metrics, self._check = routes, metrics, check
         self.limits, self.keys, self.log = limits or Limits(), keys or Keys(), log or Log()
         self.origins, self.running, self.held = frozenset(origin.encode() for origin in origins), 0, 0
-        self._rates = rates or (Rates(self.limits.rate) if self.limits.rate else None)
+        self._rates = rates or (Rates(self.limits.rate_limit) if self.limits.rate_limit else None)
         self._hosts, self._trust_proxy, self._next_look = hosts or Hosts(), trust_proxy, 0.0
         self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
@@ -282,15 +282,17 @@ class Front:
             return
         if self.keys.are_needed:
             self._check_key(call)
-        if self.running > self.limits.concurrent:
-            sentence = f"The server is already working on {self.limits.concurrent} requests: try again in a second."
+        if self.running > self.limits.max_concurrency:
+            sentence = (
+                f"The server is already working on {self.limits.max_concurrency} requests: try again in a second."
+            )
             raise Problem(503, sentence, {"Retry-After": "1"})
         if self._rates is not None:
             wait = self._rates.take((call.key or call.client_address or "").encode())
             if wait:
                 raise Problem(
                     429,
-                    f"You sent more than {self.limits.rate:g} requests per second: wait before the next one.",
+                    f"You sent more than {self.limits.rate_limit:g} requests per second: wait before the next one.",
                     {"Retry-After": str(math.ceil(wait))},
                 )
 
@@ -327,7 +329,7 @@ class Front:
             raise Problem(401, unknown if key else needed, {"WWW-Authenticate": "Bearer"})
 
     def _late(self, call: Call) -> Problem:
-        seconds = f"{self.limits.seconds:g} seconds"
+        seconds = f"{self.limits.timeout:g} seconds"
         if call.scope["method"] == "POST" and not call.read:
             call.head[b"connection"] = b"close"
             return Problem(408, f"The body did not arrive within {seconds}: send it faster, or send less.")

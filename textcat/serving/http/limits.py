@@ -22,9 +22,9 @@ class Limits:
 
     max_bytes: int = 10_000_000  # the size of a body
     max_documents: int = 5000  # the number of documents of a batch
-    seconds: float = 30.0  # until a request is answered
-    concurrent: int = 512  # requests that a process works on at the same time
-    rate: float = 0.0  # requests a second from one key or address; 0: no limit
+    timeout: float = 30.0  # seconds until a request is answered
+    max_concurrency: int = 512  # requests that a process works on at the same time
+    rate_limit: float = 0.0  # requests a second from one key or address; 0: no limit
 
 
 @contextmanager

@@ -216,7 +216,7 @@ class Protocol(HttpToolsProtocol):
     def _late(self) -> None:
         self._timer = None
         if not self.transport.is_closing():
-            self._refuse(408, f"The header of the request did not arrive within {self.limits.seconds:g} seconds.")
+            self._refuse(408, f"The header of the request did not arrive within {self.limits.timeout:g} seconds.")
 
     def _refuse(self, status: int, detail: str) -> None:
         """Send an error and close the connection, or only close it if no error can be sent now."""
@@ -237,7 +237,7 @@ class Protocol(HttpToolsProtocol):
 
     def _start_timer(self, function: Callable[[], object]) -> None:
         self._stop_timer()
-        self._timer = self.loop.call_later(self.limits.seconds, function)
+        self._timer = self.loop.call_later(self.limits.timeout, function)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -254,7 +254,7 @@ class Protocol(HttpToolsProtocol):
         super().pause_writing()
         self._stop_reader_timer()
         self._unread[self] = self._unread_bytes()
-        self._reader_timer = self.loop.call_later(self.limits.seconds, self._check_reader)
+        self._reader_timer = self.loop.call_later(self.limits.timeout, self._check_reader)
         if sum(self._unread.values()) > UNREAD_BYTES:
             max(self._unread, key=lambda protocol: self._unread[protocol]).transport.abort()
 
@@ -270,7 +270,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.abort()
             return
         self._unread[self] = unread
-        self._reader_timer = self.loop.call_later(self.limits.seconds, self._check_reader)
+        self._reader_timer = self.loop.call_later(self.limits.timeout, self._check_reader)
 
     def _unread_bytes(self) -> int:
         return int(self.transport.get_write_buffer_size())
