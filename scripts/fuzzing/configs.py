@@ -91,7 +91,6 @@ _WORDS = (
         b"version = ",
         b"train = ",
         b'"1 to 2"',
-        b"hash_bits = ",
         b"ngrams = ",
         b"zone_terms = ",
         b"zones = ",

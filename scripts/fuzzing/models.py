@@ -35,7 +35,7 @@ _TEXTS = (
 )
 _KINDS: tuple[dict[str, Any], ...] = (
     {},
-    {"hash_bits": 4, "chars": 3},
+    {"ngrams": 3, "chars": 3},
     {"weighting": "bm25", "zone_terms": True, "ngrams": 2, "ngram_min_df": 1},
     {},
 )
@@ -180,7 +180,7 @@ def _with_change(value: Any, chance: Random) -> Any:
         del value[key]
     elif what < 0.2:
         if isinstance(value, dict):
-            value[chance.choice(("title", "body", "a", "hash_bits", "chars", "zones", "name"))] = chance.choice(_ODD)
+            value[chance.choice(("title", "body", "a", "ngrams", "chars", "zones", "name"))] = chance.choice(_ODD)
         else:
             value.append(chance.choice([*_ODD, value[key]]))
     else:

@@ -1,11 +1,10 @@
-"""Columns have the names of terms and n-grams, or numbers by a published hash."""
+"""Columns have the names of terms and n-grams."""
 
 import pickle
 
 import numpy as np
-from zoned_texts import TOKENS, TRAIN
 
-from textcat.features.columns import NamedColumns, known_terms, ngram_names, space_hashes
+from textcat.features.columns import NamedColumns, known_terms, ngram_names
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts
 
@@ -24,19 +23,6 @@ def test_a_term_that_reads_like_an_ngram_is_one_column_with_it():
     X = transformer.fit_transform(["", ""])
     assert transformer.get_feature_names_out().tolist() == ["oil", "oil wheat", "wheat"]
     assert (X.toarray() > 0).tolist() == [[False, True, False], [True, True, True]]
-
-
-def test_columns_by_hash_are_bounded_and_have_numbers_for_names():
-    transformer = TfIdf(TOKENS, hash_bits=4, ngrams=2)
-    X = transformer.fit_transform(TRAIN)
-    assert X.shape[1] == 16
-    assert transformer.vocabulary_ is None
-    assert transformer.get_feature_names_out().tolist() == [f"#{i}" for i in range(16)]
-
-
-def test_the_hash_is_murmurhash3_to_the_published_values():
-    # Of the reference implementation, seed 0.
-    assert space_hashes(["", "hello"]).tolist() == [0, 0x248BFA47]
 
 
 def test_columns_have_a_dict_only_once_one_is_looked_up():

@@ -57,9 +57,9 @@ def same_row(features, one, other):
     return np.array_equal(first.indices, second.indices) and np.array_equal(first.data, second.data)
 
 
-@pytest.fixture(scope="module", params=["words", "chars", "hashes"])
+@pytest.fixture(scope="module", params=["words", "chars"])
 def features(request):
-    settings = {"words": {"ngrams": 2, "ngram_min_df": 1}, "chars": {"chars": 3}, "hashes": {"hash_bits": 12}}
+    settings = {"words": {"ngrams": 2, "ngram_min_df": 1}, "chars": {"chars": 3}}
     tokens = Tokens("fr", alphabetic=False, remove_stop_words=request.param == "words")
     everything = [*FRENCH, " ".join([*LETTERS, *ALONE]), "".join([*LETTERS, *ALONE])]
     return TfIdf(tokens, weighting="bm25", **settings[request.param]).fit(everything)

@@ -47,12 +47,6 @@ def test_parameters_are_those_that_scikit_learn_would_see():
         ({"chars": -1}, TRAIN, "chars is -1: give a whole number of characters, or 0 for none."),
         ({"char_max_df": 0}, TRAIN, "char_max_df is 0: give a number above 0, at most 1."),
         ({"char_weight": math.inf}, TRAIN, "char_weight is inf: give a positive number."),
-        ({"hash_bits": 29}, TRAIN, "hash_bits is 29: give a whole number from 1 to 28, or None."),
-        (
-            {"hash_bits": 9, "max_features": 9},
-            TRAIN,
-            "hash_bits keeps no terms for max_features to choose from: leave one of them out.",
-        ),
         ({"weighting": "tf"}, TRAIN, "weighting is 'tf': give 'tfidf' or 'bm25'."),
         (
             {"weighting": "bm25", "sublinear_tf": True},

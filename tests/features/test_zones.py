@@ -16,7 +16,7 @@ from textcat.features.tfidf import TfIdf
         {"zone_terms": ["title"], "ngrams": 3, "ngram_min_df": 1, "ngram_weight": 0.5},
         {"chars": 4, "char_weight": 0.3, "min_df": 2},
         {"weighting": "bm25", "ngrams": 2, "zones": {"title": 2, "body": 1}},
-        {"hash_bits": 12, "ngrams": 3, "chars": 3, "zone_terms": ["title"]},
+        {"ngrams": 3, "chars": 3, "zone_terms": ["title"]},
         {"idf": "smooth"},
         {"idf": "none"},
     ],

@@ -137,7 +137,7 @@ def columns_of(features, zone, text):
 
 @given(st.lists(TEXTS, min_size=2, max_size=2))
 @example([["wheat \ud800 gold"], ["\udfffwheat"]])
-def test_spans_of_columns_by_hash_and_of_zones_apart_give_the_column(odd_tagger, parts):
+def test_spans_of_zones_apart_give_the_column(odd_tagger, parts):
     document = textcat.Document("odd", dict(zip(("title", "body"), map(" ".join, parts), strict=True)))
     features = odd_tagger.features
     row = features.transform([document])
@@ -149,11 +149,11 @@ def test_spans_of_columns_by_hash_and_of_zones_apart_give_the_column(odd_tagger,
             assert column in columns_of(features, zone, document.zones[zone][start:end])
 
 
-@pytest.fixture(scope="module", params=["hashed", "zone_terms", "neither"])
+@pytest.fixture(scope="module", params=["own_titles", "zone_terms", "neither"])
 def odd_tagger(request, corpus):
     base = textcat.read_recipe("default")
     settings = {
-        "hashed": ["features.hash_bits=12", "features.min_df=1", "features.ngrams=3", 'features.zone_terms=["title"]'],
+        "own_titles": ["features.min_df=1", "features.ngrams=3", 'features.zone_terms=["title"]'],
         "zone_terms": ["features.zone_terms=true", "features.chars=3"],
         "neither": ["tokens.alphanumeric=false", "tokens.lowercase=false", "features.ngrams=3"],
     }

@@ -80,7 +80,7 @@ def test_a_loaded_tagger_scores_to_the_bit_as_the_saved_one(corpus, tagger, tmp_
     [
         {"zone_terms": True, "ngrams": 2, "chars": 4},
         {"zone_terms": ["title"], "weighting": "bm25", "idf": "smooth"},
-        {"hash_bits": 12, "ngrams": 3},
+        {"ngrams": 3, "ngram_min_df": 1},
         {"dtype": "float64"},
         {"zones": {"title": 2.5}, "max_features": 100},
     ],

@@ -2,13 +2,11 @@
 
 import math
 import re
-import struct
 import unicodedata
 from collections import Counter
 
 import numpy as np
 import spacy
-from sklearn.utils import murmurhash3_32
 from spacy.tokenizer import Tokenizer
 
 from textcat.features.scripts import HAN_AND_KANA, UNSPACED_RANGES
@@ -151,17 +149,6 @@ def grams(words, ngrams=1, chars=0):
     return found
 
 
-def hashed(words, bits):
-    """Give the hash of a tuple of words, and its column."""
-    *before, last = (murmurhash3_32(word) for word in words)
-    if not before:
-        return last, last % 2**bits
-    left, _ = hashed(words[:-1], bits)
-    mixed = (31 * left + last + 2**31) % 2**32 - 2**31  # as int32
-    code = murmurhash3_32(struct.pack("<i", mixed))
-    return code, code % 2**bits
-
-
 def counted(document, zones=None, ngrams=1, chars=0, **settings):
     """Give (zone, how often it has each n-gram) for every zone that counts."""
     texts = {"body": document} if isinstance(document, str) else document.zones
@@ -211,7 +198,7 @@ def name_of(gram):
 
 
 def tf_idf(
-    train, documents, min_df=1, ngram_min_df=2, max_features=None, hash_bits=None, idf_="log", weighting="tfidf",
+    train, documents, min_df=1, ngram_min_df=2, max_features=None, idf_="log", weighting="tfidf",
     k1=1.2, char_max_df=1.0, named=(), **settings,
 ):  # fmt: skip
     """Give the names of the columns and a dense float32 matrix; all words of `named` have a column."""
@@ -221,23 +208,17 @@ def tf_idf(
         settings |= {"k1": k1, "averages": average_lengths(train, **lengths)}
     trained = [term_frequencies(document, **settings) for document in train]
     tfs = [term_frequencies(document, **settings) for document in documents]
-    if hash_bits is not None:
-        trained, tfs = ([_by_column(tf, hash_bits) for tf in each] for each in (trained, tfs))
-        columns, names = range(2**hash_bits), [f"#{i}" for i in range(2**hash_bits)]
-        df = Counter(column for tf in trained for column in tf)
-        df = {column: n for column, n in df.items() if n >= min_df}
-    else:
-        df = Counter(gram for tf in trained for gram in tf)
-        kept = {gram for gram in df if df[gram] >= (ngram_min_df if len(gram) > 1 else min_df)}
-        for gram in (gram for text in named for gram in term_frequencies(text, **settings) if len(gram) == 1):
-            df[gram] = max(df[gram], 1)
-            kept.add(gram)
-        most = max(1, math.floor(char_max_df * m))
-        kept -= {gram for gram in kept if gram[0].split(":")[-1].startswith("~") and df[gram] > most}
-        columns = sorted(kept, key=name_of)
-        if max_features is not None:
-            columns = sorted(sorted(columns, key=lambda gram: (-df[gram], name_of(gram)))[:max_features], key=name_of)
-        names = [name_of(gram) for gram in columns]
+    df = Counter(gram for tf in trained for gram in tf)
+    kept = {gram for gram in df if df[gram] >= (ngram_min_df if len(gram) > 1 else min_df)}
+    for gram in (gram for text in named for gram in term_frequencies(text, **settings) if len(gram) == 1):
+        df[gram] = max(df[gram], 1)
+        kept.add(gram)
+    most = max(1, math.floor(char_max_df * m))
+    kept -= {gram for gram in kept if gram[0].split(":")[-1].startswith("~") and df[gram] > most}
+    columns = sorted(kept, key=name_of)
+    if max_features is not None:
+        columns = sorted(sorted(columns, key=lambda gram: (-df[gram], name_of(gram)))[:max_features], key=name_of)
+    names = [name_of(gram) for gram in columns]
     X = np.zeros((len(documents), len(names)), np.float32)
     for i, tf in enumerate(tfs):
         row = [float(tf[column]) * (idf(df[column], m, idf_) if column in df else 0) for column in columns]
@@ -247,13 +228,6 @@ def tf_idf(
         if squares > 0:
             X[i] = [x / math.sqrt(squares) for x in row]
     return names, X
-
-
-def _by_column(tf, bits):
-    columns = Counter()
-    for gram, value in tf.items():
-        columns[hashed(gram, bits)[1]] += value
-    return columns
 
 
 def product(X, W, b):

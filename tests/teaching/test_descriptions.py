@@ -56,9 +56,3 @@ def test_characters_and_titles_change_nothing_of_that():
     assert words("sunseed") == {"sun", "seed"}
     assert words("market") == {"market"}
     assert words("xyzzy") == set()
-
-
-def test_without_a_vocabulary_rows_are_those_of_the_features():
-    features = TfIdf(hash_bits=10).fit(DOCUMENTS)
-    row = Descriptions(features).rows(["alum"])
-    np.testing.assert_array_equal(row.toarray(), features.transform(["alum"]).toarray())

@@ -1,4 +1,4 @@
-"""Find the names and columns of terms and n-grams, by a vocabulary or by a hash; columns by hash have no names."""
+"""Find the names and columns of terms and n-grams."""
 
 from __future__ import annotations
 
@@ -36,15 +36,13 @@ class TermColumns:
     """Look up the columns of terms and n-grams by the ids that `Tokens` gave them, and keep the results.
 
     Terms belong to spaces: to one that all zones (named parts of a text, such as its title) share, or to that of a
-    single zone. If columns are `named`, the name of a term or n-gram decides its column. In the shared space, the name
-    is "word" or "word word"; in the space of the zone title it is "title:word". If `named` is None, the column is the
-    lowest `hash_bits` bits of the hash of the name. `keys` has earlier results: for each space, an array for the terms
-    and one for the n-grams. They hold columns (-1: none) or, if `named` is None, whole hashes.
+    single zone. The name of a term or n-gram decides its column. In the shared space, the name is "word" or "word
+    word"; in the space of the zone title it is "title:word". `keys` has earlier results: for each space, the columns of
+    the terms and those of the n-grams; -1: none.
     """
 
-    def __init__(self, terms: list[str], named: NamedColumns | None, hash_bits: int = 0, keys: Any = None):
+    def __init__(self, terms: list[str], named: NamedColumns, keys: Any = None):
         self.terms, self._columns = terms, named
-        self._mask = np.int32(2**hash_bits - 1 if named is None else -1)
         self._keys: dict[str, tuple[np.ndarray, np.ndarray]] = keys or {}
 
     def of(self, spaces: Sequence[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
@@ -54,57 +52,29 @@ class TermColumns:
         two arrays are int32, of shape (n_spaces, n_terms) and (n_spaces, n_ngrams).
         """
         keys = [self._keys_of(space, counts) for space in spaces]
-        return self._stacked([terms for terms, _ in keys]), self._stacked([ngrams for _, ngrams in keys])
+        return _stacked([terms for terms, _ in keys]), _stacked([ngrams for _, ngrams in keys])
 
     def _keys_of(self, space: str, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
         terms, ngrams = self._keys.get(space, (NO_IDS, NO_IDS))
-        hashed = self._columns is None
         if len(terms) < len(self.terms):
             names = feature_names(space, self.terms[len(terms) :])
-            terms = np.concatenate([terms, space_hashes(names) if hashed else self._named(names)])
-        if len(ngrams) < len(counts.ngrams) and hashed:
-            ngrams = _ngram_hashes(counts, terms, ngrams)
-        elif len(ngrams) < len(counts.ngrams):
+            terms = np.concatenate([terms, self._named(names)])
+        if len(ngrams) < len(counts.ngrams):
             names = feature_names(space, ngram_names(counts, np.arange(len(ngrams), len(counts.ngrams))))
             ngrams = np.concatenate([ngrams, self._named(names)])
         self._keys[space] = terms, ngrams
         return terms, ngrams
 
     def _named(self, names: Sequence[str]) -> np.ndarray:
-        column_of = (self._columns.column_of if self._columns else {}).get
+        column_of = self._columns.column_of.get
         return np.array([column_of(name, -1) for name in names], np.int32)
 
-    def _stacked(self, keys: list[np.ndarray]) -> np.ndarray:
-        if not keys:
-            return np.zeros((0, 0), np.int32)
-        shortest = min(map(len, keys))  # another thread may have lengthened the list of terms meanwhile
-        rows = keys[0][None] if len(keys) == 1 else np.array([row[:shortest] for row in keys])
-        return rows if self._mask == -1 else rows & self._mask
 
-
-def space_hashes(names: Sequence[str]) -> np.ndarray:
-    """Return the hashes of names: MurmurHash3 (32 bits, seed 0) of each name in UTF-8. Shape (n,), int32."""
-    from sklearn.utils import murmurhash3_32  # here, for its import takes a second and 100 MB
-
-    # spaCy has no lone surrogates, but a token that is a whole span never reached it.
-    return np.array([murmurhash3_32(name.encode("utf-8", "surrogatepass")) for name in names], np.int32)
-
-
-def _ngram_hashes(counts: TermCounts, terms: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
-    """Return the hashes of all n-grams, given the hashes of all terms, and those of the first n-grams (`ngrams`).
-
-    Let h be the hash of an n-gram without its last term, and l the hash of its last term. The n-gram's hash is
-    MurmurHash3 of the four bytes of ``31·h + l``, lowest byte first.
-    """
-    from sklearn.utils import murmurhash3_32
-
-    left, right = counts.ngrams[len(ngrams) :].T
-    hashes = np.concatenate([ngrams, np.zeros(len(left), np.int32)])
-    new = hashes[len(ngrams) :]
-    pair = left >= 0
-    new[pair] = murmurhash3_32(np.int32(31) * terms[left[pair]] + terms[right[pair]])
-    new[~pair] = murmurhash3_32(np.int32(31) * hashes[~left[~pair]] + terms[right[~pair]])
-    return hashes
+def _stacked(rows: list[np.ndarray]) -> np.ndarray:
+    if not rows:
+        return np.zeros((0, 0), np.int32)
+    shortest = min(map(len, rows))  # another thread may have lengthened the list of terms meanwhile
+    return rows[0][None] if len(rows) == 1 else np.array([row[:shortest] for row in rows])
 
 
 def feature_names(space: str, terms: Sequence[str]) -> Sequence[str]:

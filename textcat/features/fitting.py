@@ -27,16 +27,9 @@ class CountedDocuments(NamedTuple):
 class FittedColumns(NamedTuple):
     """Hold the columns that features have after fitting."""
 
-    named: NamedColumns | None  # None: columns by hash
+    named: NamedColumns
     df: np.ndarray  # the number of documents that have each column, 0 if they are too few: shape (n_columns,)
     columns: TermColumns
-
-
-def hashed_columns(parts: TextParts, counts: TermCounts, hash_bits: int, min_df: int) -> FittedColumns:
-    """Return 2**hash_bits columns by hash; the document frequency of a column that fewer than `min_df` have is 0."""
-    columns = TermColumns(counts.terms, None, hash_bits)
-    df = document_frequencies(*parts.arguments(counts), *columns.of(parts.names, counts), 2**hash_bits)
-    return FittedColumns(None, np.where(df >= min_df, df, 0), columns)
 
 
 class Frequencies(NamedTuple):

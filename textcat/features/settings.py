@@ -15,7 +15,6 @@ from textcat.base.errors import TextcatError
 
 NFC, AS_IT_IS = "nfc", "none"
 NORMAL_FORMS = NFC, AS_IT_IS
-_MAX_HASH_BITS = 28
 _MAX_INT = 2**31 - 1
 
 _Self = TypeVar("_Self", bound="Parameters")
@@ -92,7 +91,6 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "min_df": (_whole(1), "a whole number of documents, at least 1"),
     "ngram_min_df": (_whole(1), "a whole number of documents, at least 1"),
     "max_features": (_whole(1, optional=True), "a whole number, at least 1, or None"),
-    "hash_bits": (_whole(1, _MAX_HASH_BITS, optional=True), f"a whole number from 1 to {_MAX_HASH_BITS}, or None"),
     "weighting": (lambda x: x in ("tfidf", "bm25"), "'tfidf' or 'bm25'"),
     "idf": (lambda x: x in ("log", "smooth", "none"), "'log' or 'smooth' or 'none'"),
     "ngram_weight": (_is_positive, "a positive number"),
@@ -124,5 +122,3 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             raise FeatureError(f"zone_terms names zone {zone!r}, which zones leaves out: name it in both.")
     if settings["weighting"] == "bm25" and settings["sublinear_tf"]:
         raise FeatureError("sublinear_tf is True, and bm25 has its own way of counting: leave one of them out.")
-    if settings["hash_bits"] is not None and settings["max_features"] is not None:
-        raise FeatureError("hash_bits keeps no terms for max_features to choose from: leave one of them out.")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.base.normal_forms import origins
-from textcat.features.columns import feature_names, space_hashes
+from textcat.features.columns import feature_names
 from textcat.features.scripts import are_unspaced, shown
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import (
@@ -38,7 +38,7 @@ class Span(NamedTuple):
 class Place(NamedTuple):
     """Hold the spans of text from which a column of a row has its value."""
 
-    name: str  # the term or n-gram; of a column by hash, all terms of the document that have this column
+    name: str  # the term or n-gram
     spans: tuple[Span, ...]  # in the order of the texts
 
 
@@ -48,11 +48,9 @@ class _Occurrences(NamedTuple):
     columns: np.ndarray  # shape (n_occurrences,), int64
     starts: np.ndarray
     ends: np.ndarray
-    name_ids: np.ndarray  # positions in `names`
-    names: list[str]
 
 
-_NOTHING = (np.zeros(0, np.int64),) * 6
+_NOTHING = (np.zeros(0, np.int64),) * 5
 
 
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
@@ -77,7 +75,6 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
     texts = zones_of_document(document, 0)
     as_read = features.tokens_.as_read
     column_of = _ColumnOf(features, wanted)
-    names: dict[int, dict[str, None]] = {}
     spans_of: dict[int, dict[Span, None]] = {}
     with no_garbage_collection():
         for zone, spaces, placed in _placed(features, texts):
@@ -88,11 +85,10 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
                     continue
                 starts, ends = _standing(features, column_of, as_read(texts[zone]), space, found)
                 starts, ends = as_given.of(starts, ends)
-                for column, name in _distinct_names(found):
-                    names.setdefault(column, {})[name] = None
                 for column, span in _spans_by_column(zone, found.columns, starts, ends):
                     spans_of.setdefault(column, {}).update(span)
-    return {column: Place(" | ".join(map(shown, names[column])), tuple(spans_of[column])) for column in names}
+    names = features.listed_names()
+    return {column: Place(shown(names[column]), tuple(spans)) for column, spans in spans_of.items()}
 
 
 class _GivenPlaces:
@@ -113,13 +109,6 @@ class _GivenPlaces:
             return starts, ends
         first, behind = self._origins
         return first[starts], np.where(ends > starts, behind[ends - 1], first[starts])
-
-
-def _distinct_names(found: _Occurrences) -> list[tuple[int, str]]:
-    """Return the distinct pairs of column and name among occurrences, ordered by their first occurrence."""
-    n_names = max(len(found.names), 1)
-    keys, firsts = np.unique(found.columns * n_names + found.name_ids, return_index=True)
-    return [(key // n_names, found.names[key % n_names]) for key in keys[np.argsort(firsts)].tolist()]
 
 
 def _spans_by_column(
@@ -150,36 +139,26 @@ def _placed(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, li
 
 
 class _ColumnOf:
-    """Return, when called, the column of a term or n-gram, by name or hash; -1 if it has none that is wanted."""
+    """Return, when called, the column of a term or n-gram, by name; -1 if it has none that is wanted."""
 
     def __init__(self, features: TfIdf, wanted: Iterable[int]):
-        self._mask = 2 ** (features.hash_bits or 0) - 1
-        self._wanted = set(wanted)
-        self._by_name: dict[str, int] | None = None
-        self._firsts: set[str] = set()  # what the names of n-grams may begin with
-        if features.has_names:
-            names = features.listed_names()
-            self._by_name = {names[column]: column for column in self._wanted}
-            for name in self._by_name:
-                for i, character in enumerate(name):
-                    if character == " ":
-                        self._firsts.add(name[:i])
-        self._hashes: dict[str, int] = {}
+        names = features.listed_names()
+        self._by_name = {names[column]: column for column in wanted}
+        # What the names of n-grams may begin with.
+        self._firsts = {name[: space.start()] for name in self._by_name for space in re.finditer(" ", name)}
 
     def may_begin(self, name: str) -> bool:
         """Return whether an n-gram whose first term has this name may have a wanted column.
 
         If a zone (a part of a text, such as its title) has terms of its own, their names begin with it: "title:word".
         """
-        return self._by_name is None or name in self._firsts
+        return name in self._firsts
 
     def of_terms(self, space: str, terms: Sequence[str]) -> np.ndarray:
         """Return the column of each term, or -1: shape (n_terms,), int64.
 
         `space` is the name of a zone (a part of a text) with terms of its own, or "" for terms that all zones share.
         """
-        if self._by_name is None:
-            return np.array([self(space, term) for term in terms], np.int64)
         column_of, names = self._by_name.get, feature_names(space, terms)
         return np.array([column_of(name, -1) for name in names], np.int64)
 
@@ -188,68 +167,47 @@ class _ColumnOf:
 
         `prefix` comes before the names of terms of a zone, such as "title:"; it is "" for shared terms.
         """
-        if self._by_name is None:
-            return np.arange(len(terms))
-        firsts = self._firsts
-        return np.array([i for i, term in enumerate(terms) if prefix + term in firsts], np.int64)
+        return np.array([i for i, term in enumerate(terms) if prefix + term in self._firsts], np.int64)
 
     def __call__(self, space: str, *terms: str) -> int:
-        if self._by_name is not None:
-            name = " ".join(terms) if len(terms) > 1 else terms[0]
-            return self._by_name.get(f"{space}:{name}" if space else name, -1)
-        column = self._hash_of(space, terms) & self._mask
-        return column if column in self._wanted else -1
-
-    def _hash_of(self, space: str, terms: tuple[str, ...]) -> int:
-        from sklearn.utils import murmurhash3_32
-
-        (name,) = feature_names(space, terms[-1:])
-        if name not in self._hashes:
-            self._hashes[name] = int(space_hashes([name])[0])
-        if len(terms) == 1:
-            return self._hashes[name]
-        mixed = 31 * self._hash_of(space, terms[:-1]) + self._hashes[name]
-        return int(murmurhash3_32((mixed + 2**31) % 2**32 - 2**31))
+        name = " ".join(terms) if len(terms) > 1 else terms[0]
+        return self._by_name.get(f"{space}:{name}" if space else name, -1)
 
 
 def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, space: str) -> _Occurrences:
     """Return the terms and n-grams of a text that have a wanted column, in a space: a zone's name, or "" (shared)."""
     prefix = f"{space}:" if space else ""
     is_in_run = _are_in_runs(features, placed.terms)
-    parts = [_words(column_of, placed, space, prefix)]
+    parts = [_words(column_of, placed, space)]
     parts += [_ngrams(column_of, placed, is_in_run, space, prefix, n) for n in range(2, features.ngrams + 1)]
     if features.chars:
-        parts.append(_chars(column_of, placed, is_in_run, space, prefix, features.chars))
+        parts.append(_chars(column_of, placed, is_in_run, space, features.chars))
     # Words and n-grams of words in the order in which they begin, and then n-grams of characters.
-    columns, starts, ends, name_ids, places_, ranks = (
-        np.concatenate([np.array(part[k], np.int64) for part in parts]) for k in range(6)
+    columns, starts, ends, places_, ranks = (
+        np.concatenate([np.array(part[k], np.int64) for part in parts]) for k in range(5)
     )
-    shifts = np.cumsum([0, *(len(part[6]) for part in parts)])
-    name_ids += np.repeat(shifts[:-1], [len(part[0]) for part in parts])
     behind = np.repeat([k == features.ngrams for k in range(len(parts))], [len(part[0]) for part in parts])
     order = np.lexsort((ranks, places_, behind))
-    names = [name for part in parts for name in part[6]]
-    return _Occurrences(columns[order], starts[order], ends[order], name_ids[order], names)
+    return _Occurrences(columns[order], starts[order], ends[order])
 
 
-def _words(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str) -> tuple[Any, ...]:
-    """Return the terms of a text that have a wanted column: arrays with an entry per occurrence, and a list of names.
+def _words(column_of: _ColumnOf, placed: TermPlaces, space: str) -> tuple[Any, ...]:
+    """Return the terms of a text that have a wanted column: arrays with an entry per occurrence.
 
-    The arrays are columns, starts, ends, positions in the list of names, the number of the term within the text, and a
-    rank (0 for all terms). The last two decide the order of occurrences. `space` is the name of a zone with terms of
-    its own, and `prefix` is this name with a colon; both are "" for terms that all zones share.
+    The arrays are columns, starts, ends, the number of the term within the text, and a rank (0 for all terms). The last
+    two decide the order of occurrences. `space` is the name of a zone with terms of its own; it is "" for terms that
+    all zones share.
     """
     column = column_of.of_terms(space, placed.terms)
     at = np.flatnonzero(column[placed.ids] >= 0)
     ids = placed.ids[at]
-    names = [prefix + term for term in placed.terms]
-    return column[ids], placed.starts[at], placed.ends[at], ids, at, np.zeros(len(at), np.int64), names
+    return column[ids], placed.starts[at], placed.ends[at], at, np.zeros(len(at), np.int64)
 
 
 def _ngrams(
     column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, space: str, prefix: str, n: int
 ) -> tuple[Any, ...]:
-    """Return the same arrays and names as `_words`, for n-grams of n terms; each distinct n-gram is looked up once.
+    """Return the same arrays as `_words`, for n-grams of n terms; each distinct n-gram is looked up once.
 
     The rank of an n-gram of n terms is n - 1. `is_in_run` tells which terms are n-grams of characters of a script
     without spaces between words; these are never part of an n-gram of terms.
@@ -262,7 +220,7 @@ def _ngrams(
     for k in range(n):  # n-grams of words have no term of a script without spaces
         first = first[~in_run[first + k]]
     if not len(first):
-        return (*_NOTHING, [])
+        return _NOTHING
     group, examples = placed.ids[first], np.zeros(0, np.int64)
     for k in range(1, n):
         keys = group * max(len(placed.terms), 1) + placed.ids[first + k]
@@ -271,14 +229,11 @@ def _ngrams(
     column = np.array([column_of(space, *of_ngram) for of_ngram in terms], np.int64)
     chosen = np.flatnonzero(column[group] >= 0)
     at, ids = first[chosen], group[chosen]
-    names = [prefix + " ".join(of_ngram) for of_ngram in terms]
-    return column[ids], placed.starts[at], placed.ends[at + n - 1], ids, at, np.full(len(at), n - 1), names
+    return column[ids], placed.starts[at], placed.ends[at + n - 1], at, np.full(len(at), n - 1)
 
 
-def _chars(
-    column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, space: str, prefix: str, n: int
-) -> tuple[Any, ...]:
-    """Return the same arrays and names as `_words`, for n-grams of n characters.
+def _chars(column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, space: str, n: int) -> tuple[Any, ...]:
+    """Return the same arrays as `_words`, for n-grams of n characters.
 
     The rank of an n-gram of characters is its position within the term. `is_in_run` tells which terms are themselves
     n-grams of characters, of a script without spaces between words; these have no n-grams.
@@ -290,7 +245,6 @@ def _chars(
     order = words[np.argsort(near[words], kind="stable")]
     ids, firsts = np.unique(near[order], return_index=True)
     rows: list[tuple[int, int, int, int, int]] = []  # of each distinct term
-    names: list[str] = []
     for id_ in ids.tolist():
         token, term = placed.tokens[id_], placed.terms[id_]
         around = padded_places(Located(term, 0, len(token), token))
@@ -298,12 +252,11 @@ def _chars(
             column = column_of(space, f"~{chars}~")
             if column >= 0:
                 rows.append((id_, column, around[k][0], around[k + len(chars) - 1][1], k))
-                names.append(f"{prefix}~{chars}~")
     at_of = dict(zip(ids.tolist(), np.split(order, firsts[1:]), strict=False))
     at = np.concatenate([np.zeros(0, np.int64), *(at_of[id_] for id_, *_ in rows)])
     which = np.repeat(np.arange(len(rows)), [len(at_of[id_]) for id_, *_ in rows])
     _, column, starts, ends, ranks = np.array(rows, np.int64).reshape(-1, 5)[which].T
-    return column, placed.starts[at] + starts, placed.starts[at] + ends, which, at, ranks, names
+    return column, placed.starts[at] + starts, placed.starts[at] + ends, at, ranks
 
 
 def _columns_alone(features: TfIdf, column_of: _ColumnOf, located: Sequence[Located], space: str) -> Iterator[int]:

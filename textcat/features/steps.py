@@ -17,7 +17,6 @@ from textcat.features.fitting import (
     Frequencies,
     average_lengths,
     half_saturation,
-    hashed_columns,
     inverse_frequencies,
     named_columns,
     term_weights,
@@ -53,7 +52,6 @@ class FeatureSteps(Parameters):
     char_max_df: float = 1.0
     min_df: int = 1
     max_features: int | None = None
-    hash_bits: int | None = None
     weighting: str = "tfidf"
     sublinear_tf: bool = False
     k1: float = 1.2
@@ -64,7 +62,7 @@ class FeatureSteps(Parameters):
     @classmethod
     def restore(
         cls: type[_Self],
-        terms: Sequence[str] | None,
+        terms: Sequence[str],
         idf: np.ndarray,
         n_documents: int,
         average_lengths: Mapping[str, float] | None = None,
@@ -73,19 +71,16 @@ class FeatureSteps(Parameters):
     ) -> _Self:
         """Return fitted features, given what fitting has learnt and the settings.
 
-        `terms` are the names of the columns in order (None with `hash_bits`); `idf`, `n_documents` and
-        `average_lengths` are the attributes `idf_`, `n_documents_` and `average_lengths_`. FeatureError is raised if
-        `idf` does not fit the columns.
+        `terms` are the names of the columns in order; `idf`, `n_documents` and `average_lengths` are the attributes
+        `idf_`, `n_documents_` and `average_lengths_`. FeatureError is raised if `idf` does not fit the columns.
         """
         restored = cls(**settings)
         check_settings(vars(restored))
-        n_columns = 2**restored.hash_bits if restored.hash_bits else len(terms or ())
-        if (terms is None) != bool(restored.hash_bits) or len(idf) != n_columns:
+        if len(idf) != len(terms):
             raise FeatureError(
-                f"{len(idf)} idf do not fit the {n_columns} columns: give those learnt with the settings."
+                f"{len(idf)} idf do not fit the {len(terms)} columns: give those learnt with the settings."
             )
-        named = None if terms is None else NamedColumns(list(terms))
-        restored.set_fitted(named, idf, n_documents, dict(average_lengths or {}))
+        restored.set_fitted(NamedColumns(list(terms)), idf, n_documents, dict(average_lengths or {}))
         return restored
 
     def count_all(self, documents: Documents) -> tuple[TextParts, TermCounts]:
@@ -106,9 +101,7 @@ class FeatureSteps(Parameters):
         The arrays of the counts may be overwritten.
         """
         lengths = text_lengths(counts.ends, counts.counts)
-        if not self.hash_bits:
-            counts = without_rare_ngrams(parts, counts, self.ngram_min_df)
-        return CountedDocuments(parts, counts, lengths)
+        return CountedDocuments(parts, without_rare_ngrams(parts, counts, self.ngram_min_df), lengths)
 
     def parts_of_zones(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
         """Return the parts (texts and their weights) of documents counted earlier, given each one's names of zones."""
@@ -124,11 +117,10 @@ class FeatureSteps(Parameters):
     ) -> _Self:
         """Fit to documents that `count` has counted: to all, or to those at the positions `chosen`, each listed once.
 
-        The documents at the positions `named` are not fitted to, but all of their terms get a column (not with
-        `hash_bits`).
+        The documents at the positions `named` are not fitted to, but all of their terms get a column.
 
-        The documents must have been counted with the same `tokens`, `zones`, `zone_terms`, `ngrams`, `chars` and
-        `hash_bits`, and with an `ngram_min_df` that was not higher than the present one.
+        The documents must have been counted with the same `tokens`, `zones`, `zone_terms`, `ngrams` and `chars`, and
+        with an `ngram_min_df` that was not higher than the present one.
         """
         check_settings(vars(self))
         parts, counts, lengths = counted
@@ -137,13 +129,10 @@ class FeatureSteps(Parameters):
         n_documents = len(parts.ends)
         if not n_documents:
             raise FeatureError("There is no document to learn terms from: give at least one.")
-        if self.hash_bits:
-            fitted = hashed_columns(parts, counts, self.hash_bits, self.min_df)
-        else:
-            most = max(1, math.floor(self.char_max_df * n_documents))
-            allowed = Frequencies(self.min_df, self.ngram_min_df, most)
-            described = None if named is None else counted.parts.select(np.asarray(named, np.int64))
-            fitted = named_columns(parts, counts, allowed, self.max_features, described)
+        most = max(1, math.floor(self.char_max_df * n_documents))
+        allowed = Frequencies(self.min_df, self.ngram_min_df, most)
+        described = None if named is None else counted.parts.select(np.asarray(named, np.int64))
+        fitted = named_columns(parts, counts, allowed, self.max_features, described)
         averages = average_lengths(parts, lengths) if self.weighting == "bm25" else {}
         self.set_fitted(fitted.named, self.idf_of(fitted.df, n_documents), n_documents, averages, fitted.columns)
         return self
@@ -163,7 +152,7 @@ class FeatureSteps(Parameters):
 
     def set_fitted(
         self,
-        named: NamedColumns | None,
+        named: NamedColumns,
         idf: np.ndarray,
         n_documents: int,
         averages: dict[str, float],
@@ -175,25 +164,15 @@ class FeatureSteps(Parameters):
         self.idf_ = np.ascontiguousarray(idf, np.float64)
         self._columns = columns
         self._terms: KnownTerms | None = None
-        self._numbers: list[str] | None = None
 
     @property
-    def vocabulary_(self) -> dict[str, int] | None:
-        """The column of each term, in alphabetical order; None with `hash_bits`."""
-        return None if self._named is None else self._named.column_of
-
-    @property
-    def has_names(self) -> bool:
-        """Whether columns have names: not with `hash_bits`."""
-        return self._named is not None
+    def vocabulary_(self) -> dict[str, int]:
+        """The column of each term, in alphabetical order."""
+        return self._named.column_of
 
     def listed_names(self) -> list[str]:
         """Return the names of the columns, as a list that must not be changed."""
-        if self._named is not None:
-            return self._named.names
-        if self._numbers is None:
-            self._numbers = [f"#{i}" for i in range(len(self.idf_))]
-        return self._numbers
+        return self._named.names
 
     def zone_prefixes(self) -> tuple[str, ...]:
         """Return a prefix such as "title:" for each zone that `zone_terms` lists; () if it is True or False."""
@@ -201,7 +180,7 @@ class FeatureSteps(Parameters):
 
     def known_terms(self) -> KnownTerms | None:
         """Return the terms that can have a column, so that only these are counted; None if any term can have one."""
-        if self._terms is None and self._named is not None and not self.chars:
+        if self._terms is None and not self.chars:
             self._terms = known_terms(self._named.names, self.ngrams, zone_terms=bool(self.zone_terms))
         return self._terms
 
@@ -222,7 +201,7 @@ class FeatureSteps(Parameters):
         if columns is None or columns.terms is not counts.terms:
             shared = self._terms.columns if self._terms is not None and self._terms.terms is counts.terms else None
             keys = {SHARED_SPACE: shared} if shared else None
-            columns = self._columns = TermColumns(counts.terms, self._named, self.hash_bits or 0, keys)
+            columns = self._columns = TermColumns(counts.terms, self._named, keys)
         return columns.of(parts.names, counts)
 
     def occurrence_weights(
@@ -264,4 +243,4 @@ class FeatureSteps(Parameters):
             check_is_fitted(self, "idf_")
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | dict.fromkeys(self.__dict__.keys() & {"_columns", "_terms", "_numbers"})
+        return self.__dict__ | dict.fromkeys(self.__dict__.keys() & {"_columns", "_terms"})

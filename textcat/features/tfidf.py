@@ -56,15 +56,11 @@ class TfIdf(FeatureSteps):
         Weight of an n-gram of characters, where a term has 1. Each term has several: 0.5 is a good start.
     char_max_df : float, default=1.0
         Leave out n-grams of characters that occur in more than this share of the training documents, above 0 and at
-        most 1. The most frequent ones make rows long and tell topics apart least. With `hash_bits`, it has no effect.
+        most 1. The most frequent ones make rows long and tell topics apart least.
     min_df : int, default=1
         Leave out terms, and n-grams of characters, that occur in fewer training documents than this.
     max_features : int, optional
         Keep only this many terms: those that occur in the most training documents. Ties are broken alphabetically.
-    hash_bits : int, optional
-        Hash each term (MurmurHash3) to one of 2**hash_bits columns, and keep no vocabulary: memory is bounded, and
-        terms have no names. Terms that share a column count as one. df and min_df are those of columns; ngram_min_df
-        has no effect.
     weighting : {"tfidf", "bm25"}, default="tfidf"
         "bm25": n occurrences count n / (n + k1 · (1 - b + b · l / a)), where l is the number of terms in the zone, and
         a the average of l over the training documents that have the zone.
@@ -82,7 +78,7 @@ class TfIdf(FeatureSteps):
     Attributes
     ----------
     vocabulary_ : dict of str to int
-        The column of each term, in alphabetical order; None with `hash_bits`.
+        The column of each term, in alphabetical order.
     idf_ : ndarray of shape (n_columns,), float64
         The idf of each column.
     n_documents_ : int
@@ -149,7 +145,7 @@ class TfIdf(FeatureSteps):
             yield self.rows_of_counts(*self.counted_texts(block))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns, in order: terms, or with `hash_bits` "#0", "#1" and so on.
+        """Return the names of the columns, in order: terms and n-grams.
 
         The array has the shape (n_columns,) and the type object.
         """

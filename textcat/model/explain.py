@@ -227,7 +227,7 @@ def explain_document(
         explained.append((topic, column, weights, row.data * weights))
     strongest = [np.argsort(-np.abs(sums), kind="stable")[:n] for *_, sums in explained]
     listed = {column for order in strongest for column in row.indices[order].tolist()}
-    if with_spans or not tagger.features.has_names:
+    if with_spans:
         places_of = places(tagger.features, document, listed)
     else:
         names = tagger.features.listed_names()

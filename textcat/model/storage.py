@@ -121,9 +121,7 @@ def write_model(tagger: Tagger, folder: Path) -> None:
             arrays[parts[1]] = arrays[parts[1]].astype(np.uint16)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
-    features = tagger.features
-    terms = features.listed_names() if features.has_names else None  # None where columns are hashes
-    (folder / VOCABULARY).write_text(json.dumps(terms), encoding="utf-8")
+    (folder / VOCABULARY).write_text(json.dumps(tagger.features.listed_names()), encoding="utf-8")
     with suppress(TextcatError):  # the language may not be installed here; the model is complete without its tables
         tables = tagger.features.tokens_.tables()
         if tables is not None and tables.stop_words is not None:
@@ -261,7 +259,7 @@ class _Contents(NamedTuple):
 
     manifest: dict[str, Any]
     arrays: dict[str, Any]
-    terms: list[str] | None  # None where columns are hashes
+    terms: list[str]  # the names of columns
     documents: dict[str, Any] | None  # of support documents: ids, titles, and texts or None
 
     @classmethod
@@ -280,7 +278,7 @@ class _Contents(NamedTuple):
     @property
     def n_terms(self) -> int:
         """The number of columns of a row."""
-        return self.manifest["features"]["n_terms"] if self.terms is None else len(self.terms)
+        return len(self.terms)
 
     def fit_together(self) -> bool:
         """Return whether the shapes of arrays, the lists and the settings of the model fit together.
@@ -295,7 +293,7 @@ class _Contents(NamedTuple):
             and (self.documents is None or self._is_support(self.documents))
             and (CENTROIDS[0] not in arrays or (WEIGHTS not in arrays and 0 < self._recipe.shortlist <= _MOST_LISTED))
             and (RELATED[0] not in arrays or (RELATED_CURVES in arrays and self._is_related(self.manifest["related"])))
-            and (self.terms is None or _are_names(self.terms))
+            and _are_names(self.terms)
             and self._is_manifest()
         )
 

@@ -25,7 +25,7 @@ class Descriptions:
     A description has few words, and people write some of these differently from the documents: "alum" for aluminium,
     "sunseed" for sun seed. So a word that occurs in at most 1 % of the documents is expanded: the row also gets the
     five most frequent terms that begin with the word. If no document has the word, the row also gets the two words of
-    which it is composed. If the features have no vocabulary, as with `hash_bits`, words are not expanded.
+    which it is composed.
     """
 
     def __init__(self, features: Any) -> None:

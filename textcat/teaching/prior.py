@@ -30,7 +30,7 @@ def keep(
     occurrence of the term counts as much as in the model. Terms that the pool does not have are left out. The weights
     are saved in `folder`, in a file with `number` in its name; if `folder` is None, the entry itself contains the
     weights. `topic` is the topic's id or name. TextcatError is raised if the model has no such topic, or shares no
-    named term with the pool.
+    term with the pool.
     """
     if not hasattr(model, "features"):
         from textcat.model import storage
@@ -41,10 +41,6 @@ def keep(
     topic = find_topic(tagger.topics, tagger.topic_names, topic)
     weights = weights_of_topic(tagger, topic)
     columns_of_pool = pool.features.vocabulary_
-    if columns_of_pool is None or not tagger.features.has_names:
-        raise TextcatError(
-            f"The terms of {name} or of the archive have no names, only hashes: start without the model."
-        )
     names = tagger.features.listed_names()
     mapped = np.zeros(len(pool.features.idf_), np.float64)
     theirs = np.flatnonzero(weights)

@@ -501,9 +501,8 @@ def _train_listed(
     from textcat.training.shortlist import train_shortlist
 
     options: dict[str, Any] = {"size": recipe.shortlist, "n_documents": n_documents, "n_jobs": n_jobs}
-    terms = features.listed_names() if features.has_names else None
     learner, tags, arrays = recipe.make_learner(), recipe.make_tags(), (examples.rows, examples.labels, described)
-    trained = train_shortlist(*arrays, learner, **options, terms=terms, progress=advance)
+    trained = train_shortlist(*arrays, learner, **options, terms=features.listed_names(), progress=advance)
     if recipe.related:
         release_memory()
         trained = relate_topics(trained, *arrays, learner, best=recipe.related, **options)

@@ -19,9 +19,7 @@ def test_rows_are_those_that_the_features_make_of_the_texts(documents):
     assert (pool.rows != expected).nnz == 0
 
 
-@pytest.mark.parametrize(
-    "settings", [[], ["features.chars=3"], ["features.zone_terms=true"], ["features.hash_bits=12"]]
-)
+@pytest.mark.parametrize("settings", [[], ["features.chars=3"], ["features.zone_terms=true"]])
 def test_copies_are_found_whatever_the_columns_are(tmp_path, settings):
     recipe = read_recipe("active-learning").with_settings(settings)
     texts = ["Wheat exports rose.", "Gold fell in London.", "Wheat exports rose."]

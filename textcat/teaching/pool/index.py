@@ -209,12 +209,11 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
         "id_ends": np.cumsum(id_sizes, dtype=np.int64),
         "groups": groups,
     }
-    terms = features.listed_names() if features.has_names else None  # None where columns are hashes
     with FORMAT.replacing(folder / INDEX) as sibling:
         for name, array in arrays.items():
             np.save(sibling / f"{name}.npy", array, allow_pickle=False)
         (sibling / _IDS).write_bytes(id_bytes)
-        (sibling / _TERMS).write_bytes(_as_json(terms))
+        (sibling / _TERMS).write_bytes(_as_json(features.listed_names()))
         entries = {
             "recipe": {"name": recipe.name, **recipe.complete().as_dict()},
             "documents": archive.n_documents,
@@ -227,7 +226,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
         FORMAT.write_manifest(sibling, entries)
 
 
-def _as_json(terms: list[str] | None) -> bytes:
+def _as_json(terms: list[str]) -> bytes:
     """Return terms as JSON: by orjson, which is several times as fast, unless a term has a lone surrogate."""
     try:
         return orjson.dumps(terms)
@@ -235,9 +234,9 @@ def _as_json(terms: list[str] | None) -> bytes:
         return json.dumps(terms).encode()
 
 
-def _from_json(data: bytes) -> list[str] | None:
+def _from_json(data: bytes) -> list[str]:
     try:
-        terms: list[str] | None = orjson.loads(data)
+        terms: list[str] = orjson.loads(data)
     except ValueError:  # perhaps lone surrogates
         terms = json.loads(data)
     return terms

@@ -65,9 +65,9 @@ def for_many(recipe: Recipe) -> Recipe:
 def may_be_pieces(features: TfIdf) -> bool:
     """Return whether rows can be made piece by piece, that is, one batch of documents after the other.
 
-    This is so if the features have no terms of single zones, no n-grams of characters, and no hashed columns.
+    This is so if the features have no terms of single zones and no n-grams of characters.
     """
-    return features.zone_terms in (False, []) and not features.chars and features.hash_bits is None
+    return features.zone_terms in (False, []) and not features.chars
 
 
 def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]) -> bytes:
