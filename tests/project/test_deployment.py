@@ -134,7 +134,7 @@ def test_the_proxy_waits_longer_than_the_server_and_keeps_connections_for_less_t
         return int(re.search(rf"\b{name} (\d+)", text)[1])
 
     assert number("keepalive_timeout") < number_in("http/processes.py", r"timeout_keep_alive=(\d+)")
-    assert number("proxy_read_timeout") > Limits().seconds
+    assert number("proxy_read_timeout") > Limits().timeout
     assert number("client_max_body_size") << 20 >= Limits().max_bytes
     asked = re.findall(r"location [^{]*\{([^}]*proxy_pass[^}]*)\}", text)
     headers = [sorted(re.findall(r"proxy_set_header (\S+)", location)) for location in asked]

@@ -149,13 +149,13 @@ def test_what_is_no_session_or_another_pools_is_refused(tmp_path):
         Session.open(tmp_path / "other")
 
 
-@pytest.mark.parametrize("version", [0, 1, 99])
+@pytest.mark.parametrize("version", [0, 1, 2, 99])
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_session_of_another_format_is_refused_and_stays(tmp_path, version, read_only):
     (tmp_path / JOURNAL).write_bytes(journal.journal_line({"textcat session": version, "seed": 0}))
     before = (tmp_path / JOURNAL).read_bytes()
     for _ in range(2):  # the lock is released
-        with pytest.raises(TextcatError, match=rf"another version .* format {version} instead of 2: start a new"):
+        with pytest.raises(TextcatError, match=rf"another version .* format {version} instead of 3: start a new"):
             SessionJournal.open(tmp_path, read_only=read_only)
     assert (tmp_path / JOURNAL).read_bytes() == before
 
