@@ -9,7 +9,7 @@ import pytest
 
 import textcat
 from textcat.doctor import kernels
-from textcat.doctor.kernels import CHECKS, broken_kernels, check_kernels, check_kernels_apart
+from textcat.doctor.kernels import CHECKS, broken_kernels, check_kernels, check_kernels_apart, checksum_of
 
 PACKAGE = Path(textcat.__file__).parent
 # For each compiled module: where a result of it is used, and which is falsified.
@@ -109,14 +109,38 @@ def test_a_module_that_is_missing_is_found(monkeypatch):
 
 
 def test_a_kernel_that_raises_is_found(monkeypatch):
-    monkeypatch.setitem(CHECKS, "margin._folds", lambda: 1 // 0)
+    monkeypatch.setitem(CHECKS, "margin._folds", (lambda: 1 // 0, ""))
     (sentence,) = broken_kernels([*check_kernels()])
     assert "ZeroDivisionError" in sentence
 
 
+def test_a_checksum_depends_on_the_last_bit_of_a_number_and_not_on_its_type():
+    numbers = np.arange(6.0).reshape(2, 3) / 8
+    assert checksum_of(iter([numbers])) == checksum_of(iter([numbers.astype(np.float32)])) == checksum_of([[*numbers]])
+    numbers[1, 2] = np.nextafter(numbers[1, 2], 1)
+    assert checksum_of([numbers]) != checksum_of([np.arange(6.0).reshape(2, 3) / 8])
+    assert checksum_of([[1, 2]]) != checksum_of([1, 2])
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        ("OPENBLAS_CORETYPE", "Prescott"),
+        ("NPY_DISABLE_CPU_FEATURES", "AVX512F AVX512CD AVX512_SKX AVX2 FMA3"),
+        ("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX2,-AVX2_Usable,-FMA,-FMA_Usable,-AVX512F"),
+    ],
+)
+@pytest.mark.long
+def test_the_checksums_are_those_of_machines_with_other_instructions(setting, monkeypatch):
+    monkeypatch.setenv(*setting)
+    assert [*broken_kernels(check_kernels_apart())] == []
+
+
 @pytest.mark.long
 def test_a_kernel_that_ends_its_process_is_told_with_those_after_it():
-    program = "import os; from textcat.doctor import kernels; kernels.CHECKS['margin.rules'] = os.abort; kernels.main()"
+    program = (
+        "import os; from textcat.doctor import kernels; kernels.CHECKS['margin.rules'] = os.abort, ''; kernels.main()"
+    )
     checks = check_kernels_apart([sys.executable, "-c", program])
     errors = {check.name: check.error for check in checks if check.error}
     names = [*CHECKS]

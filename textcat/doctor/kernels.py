@@ -1,14 +1,15 @@
-"""Check every compiled module on a small fixed input against a plain computation in Python or numpy.
+"""Check every compiled module: a checksum of its results on a small fixed input is that of a sound build.
 
-The inputs are multiples of 1/8, so that most sums are exact in any order, and results can be compared to the bit. These
-checks find a build that is broken on this machine; the tests of the repository compare far more.
+Kernels give the same bits on every machine: compilers may not join a multiplication and an addition, and sums have one
+order. Results of exp, log and pow, in which C libraries differ in the last bit, are compared in millionths.
+These checks find a build that is broken on this machine; the tests of the repository compare kernels with their twins.
 
 ``python -m textcat.doctor.kernels`` writes a line of JSON before and after each check. `check_kernels_apart` reads
-them, so that a kernel that ends its process, as an instruction that the processor lacks does, is told like any other.
+them, so that a kernel that ends its process, as an instruction that the processor lacks does, is named like any other.
 """
 
+import hashlib
 import json
-import math
 import subprocess
 import sys
 import time
@@ -20,7 +21,6 @@ import numpy as np
 from scipy import sparse
 
 LONGEST = 120  # until a kernel that does not end is given up; all together take about 2
-_MASK = (1 << 64) - 1
 # Of each rule: any in its range.
 _PARAMETERS: dict[str, tuple[float, ...]] = {
     "PA": (0.5,),
@@ -45,18 +45,14 @@ class KernelCheck(NamedTuple):
     error: str
 
 
-class _DiffersError(Exception):
-    """Raised where a kernel's result is not that of the plain computation."""
-
-
 def check_kernels() -> Iterator[KernelCheck]:
     """Check all compiled modules, and yield what came of it; an error in one does not keep the others from it."""
-    for name, check in CHECKS.items():
-        yield _checked(name, check)
+    for name in CHECKS:
+        yield _checked(name)
 
 
 def check_kernels_apart(command: Sequence[str] = (sys.executable, "-m", __name__)) -> list[KernelCheck]:
-    """Return the results of `check_kernels`, run by another process; a check that ends that process is told, too."""
+    """Return the results of `check_kernels`, run by another process; also of a check that ends that process."""
     try:
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST)
         output, fate = ended.stdout, f"the process ended with code {ended.returncode}"
@@ -77,36 +73,37 @@ def check_kernels_apart(command: Sequence[str] = (sys.executable, "-m", __name__
 
 def main() -> None:
     """Check all compiled modules; write the name of each before its check, and what came of it afterwards."""
-    for name, check in CHECKS.items():
+    for name in CHECKS:
         print(json.dumps(name), flush=True)
-        print(json.dumps(_checked(name, check)), flush=True)
+        print(json.dumps(_checked(name)), flush=True)
 
 
-def _checked(name: str, check: Callable[[], None]) -> KernelCheck:
+def _checked(name: str) -> KernelCheck:
     start, error = time.perf_counter(), ""
     try:
         import_module(f"textcat.{name}")
-        check()
-    except _DiffersError as differs:
-        error = str(differs)
+        results, checksum = CHECKS[name]
+        if checksum_of(results()) != checksum:
+            error = "its results differ from those of a sound build"
     except ImportError as missing:
         error = f"cannot be imported ({missing})"
-    except Exception as other:  # whatever is broken is to be told, not raised
+    except Exception as other:  # whatever is broken is named, and does not end the other checks
         error = f"ends in an error ({type(other).__name__}: {other})"
     return KernelCheck(name, time.perf_counter() - start, error)
 
 
-def _expect(what: str, result: Any, expected: Any, tolerance: float = 0.0) -> None:
-    """Raise an error unless a result is as expected: to the bit without a tolerance, as a sum need not be."""
-    result, expected = np.asarray(result), np.asarray(expected)
-    if result.shape != expected.shape:
-        raise _DiffersError(f"{what} has another shape than by the plain computation")
-    close = np.isclose(result, expected, tolerance, tolerance) if tolerance else result == expected
-    if not np.all(close):
-        raise _DiffersError(f"{what} differs from the plain computation")
+def checksum_of(results: Iterator[Any]) -> str:
+    """Return a checksum of numbers, texts and arrays; it depends on all digits of numbers, and not on their types."""
+    values = [np.asarray(result).tolist() for result in results]
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
+
+
+def _millionths(values: Any) -> np.ndarray:
+    return np.rint(np.asarray(values, np.float64) * 1e6).astype(np.int64)
 
 
 def _matrix(n_rows: int = 12, n_columns: int = 9) -> np.ndarray:
+    """Return a matrix of multiples of 1/8, of which sums and products are exact in any order."""
     i, j = np.indices((n_rows, n_columns))
     return np.where((i + 2 * j) % 3, ((7 * i + 11 * j) % 13 - 6) / 8, 0.0)
 
@@ -116,24 +113,22 @@ def _csr(X: np.ndarray, dtype: type = np.float32) -> tuple[np.ndarray, np.ndarra
     return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
 
 
-# --- features --------------------------------------------------------------------------------------------------------
+# --- the results of each module on a fixed input ---------------------------------------------------------------------
 
 
-def _check_tokens() -> None:
+def _of_tokens() -> Iterator[Any]:
     import spacy
 
     from textcat.features.tokens import Tokens
 
-    expected = spacy.blank("en")(_TEXT)
-    tokens = Tokens()
-    if tokens.tokenize(_TEXT) != [token.text for token in expected]:
-        raise _DiffersError("the tokens of a text differ from spaCy's")
+    # By spaCy's rules, which may be others in another version.
+    expected, tokens = spacy.blank("en")(_TEXT), Tokens()
+    yield tokens.tokenize(_TEXT) == [token.text for token in expected]
     terms = [token.lower_ for token in expected if token.is_alpha and not token.is_stop]
-    if [located.term for located in tokens.locate_tokens([_TEXT])[0]] != terms:
-        raise _DiffersError("the terms of a text differ from spaCy's tokens")
+    yield [located.term for located in tokens.locate_tokens([_TEXT])[0]] == terms
 
 
-def _check_rows() -> None:
+def _of_rows() -> Iterator[Any]:
     from textcat.features import fitting, rows, steps
 
     parts, ends = np.array([1, 2], np.int64), np.array([3, 5], np.int64)
@@ -142,37 +137,13 @@ def _check_rows() -> None:
     terms, ngrams, idf = np.array([[2, 0, 1]], np.int32), np.zeros((1, 0), np.int32), np.array([0.5, 1.0, 2.0])
     data, columns, nothing = np.zeros(5), np.zeros(5, np.int32), np.zeros(0)
     fixed = (np.ones(2), nothing, 1.0, nothing, terms, ngrams, idf, False, data, columns)
-    _expect("rows: their ends", steps.rows(parts, ends, ids, counts, texts, spaces, *fixed), [3, 5])
-    expected = np.array([[2 * 0.5, 3 * 1.0, 1 * 2.0], [4 * 0.5, 1 * 1.0, 0.0]])
-    expected /= np.sqrt((expected**2).sum(axis=1, keepdims=True))
-    _expect("rows: their columns", columns, [0, 1, 2, 0, 1])
-    _expect("rows: their entries", data, [*expected[0], *expected[1, :2]], 1e-12)
-    in_documents = rows.document_frequencies(parts, ends, ids, texts, spaces, terms, ngrams, 3)
-    _expect("document frequencies", in_documents, [2, 2, 1])
-    _expect("lengths of texts", rows.text_lengths(ends, counts), [6, 5])
-    keys = fitting.character_keys(["ab", "b"], np.array([0, 1], np.int64), 0, 1)
-    _expect("keys of characters", keys, np.array([0x6162 << 48, 0x62 << 56], np.uint64))
+    yield from (steps.rows(parts, ends, ids, counts, texts, spaces, *fixed), columns, data)
+    yield rows.document_frequencies(parts, ends, ids, texts, spaces, terms, ngrams, 3)
+    yield rows.text_lengths(ends, counts)
+    yield fitting.character_keys(["ab", "b"], np.array([0, 1], np.int64), 0, 1)
 
 
-# --- margin ----------------------------------------------------------------------------------------------------------
-
-
-def _plain_paum(
-    X: np.ndarray, y: np.ndarray, tau_neg: float, tau_pos: float, epochs: int
-) -> tuple[np.ndarray, float, int]:
-    """Return weights, bias and the number of updates of PAUM, one row after the other."""
-    w, bias, updates = np.zeros(X.shape[1]), 0.0, 0
-    for _ in range(epochs):
-        before = updates
-        for x, label in zip(X, y, strict=True):
-            if label * (x @ w + bias) <= (tau_pos if label > 0 else tau_neg):
-                w, bias, updates = w + label * x, bias + label, updates + 1
-        if updates == before:
-            break
-    return w, bias, updates
-
-
-def _check_primal() -> None:
+def _of_primal() -> Iterator[Any]:
     from textcat.margin import primal
     from textcat.margin.problems import Problem
     from textcat.margin.rules import PAUM
@@ -180,155 +151,83 @@ def _check_primal() -> None:
 
     X = _matrix()
     labels = [np.where((np.arange(12) * k) % 5 < 2, 1, -1) for k in range(1, 18)]  # more than the lanes of a block
+    problems = [Problem.from_labels(y, PAUM(0.5, 3.0), max_epochs=8) for y in labels]
     for dtype in (np.float32, np.float64):
-        problems = [Problem.from_labels(y, PAUM(0.5, 3.0), max_epochs=8) for y in labels]
         for lanes in (16, 1):
-            for y, solution in zip(
-                labels, solve(sparse.csr_array(X.astype(dtype)), problems, lanes=lanes), strict=True
-            ):
-                w, bias, updates = _plain_paum(X, y, 0.5, 3.0, 8)
-                _expect("the number of updates", solution.n_updates, updates)
-                _expect("a weight", solution.weights, w)
-                _expect("a bias", solution.bias, bias)
-    arrays = _csr(X, np.float64)
-    _expect("products of rows", primal.dots(*arrays, [3, 0], np.arange(9) / 8), X[[3, 0]] @ (np.arange(9) / 8))
+            for solution in solve(sparse.csr_array(X.astype(dtype)), problems, lanes=lanes):
+                yield from (solution.n_updates, solution.weights, solution.bias)
+    yield primal.dots(*_csr(X, np.float64), [3, 0], np.arange(9) / 8)
 
 
-def _check_dual() -> None:
+def _of_dual() -> Iterator[Any]:
     from textcat.margin.problems import Problem
     from textcat.margin.rules import PAUM
     from textcat.margin.solve import solve
 
-    X, y = _matrix(), np.where(np.arange(12) * 3 % 5 < 2, 1, -1)
-    problem = Problem.from_labels(y, PAUM(0.5, 3.0), max_epochs=8)
-    (solution,) = solve(X, [problem], kernel="linear")
-    w, bias, updates = _plain_paum(X, y, 0.5, 3.0, 8)
-    _expect("the number of updates", solution.n_updates, updates)
-    _expect("a bias", solution.bias, bias)
-    _expect("the sum of the coefficients times the rows", solution.alpha @ X[solution.support], w)
+    problem = Problem.from_labels(np.where(np.arange(12) * 3 % 5 < 2, 1, -1), PAUM(0.5, 3.0), max_epochs=8)
+    (solution,) = solve(_matrix(), [problem], kernel="linear")
+    yield from (solution.n_updates, solution.bias, solution.support, solution.alpha)
 
 
-def _check_rules() -> None:
+def _of_rules() -> Iterator[Any]:
     from textcat.margin import rules
     from textcat.margin.problems import Problem
     from textcat.margin.solve import solve
 
     rule = rules.PAUM(1.0, 50.0)
-    found = [rule.threshold(1), rule.threshold(-1), *rule.step(0.0, 1.0)]
-    _expect("thresholds and step of PAUM", found, [50.0, 1.0, 1.0, 1.0])
+    yield [rule.threshold(1), rule.threshold(-1), *rule.step(0.0, 1.0)]
     X, y = _matrix(), np.where(np.arange(12) * 3 % 5 < 2, 1, -1)
     for name, parameters in _PARAMETERS.items():
         problem = Problem.from_labels(y, rules.RULES[name](*parameters), max_epochs=5)
-        (primal,), (dual,) = solve(sparse.csr_array(X), [problem]), solve(X, [problem], kernel="linear")
-        _expect(f"{name} in the dual form: the number of updates", dual.n_updates, primal.n_updates)
-        _expect(f"{name} in the dual form: the bias", dual.bias, primal.bias, 1e-9)
-    if set(_PARAMETERS) != set(rules.RULES):
-        raise _DiffersError("the list of rules differs from that of the check")
+        for solution in (*solve(sparse.csr_array(X), [problem]), *solve(X, [problem], kernel="linear")):
+            yield from (name, solution.n_updates, _millionths(solution.bias))
+    yield sorted(rules.RULES)
 
 
-def _check_folds() -> None:
+def _of_folds() -> Iterator[Any]:
     from textcat.margin.primal import N_FOLDS, leave_out_folds
 
     X, lambda_, rho, n = _matrix(), 0.5, 1.0, 12
     fold, label = np.arange(n) % (N_FOLDS + 1) - 1, np.where(np.arange(n) % 3, -1.0, 1.0)
     alpha, threshold, order = np.arange(n) % 4 / 2.0, 1.0 + np.arange(n) % 2, np.arange(n)[::-1].copy()
-    K = X @ X.T + rho**2
-    score = K @ (alpha * label)
-
-    def scores_without(number: int) -> np.ndarray:
-        a, f = np.where(fold == number, 0.0, alpha), K @ (np.where(fold == number, 0.0, alpha) * label)
-        for i in order:
-            step = (threshold[i] - label[i] * f[i] - lambda_ * a[i]) / (K[i, i] + lambda_)
-            new = 0.0 if fold[i] == number else max(a[i] + step, 0.0)
-            f, a[i] = f + K[:, i] * label[i] * (new - a[i]), new
-        return f
-
-    whole = scores_without(N_FOLDS)
-    expected = [scores_without(number)[i] - whole[i] if number >= 0 else 0.0 for i, number in enumerate(fold)]
-    work = np.zeros((X.shape[1], N_FOLDS + 1))
-    settings = (order, lambda_, rho, 1, 0.0, work)
-    arrays = _csr(X, np.float64)
-    changes, _ = leave_out_folds(*arrays, np.arange(n), fold, label, threshold, alpha, score, *settings)
-    _expect("scores without a fold", changes, expected, 1e-9)
+    score = (X @ X.T + rho**2) @ (alpha * label)
+    settings = (order, lambda_, rho, 1, 0.0, np.zeros((X.shape[1], N_FOLDS + 1)))
+    yield leave_out_folds(*_csr(X, np.float64), np.arange(n), fold, label, threshold, alpha, score, *settings)[0]
 
 
-# --- models and evaluation -------------------------------------------------------------------------------------------
-
-
-def _stable_top(scores: np.ndarray, k: int) -> np.ndarray:
-    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
-
-
-def _check_product() -> None:
+def _of_product() -> Iterator[Any]:
     from textcat.model import selection, storage, weights
 
-    X, W = _matrix(), _matrix(9, 21)
-    bias = np.arange(21, dtype=np.float32) / 8
-    expected, rows, (starts, topics, values) = X @ W + bias, _csr(X), _csr(W)
-    _expect("products with dense weights", weights.product(*rows, W.astype(np.float32), bias), expected)
-    _expect("products with sparse weights", weights.sparse_product(*rows, starts, topics, values, bias), expected)
-    best, scores = selection.sparse_top(*rows, starts, topics, values, bias, 4)
-    _expect("the highest topics", best, _stable_top(expected, 4))
-    _expect("the highest scores", scores, np.take_along_axis(expected, best, axis=1))
-    _expect("the highest topics of scores", selection.highest(expected.astype(np.float32), 4)[0], best)
-    sound = storage.are_rows(starts, topics, 21), storage.are_rows(starts, topics, int(topics.max()))
-    _expect("whether arrays are rows", sound, (True, False))
+    W, bias = _matrix(9, 21), np.arange(21, dtype=np.float32) / 8
+    rows, (starts, topics, values) = _csr(_matrix()), _csr(W)
+    scores = weights.product(*rows, W.astype(np.float32), bias)
+    yield from (scores, weights.sparse_product(*rows, starts, topics, values, bias))
+    yield from selection.sparse_top(*rows, starts, topics, values, bias, 4)
+    yield selection.highest(scores, 4)[0]
+    yield from (storage.are_rows(starts, topics, 21), storage.are_rows(starts, topics, int(topics.max())))
 
 
-def _check_shortlist() -> None:
+def _of_shortlist() -> Iterator[Any]:
     from textcat.model import related, shortlist
 
-    X, W = _matrix(), _matrix(9, 21)
-    products, rows, (starts, topics, values) = X @ W, _csr(X), _csr(W)
+    rows, (starts, topics, values) = _csr(_matrix()), _csr(_matrix(9, 21))
     listed = shortlist.nearest(*rows, starts, topics, values, 21, 4)
-    for found, row in zip(listed, products, strict=True):
-        best = [topic for topic in _stable_top(row[np.newaxis], 4)[0] if row[topic] > 0]
-        _expect("the nearest topics", found, [*sorted(best), *[-1] * (4 - len(best))])
-    at = np.where(listed < 0, 0, np.take_along_axis(products, np.maximum(listed, 0), axis=1))
-    _expect("products at topics", shortlist.products_at(*rows, starts, topics, values, 21, listed), at)
-    begin, end, of_topics = shortlist.rows_by_topic(listed, 21, np.zeros(22, np.int64), np.zeros(0, np.int32))
-    for topic in range(21):
-        rows_of_topic = np.flatnonzero((listed == topic).any(axis=1))
-        _expect("rows by topic", of_topics[begin[topic] : end[topic]], rows_of_topic)
+    yield from (listed, shortlist.products_at(*rows, starts, topics, values, 21, listed))
+    yield from shortlist.rows_by_topic(listed, 21, np.zeros(22, np.int64), np.zeros(0, np.int32))
     shares, of_document = _csr(np.array([[0.0, 0.5], [0.25, 0.0]])), np.array([[0, 1, -1]], np.int32)
-    sums = related.related_sums(
-        of_document, np.array([[1.0, -1.0, 0.0]], np.float32), np.ones(2), np.zeros(2), *shares, 2
-    )
-    chances = [1 / (1 + math.exp(-1.0)), 1 / (1 + math.exp(1.0))]
-    _expect("sums of related topics", sums, [[chances[1] * 0.25, chances[0] * 0.5, 0.0]], 1e-6)
+    scores = np.array([[1.0, -1.0, 0.0]], np.float32)
+    yield _millionths(related.related_sums(of_document, scores, np.ones(2), np.zeros(2), *shares, 2))
 
 
-def _check_sigmoid() -> None:
+def _of_sigmoid() -> Iterator[Any]:
     from textcat.base import calibration
 
-    x = np.array([-700.0, -2.5, -0.0, 0.125, 3.0, 700.0])
-    _expect("the logistic function", calibration.expit(x), [1 / (1 + math.exp(-value)) for value in x], 1e-15)
+    yield _millionths(calibration.expit(np.array([-700.0, -2.5, -0.0, 0.125, 3.0, 700.0])))
     z, target = np.array([-2.0, -1.0, 0.5, 1.0, 2.0, -0.5]), np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0])
-    a, b = calibration.fit_curve(z, target, np.zeros(6), np.ones(6))[:2]
-    error = 1 / (1 + np.exp(-(a * z + b))) - target
-    _expect("the slope of the loss of a fitted curve", [error @ z, error.sum()], [0.0, 0.0], 1e-5)
+    yield _millionths(calibration.fit_curve(z, target, np.zeros(6), np.ones(6))[:2])
 
 
-# --- texts that repeat others, and teaching --------------------------------------------------------------------------
-
-
-def _mixed(x: int) -> int:
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
-    return x ^ (x >> 31)
-
-
-def _fingerprint(text: str) -> int:
-    fingerprint = 0
-    for word in text.split():
-        h = 0xCBF29CE484222325
-        for byte in word.encode():
-            h = ((h ^ byte) * 0x100000001B3) & _MASK
-        fingerprint = _mixed((fingerprint + h) & _MASK)
-    return fingerprint
-
-
-def _check_sketches() -> None:
+def _of_sketches() -> Iterator[Any]:
     from contextlib import closing
 
     from textcat.duplicates.groups import Groups, sketch_texts
@@ -336,73 +235,51 @@ def _check_sketches() -> None:
     first, other = (" ".join(f"{stem}{i * i}" for i in range(60)) for stem in ("wheat", "gold"))
     texts = [first, other, first.upper() + "!", first.replace("wheat9 ", "corn "), "short"]
     sketches = sketch_texts([{"": text} for text in texts])
-    plain = [_fingerprint(text.lower().rstrip("!")) for text in texts]
-    _expect("fingerprints of texts", sketches["fingerprint"], np.array(plain, np.uint64))
+    yield sketches["fingerprint"]
     with closing(Groups()) as groups:
         assigned = groups.add(sketches)
-    _expect("groups of texts", assigned.groups[:2], [0, 1])
-    _expect("whether texts are kept", assigned.kept[:3], [True, True, False])
-    _expect("groups of repeated texts", assigned.groups[2:4], [0, 0])
+    yield from (assigned.groups, assigned.kept)
 
 
-def _check_ranking() -> None:
+def _of_ranking() -> Iterator[Any]:
     from textcat.teaching import ranker
 
-    X, w = _matrix(), np.arange(9, dtype=np.float32) / 8
-    arrays, scores = _csr(X), np.zeros(12, np.float32)
+    w, (indptr, indices, data) = np.arange(9, dtype=np.float32) / 8, _csr(_matrix())
     for plain in (False, True):
-        scores[:] = 0
-        ranker.rows_times(*arrays, 0, 12, w, 0.5, scores, plain)
-        _expect("products of rows", scores, X @ w + 0.5)
+        scores = np.zeros(12, np.float32)
+        ranker.rows_times(indptr, indices, data, 0, 12, w, 0.5, scores, plain)
+        yield scores
     sums = np.zeros(9)
-    ranker.add_up(arrays[1], arrays[2], sums)
-    _expect("sums of columns", sums, X.sum(axis=0))
-    _check_solver(X, arrays)
-
-
-def _check_solver(X: np.ndarray, arrays: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
-    """Check that the solution of the L2-SVM satisfies the conditions of its minimum."""
-    from textcat.teaching import ranker
-
+    ranker.add_up(indices, data, sums)
+    yield sums
     y, costs, v = np.where(np.arange(12) % 3, -1, 1).astype(np.int8), np.full(12, 0.5), np.zeros(9)
-    ends = arrays[0][1:].copy()
-    b, alphas, _, _ = ranker.solve(
-        ends, *arrays[1:], y, costs, v, 0.0, 1.0, 1e-6, 10_000, 1, np.zeros(12), 0.0, 0.0, 0.0
-    )
-    _expect("weights of the ranker", v, (alphas * y) @ X, 1e-6)
-    gradient = y * (X @ v + b) - 1 + alphas / (2 * costs)
-    _expect("the gradient of the ranker", np.where(alphas > 0, gradient, np.minimum(gradient, 0)), np.zeros(12), 1e-4)
+    rows, state = (indptr[1:].copy(), indices, data), (np.zeros(12), 0.0, 0.0, 0.0)
+    b, alphas, _, _ = ranker.solve(*rows, y, costs, v, 0.0, 1.0, 1e-6, 10_000, 1, *state)
+    yield from map(_millionths, (b, alphas, v))
 
 
-def _check_normal_forms() -> None:
-    import unicodedata
-
+def _of_normal_forms() -> Iterator[Any]:
     from textcat.base import normal_forms
 
-    texts = ["cafe\u0301 \u212b", "\u0430\u0438\u0306", "\u1112\u1161\u11ab", "e\u0323\U0001f600"]
-    for text in texts:
-        form = unicodedata.normalize("NFC", text)
-        _expect("normal form C", [normal_forms.nfc(text)], [form])
-        starts, ends = normal_forms.origins(text)
-        pieces = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-        _expect("the origins of normal form C", [unicodedata.normalize("NFC", piece) for piece in pieces], [*form])
+    for text in ("cafe\u0301 \u212b", "\u0430\u0438\u0306", "\u1112\u1161\u11ab", "e\u0323\U0001f600"):
+        yield from (normal_forms.nfc(text), *normal_forms.origins(text))
 
 
-CHECKS: dict[str, Callable[[], None]] = {
-    "base._sigmoid": _check_sigmoid,
-    "base.normal_forms": _check_normal_forms,
-    "duplicates._sketches": _check_sketches,
-    "features._rows": _check_rows,
-    "features._token_cache": _check_tokens,
-    "margin._dual": _check_dual,
-    "margin._folds": _check_folds,
-    "margin._primal": _check_primal,
-    "margin.rules": _check_rules,
-    "model._product": _check_product,
-    "model._shortlist": _check_shortlist,
-    "teaching._ranking": _check_ranking,
+CHECKS: dict[str, tuple[Callable[[], Iterator[Any]], str]] = {
+    "base._sigmoid": (_of_sigmoid, "bc021918857ed551"),
+    "base.normal_forms": (_of_normal_forms, "92df2fcdd0612c56"),
+    "duplicates._sketches": (_of_sketches, "93a13d286b5ddf46"),
+    "features._rows": (_of_rows, "51bd348f397e51f9"),
+    "features._token_cache": (_of_tokens, "9749d682cc49fcd5"),
+    "margin._dual": (_of_dual, "f3db6fe08406cdc4"),
+    "margin._folds": (_of_folds, "96ecd5f30d458a99"),
+    "margin._primal": (_of_primal, "a7eda24fc1cef6c2"),
+    "margin.rules": (_of_rules, "39511f16cb22f805"),
+    "model._product": (_of_product, "630ab1cca018e341"),
+    "model._shortlist": (_of_shortlist, "f2e9358402bdd488"),
+    "teaching._ranking": (_of_ranking, "3ae196f74692d455"),
 }
-"""The check of each compiled module, by the module's name in the package."""
+"""For each compiled module, by its name in the package: what gives its results, and their checksum."""
 
 
 def broken_kernels(checks: Sequence[KernelCheck]) -> Iterator[str]:
