@@ -84,11 +84,11 @@ def reproduce(
     folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), terminal.new_stages()
     all_experiments = known_experiments().values()
     if not (everything or experiments):
-        last_runs = {one: last_result(one, settings, folder) for one in all_experiments}
+        last_runs = {experiment: last_result(experiment, settings, folder) for experiment in all_experiments}
         show_experiments(terminal.console(), last_runs, as_json=as_json)
         return
     chosen = all_experiments if everything else find(experiments or [])
-    ended = (run_experiment(one, settings, folder, restart=restart, stages=stages) for one in chosen)
+    ended = (run_experiment(experiment, settings, folder, restart=restart, stages=stages) for experiment in chosen)
     show_reproductions(terminal.console(), ended, out, as_json=as_json)
 
 
@@ -153,10 +153,10 @@ def show_experiments(console: "Console", last_runs: "Mapping[Experiment, str]", 
     from textcat.papers.datasets import missing
 
     rows = []
-    for one, last_run in last_runs.items():
-        sentences = {name: sentence for name in one.data if (sentence := missing(name)) is not None}
-        data = ", ".join(f"{name} (missing)" if name in sentences else name for name in one.data)
-        rows.append((one.name, one.minutes, last_run, one.title, data, sentences))
+    for experiment, last_run in last_runs.items():
+        sentences = {name: sentence for name in experiment.data if (sentence := missing(name)) is not None}
+        data = ", ".join(f"{name} (missing)" if name in sentences else name for name in experiment.data)
+        rows.append((experiment.name, experiment.minutes, last_run, experiment.title, data, sentences))
     if as_json:
         titles = ("experiment", "minutes", "last run", "what it shows", "data", "missing")
         tables.print_json(console, tables.named_rows(titles, rows))

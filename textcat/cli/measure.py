@@ -301,7 +301,7 @@ def show_evaluation(
 
 
 def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[dict[str, str]]:
-    """Return a row per measure with a column per band (a set of topics), as in Table 2 of Li et al. (2002).
+    """Return a row per measure with a column per band, as in Table 2 of Li et al. (2002).
 
     Only the main measures have rows, unless `every_measure` is set. A measure that has intervals is followed by a row
     with the intervals. Rows with counts of documents and topics follow. If topics were left out because they have no
@@ -409,7 +409,7 @@ def show_comparison(
 def rows_of_model(
     folder: Path, recipe: Mapping[str, Any], corpus: str, evaluation: "Evaluation"
 ) -> list[dict[str, Any]]:
-    """Return a row per band (a set of topics) of a model: where it was measured, its main measures, and intervals."""
+    """Return a row per band of a model: where it was measured, its main measures, and intervals."""
     where = {"model": str(folder), "recipe": recipe.get("title", ""), "corpus": corpus}
     where |= {"measured on": f"{evaluation.test_documents} {evaluation.measured_on}"}
     rows = []
@@ -465,7 +465,7 @@ def comparison_notes(compared: "Comparison", n_models: int) -> list[str]:
 
 
 def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
-    """Return a row per band (a set of topics) and measure, with the values of model 0 and of model `other`.
+    """Return a row per band and measure, with the values of model 0 and of model `other`.
 
     A row also has the difference of the two values, the interval of this difference, and p-values. `names` are the
     names of the models; `other` is a position in `names`.

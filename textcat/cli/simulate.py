@@ -220,7 +220,7 @@ def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, se
     from textcat.teaching.measures import answers_to_reach
 
     rows = []
-    for setting, rule in [(one, rule) for one in compared for rule in one.rules]:
+    for setting, rule in [(way, rule) for way in compared for rule in way.rules]:
         group = [result for result in results if result.way == setting.name]
         recalls = np.array([result.recall_at_stop(rule) for result in group])
         needed = np.array([answers_to_reach(result.found, setting.target) for result in group])

@@ -19,7 +19,7 @@ def may_be_terminal() -> bool:
 
 
 def is_typed() -> bool:
-    """Return whether standard input is a terminal; then a person should be told that the program waits for input."""
+    """Return whether standard input is a terminal; then a person may not know that the program waits for input."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 

@@ -487,7 +487,10 @@ def show_recipes(console: "Console", shipped: "Sequence[Recipe]", *, as_json: bo
     """Print the names, learners and titles of recipes."""
     from textcat.cli import tables
 
-    rows = [{"recipe": one.name, "learner": one.learner.get("name", "paum"), "title": one.title} for one in shipped]
+    rows = [
+        {"recipe": recipe.name, "learner": recipe.learner.get("name", "paum"), "title": recipe.title}
+        for recipe in shipped
+    ]
     tables.show_rows(console, rows, as_json=as_json)
 
 
@@ -560,7 +563,7 @@ def show_trials(
 
 
 def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return the row of a trial (a measured recipe) in the table: the parameters that vary, and the figures to show.
+    """Return the row of a trial in the table: the parameters that vary, and the figures to show.
 
     A parameter is given as (section, name), a figure as (measure, band), where a band is a set of topics.
     """

@@ -45,7 +45,7 @@ class WriteBack(NamedTuple):
         def write(plan: "Plan") -> "WriteBackSummary":
             summary = write_back(plan, folder, base_of(inputs), codes, **options)
             options.pop("restart", None)  # which the first round in a watched folder has done
-            _tell_formats(summary, has_out)
+            _print_formats(summary, has_out)
             return summary
 
         return write
@@ -119,7 +119,7 @@ def show_written(console: "Console", summary: "WriteBackSummary", folder: Path) 
     tables.show_facts(console, facts)
 
 
-def _tell_formats(summary: "WriteBackSummary", has_out: bool) -> None:
+def _print_formats(summary: "WriteBackSummary", has_out: bool) -> None:
     """Say on standard error which formats have no place for tags, each once."""
     for form, n in summary.formats.most_common():
         where = "its tags are in the folder of --out only" if has_out else "write them with --out"

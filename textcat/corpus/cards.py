@@ -125,7 +125,7 @@ class Card:
         changes: dict[str, Any] = {name: options[option] for name, _, option in _INPUT if option in read}
         for option, name in (("text", "text_fields"), ("columns", "columns")):
             if option in options:
-                changes[name] = tuple(one.strip() for one in options[option].split(","))
+                changes[name] = tuple(name_.strip() for name_ in options[option].split(","))
         changes["main_text"] = settings.main_text or options.get("main_text") == "true"
         changes["quotes"] = settings.quotes and options.get("quotes") != "none"
         form = _FORMATS.get(self.reader, self.reader)
@@ -195,7 +195,7 @@ def cards() -> dict[str, Card]:
 
 
 def card(name_or_path: str | Path) -> Card:
-    """Return the card (the description) of a shipped corpus by its name, or read a card from a ``.toml`` file.
+    """Return the card of a shipped corpus by its name, or read a card from a ``.toml`` file.
 
     A TextcatError is raised if the name is unknown or the file is no card.
     """

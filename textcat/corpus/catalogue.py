@@ -176,7 +176,7 @@ def _as_tuples(value: Any) -> Any:
 
 
 def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
-    """Return the card (the description) of a corpus, and the path or URL of its data.
+    """Return the card of a corpus, and the path or URL of its data.
 
     If `text` is the name of a corpus or the path of a card, the second value is "". Data without a card get a card that
     is guessed from the names of their files.

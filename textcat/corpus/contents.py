@@ -60,7 +60,7 @@ def read_corpus(
     contents.read_beside()
     contents.check_complete()
     if card.files == [Path(data).name] and not card.urls:
-        _tell_empty_texts(card, documents)
+        _log_empty_texts(card, documents)
     parts = {document.split or "train" for document in documents}
     unlabelled = ""
     if card.reader in ("records", *RECORD_READERS) and not any(document.topics for document in documents):
@@ -81,7 +81,7 @@ def read_corpus(
     return replace(corpus, unlabelled=unlabelled)
 
 
-def _tell_empty_texts(card: Card, documents: list[Document]) -> None:
+def _log_empty_texts(card: Card, documents: list[Document]) -> None:
     empty = [document.id for document in documents if not any(map(str.strip, document.zones.values()))]
     if empty:
         shown = ", ".join(empty[:_NAMED]) + ", …" * (len(empty) > _NAMED)

@@ -34,14 +34,14 @@ _LOOKED_INTO = 9  # the number of files that are searched for a list of subjects
 
 
 def guess_card(data: str, settings: InputSettings | None) -> Card:
-    """Return a card (a description of a corpus) for data without one, judging by the names of its files.
+    """Return a card for data without one, judging by the names of its files.
 
     `data` is the path or URL of the data.
     """
     settings = settings or InputSettings()
     names: list[str] = []
     read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
-    _tell_patterns_without_files(data, names, settings)
+    _log_patterns_without_files(data, names, settings)
     described = _descriptions_among(names)
     names = [name for name in names if name != described]
     reader = "folders" if settings.format == "text" else settings.format
@@ -64,18 +64,18 @@ def guess_card(data: str, settings: InputSettings | None) -> Card:
     guessed = Card(name, Path(data).parent, reader, [name], descriptions=described, depth=shared_depth(names))
     guessed = replace(guessed, others=others)
     if not settings.format:
-        _tell_files_left_out(data, guessed, names, settings)
+        _log_files_left_out(data, guessed, names, settings)
     return guessed
 
 
-def _tell_patterns_without_files(data: str, names: list[str], settings: InputSettings) -> None:
+def _log_patterns_without_files(data: str, names: list[str], settings: InputSettings) -> None:
     for pattern, values in settings.for_files:
         skips = dict(values).get("skip")  # what is to be left out may well be absent
         if not skips and not any(is_matched(name, pattern) for name in names):
             _log.warning("No file of %s is matched by --for %r: its options change nothing.", data, pattern)
 
 
-def _tell_files_left_out(data: str, card: Card, names: list[str], settings: InputSettings) -> None:
+def _log_files_left_out(data: str, card: Card, names: list[str], settings: InputSettings) -> None:
     wanted = is_wanted(card, settings)
     left_out = [name for name in names if not (wanted(name) or settings.for_file(name).skip or _is_no_data(name))]
     if left_out:
@@ -162,7 +162,11 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
 def _beside_topics(names: list[str]) -> list[str]:
     """Return the names of those files that are in no topic's folder."""
     depth = shared_depth(names)
-    return [name for name in names if all(part_of(one) or one.lower() == "unused" for one in folders_of(name)[depth:])]
+    return [
+        name
+        for name in names
+        if all(part_of(folder) or folder.lower() == "unused" for folder in folders_of(name)[depth:])
+    ]
 
 
 def _descriptions_among(names: list[str]) -> str:

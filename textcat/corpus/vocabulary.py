@@ -136,7 +136,7 @@ class Vocabulary:
 
     def replaced(self, topics: Iterable[str]) -> tuple[str, ...]:
         """Return topics with the replacements of those that are deprecated, each topic once."""
-        return tuple(dict.fromkeys(one for topic in topics for one in self.replacements.get(topic, (topic,))))
+        return tuple(dict.fromkeys(current for topic in topics for current in self.replacements.get(topic, (topic,))))
 
     def _ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the id of each given topic that is known; topics are given by id or preferred name."""
@@ -299,10 +299,10 @@ def _current(
     """Return the concepts that are not deprecated at the ends of all chains of replacements of a concept."""
     seen, waiting, ends = {concept}, [concept], []
     while waiting:
-        one = waiting.pop(0)
-        if one not in deprecated:
-            ends.append(one)
-        for other in deprecated.get(one, ()):
+        reached = waiting.pop(0)
+        if reached not in deprecated:
+            ends.append(reached)
+        for other in deprecated.get(reached, ()):
             if other not in seen:
                 seen.add(other)
                 waiting.append(other)

@@ -43,7 +43,9 @@ class Examination(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the examination as JSON values."""
-        kernels = {one.name: {"seconds": round(one.seconds, 3), "error": one.error or None} for one in self.kernels}
+        kernels = {
+            check.name: {"seconds": round(check.seconds, 3), "error": check.error or None} for check in self.kernels
+        }
         return {**self.facts, "kernels": kernels, "broken": self.broken, "warnings": self.warnings}
 
 
@@ -240,7 +242,7 @@ def _without_home(path: Path) -> str:
 
 def _is_writable(folder: Path) -> bool:
     """Return whether a file can be written in a folder, or in the nearest folder above it that exists."""
-    above = next(one for one in (folder, *folder.parents) if one.exists())
+    above = next(place for place in (folder, *folder.parents) if place.exists())
     try:
         with tempfile.TemporaryFile(dir=above):
             return True

@@ -94,7 +94,7 @@ class TopicQuality:
 
 @dataclass(frozen=True)
 class BandQuality:
-    """The measures of one band (a set of topics) by name, as in ``row["macro_f1"]``.
+    """The measures of one band by name, as in ``row["macro_f1"]``.
 
     A measure is None if no topic of the band has a positive.
 
@@ -228,7 +228,7 @@ class DocumentValues:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Ranking quality on documents: a row of measures per band (a set of topics) and, if topics are few, one per topic.
+    """Ranking quality on documents: a row of measures per band and, if topics are few, one per topic.
 
     An evaluation that was read from a model's folder has only the figures: `scored` and `values` are None.
     """
@@ -304,7 +304,7 @@ class Evaluation:
         return cls(**{"n_topics": len(topics), **figures, **parts})
 
     def to_frame(self, rows: Literal["topics", "bands", "confusion"] | None = None) -> Any:
-        """Return a pandas DataFrame, indexed by name: a row per topic with facts, or a row per band (set of topics).
+        """Return a pandas DataFrame, indexed by name: a row per topic with facts, or a row per band.
 
         By default, there is a row per topic if topics were measured one by one, otherwise a row per band. For
         "confusion", the frame counts for each topic (row) how many of its documents got which topic (column). Raise
@@ -346,7 +346,7 @@ class Evaluation:
         return html_table(head, rows, caption=repr(self))
 
     def titles(self) -> dict[str, Title]:
-        """Return the titles of the measures by their names; tables of bands (sets of topics) show these titles.
+        """Return the titles of the measures by their names; tables of bands show these titles.
 
         The mean support is left out if it is unknown for all bands.
         """
@@ -369,7 +369,7 @@ def evaluate_scores(
     facts: Mapping[str, ArrayLike] | None = None,
     measured_on: MeasuredOn = MeasuredOn.TEST,
 ) -> Evaluation:
-    """Measure how well each topic's scores rank the documents, and average over bands (sets of topics).
+    """Measure how well each topic's scores rank the documents, and average over bands.
 
     Parameters
     ----------
@@ -477,7 +477,7 @@ def _band_quality(
     chosen: metrics.Decisions,
     support: ArrayLike | None,
 ) -> BandQuality:
-    """Average the topics' measures over a band (a set of topics), and measure documents by the band's topics alone.
+    """Average the topics' measures over a band, and measure documents by the band's topics alone.
 
     `measures` has an array per measure with a value for each topic, `chosen` counts the decisions on each topic, and
     `support` has the number of support documents of each topic, if known.

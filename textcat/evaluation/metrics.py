@@ -247,7 +247,7 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
 
 
 class RankingSteps(NamedTuple):
-    """A topic's ranking of the documents, cut after every distinct score of a positive (a relevant document).
+    """A topic's ranking of the documents, cut after every distinct score of a positive.
 
     The sections are called steps. Positives of equal score belong to the same step.
     """

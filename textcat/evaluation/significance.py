@@ -66,7 +66,7 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
 
 
 def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
-    """Return a copy of an evaluation with a bootstrap interval for each measure of its bands (sets of topics).
+    """Return a copy of an evaluation with a bootstrap interval for each measure of its bands.
 
     Raise TextcatError if only the figures of the evaluation were kept, without scores or values.
     """
@@ -113,7 +113,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class MeasureComparison:
-    """A measure of one band (a set of topics) by each model; values and differences may be None.
+    """A measure of one band by each model; values and differences may be None.
 
     They are None if no topic of the band has a positive.
     """
@@ -139,7 +139,7 @@ class TopicComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of models: measures band by band (a band is a set of topics), and single topics.
+    """A comparison of models: measures band by band, and single topics.
 
     Topics are in ascending order of their p-values, then in descending order of their differences.
     """
@@ -181,7 +181,7 @@ class Comparison:
 def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
     """Compare the first of several models with each of the others, on the same documents and topics.
 
-    Differences are paired, document by document. The p-values of bands (sets of topics) are not corrected for the
+    Differences are paired, document by document. The p-values of bands are not corrected for the
     number of comparisons; the p-values of topics are. The models' scores may have different scales. Single topics are
     compared only if the evaluations have measures of each topic.
 
@@ -324,7 +324,7 @@ def _compare_measure(
 def _topic_values(evaluation: Evaluation, band: int, name: str) -> NDArray[np.float64]:
     """Return the measure `name` of each topic of a band; nan for a topic without a positive.
 
-    `band` is the position of the band (a set of topics) among the evaluation's bands.
+    `band` is the position of the band among the evaluation's bands.
     """
     assert evaluation.scored is not None
     rows = [evaluation.topics[topic] for topic in evaluation.scored.bands[band].topics]

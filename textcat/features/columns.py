@@ -35,10 +35,10 @@ class NamedColumns:
 class TermColumns:
     """Look up the columns of terms and n-grams by the ids that `Tokens` gave them, and keep the results.
 
-    Terms belong to spaces: to one that all zones (named parts of a text, such as its title) share, or to that of a
-    single zone. The name of a term or n-gram decides its column. In the shared space, the name is "word" or "word
-    word"; in the space of the zone title it is "title:word". `keys` has earlier results: for each space, the columns of
-    the terms and those of the n-grams; -1: none.
+    Terms belong to spaces: to one that all zones share, or to that of a single zone. The name of a term or n-gram
+    decides its column. In the shared space, the name is "word" or "word word"; in the space of the zone title it is
+    "title:word". `keys` has earlier results: for each space, the columns of the terms and those of the n-grams; -1:
+    none.
     """
 
     def __init__(self, terms: list[str], named: NamedColumns, keys: Any = None):
@@ -48,8 +48,8 @@ class TermColumns:
     def of(self, spaces: Sequence[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns of all terms and of all n-grams in each space; -1: no column.
 
-        A space is "", which all zones share, or the name of a zone (a named part of a text) with terms of its own. The
-        two arrays are int32, of shape (n_spaces, n_terms) and (n_spaces, n_ngrams).
+        A space is "", which all zones share, or the name of a zone with terms of its own. The two arrays are int32, of
+        shape (n_spaces, n_terms) and (n_spaces, n_ngrams).
         """
         keys = [self._keys_of(space, counts) for space in spaces]
         return _stacked([terms for terms, _ in keys]), _stacked([ngrams for _, ngrams in keys])
@@ -80,8 +80,8 @@ def _stacked(rows: list[np.ndarray]) -> np.ndarray:
 def feature_names(space: str, terms: Sequence[str]) -> Sequence[str]:
     """Return the names of the columns of terms or n-grams in a space.
 
-    In the space of a zone (a named part of a text), such as "title", a name is "title:word"; in the space "", which all
-    zones share, it is "word".
+    In the space of a zone, such as "title", a name is "title:word"; in the space "", which all zones share, it is
+    "word".
     """
     return [f"{space}:{term}" for term in terms] if space else terms
 
@@ -100,8 +100,8 @@ def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> Known
     """Return all terms and n-grams that may have one of the given names; any other term or n-gram has no column.
 
     `ngrams` is the largest number of terms in an n-gram. A name of a column can be read in several ways: "a b" as a
-    term or an n-gram, "title:word" as a term of a zone, a named part of a text (if `zone_terms`), or as any term. All
-    readings are returned, except those that contain OTHER, the term that stands for all unknown terms.
+    term or an n-gram, "title:word" as a term of a zone (if `zone_terms`), or as any term. All readings are returned,
+    except those that contain OTHER, the term that stands for all unknown terms.
     """
     names = list(names)
     if ngrams > 1 and not zone_terms:  # most vocabularies have words and pairs only, which are read faster
@@ -128,8 +128,8 @@ def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> Known
 def _readings(name: str, ngrams: int, zone_terms: bool) -> Iterator[list[str]]:
     """Yield each way to split a column's name into a list of 1 to `ngrams` terms.
 
-    A space may end a term. If `zone_terms` is True, a colon may end the name of a zone (a named part of a text, such as
-    its title), which is then left out of the list.
+    A space may end a term. If `zone_terms` is True, a colon may end the name of a zone, which is then left out of the
+    list.
     """
     starts = [0, *(i + 1 for i, character in enumerate(name) if zone_terms and character == ":")]
     for start in starts:

@@ -28,7 +28,7 @@ from textcat.features.zones import SHARED_SPACE, Zoned, plan_texts, zones_of_doc
 
 
 class Span(NamedTuple):
-    """Hold the place of some characters in the text of a zone (a named part of a document, such as its title)."""
+    """Hold the place of some characters in the text of a zone."""
 
     zone: str  # the name of the zone; "body" if the document is a string
     start: int  # the position of the first character
@@ -150,14 +150,14 @@ class _ColumnOf:
     def may_begin(self, name: str) -> bool:
         """Return whether an n-gram whose first term has this name may have a wanted column.
 
-        If a zone (a part of a text, such as its title) has terms of its own, their names begin with it: "title:word".
+        If a zone has terms of its own, their names begin with it: "title:word".
         """
         return name in self._firsts
 
     def of_terms(self, space: str, terms: Sequence[str]) -> np.ndarray:
         """Return the column of each term, or -1: shape (n_terms,), int64.
 
-        `space` is the name of a zone (a part of a text) with terms of its own, or "" for terms that all zones share.
+        `space` is the name of a zone with terms of its own, or "" for terms that all zones share.
         """
         column_of, names = self._by_name.get, feature_names(space, terms)
         return np.array([column_of(name, -1) for name in names], np.int64)

@@ -557,8 +557,8 @@ class _TermCounter:
     def crossing(self, text: str) -> list[Located]:
         """Return the n-grams of a text that have stand-ins for characters of no run, with their places."""
         crossing = crossing_text(text, self.settings["lowercase"]) if self._crosses else ""
-        ngrams = (one for one in _located_in_run(crossing, 0) if has_stand_in(one.term))
-        return [one._replace(token=text[one.start : one.end]) for one in ngrams]
+        ngrams = (ngram for ngram in _located_in_run(crossing, 0) if has_stand_in(ngram.term))
+        return [ngram._replace(token=text[ngram.start : ngram.end]) for ngram in ngrams]
 
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
         """Return the ids of terms when only known terms count; an unknown term gets the id of the last known one."""

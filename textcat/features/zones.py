@@ -33,7 +33,7 @@ Documents: TypeAlias = Iterable[str | Zoned]
 class TextParts(NamedTuple):
     """Hold the parts of documents: each text, once for every space to which its terms belong, and its weight there.
 
-    A space is a set of terms: that of a single zone (a named part of a document), or the one that all zones share.
+    A space is a set of terms: that of a single zone, or the one that all zones share.
     """
 
     zones: list[str]  # the zone of each text

@@ -39,7 +39,7 @@ def solve(
     out: np.ndarray | None = None,
     overwrite_X: bool = False,
 ) -> list[Solution]:
-    """Train every problem (the labels of a topic, and the rule to train it by) over the rows of X.
+    """Train every problem over the rows of X.
 
     A problem's solution is the same to the bit for any other problems, `n_jobs`, joblib backend and `lanes`.
 

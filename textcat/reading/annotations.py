@@ -57,7 +57,9 @@ def _of_label_studio(fields: Mapping[str, Any], topics_field: str, asked: str, l
     if not labelled:
         return record
     annotations = [
-        one for one in fields.get("annotations") or fields.get("completions") or () if not one.get("was_cancelled")
+        annotation
+        for annotation in fields.get("annotations") or fields.get("completions") or ()
+        if not annotation.get("was_cancelled")
     ]
     given: dict[str, list[Any]] = {}
     for number, annotation in enumerate(annotations):
@@ -84,9 +86,9 @@ def _of_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, labell
     responses = fields.get("responses") or {}
     if isinstance(responses, Sequence):  # those of each person, as older versions have them
         given: dict[str, list[Any]] = {}
-        for one in responses:
-            for question, answer in (one.get("values") or {}).items():
-                given.setdefault(question, []).append({"status": one.get("status"), **answer})
+        for response in responses:
+            for question, answer in (response.get("values") or {}).items():
+                given.setdefault(question, []).append({"status": response.get("status"), **answer})
         responses = given
     counted = {
         question: [answer.get("value") for answer in answers if answer.get("status") in (None, "submitted")]
@@ -115,10 +117,10 @@ def _of_older_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, 
 
 def _of_doccano(fields: Mapping[str, Any], topics_field: str) -> Mapping[str, Any]:
     by_person: dict[Any, list[Any]] = {}
-    for one in fields["annotations"]:
-        if not isinstance(one, Mapping) or not isinstance(one.get("label"), str | int):
+    for annotation in fields["annotations"]:
+        if not isinstance(annotation, Mapping) or not isinstance(annotation.get("label"), str | int):
             return fields
-        by_person.setdefault(one.get("user"), []).append(one["label"])
+        by_person.setdefault(annotation.get("user"), []).append(annotation["label"])
     return {**fields, topics_field: _agreed(by_person.values(), topics_field)}
 
 
@@ -132,7 +134,9 @@ def _of_prodigy(fields: Mapping[str, Any], topics_field: str, asked: str) -> Map
         raise _left_out("Choices that were rejected are left out")
     judged = answered(labels, fields["answer"])
     if is_choice:
-        options = [one["id"] for one in fields.get("options") or () if isinstance(one, Mapping) and "id" in one]
+        options = [
+            option["id"] for option in fields.get("options") or () if isinstance(option, Mapping) and "id" in option
+        ]
         judged = Labels(labels.topics, labels_in(options, field).topics if options else None)
     return {**fields, topics_field: list(judged.topics), "labelled_for": judged.labelled_for}
 

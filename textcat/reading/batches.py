@@ -54,10 +54,10 @@ from textcat.reading.records import (
     RefusedError,
     Rejection,
     UnreadableError,
+    log_left_out,
+    log_usual_names,
     reject_or_raise,
     shrunk_error,
-    tell_left_out,
-    tell_usual_names,
     without_superseded,
 )
 from textcat.reading.scans import AltoOwners, mets_blocks
@@ -95,7 +95,7 @@ _OF_ONE = 256  # bytes that a block counts for besides its data, as a batch of e
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
 _NAMED = 3  # files that are left out, by their names, in a warning
 _LONGEST_NAME = 200  # characters of a name that are shown
-_BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets", "warc"}  # formats whose topics are told by where their files lie
+_BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets", "warc"}  # formats whose topics come from where their files lie
 _OF_VALUES = frozenset(("csv", "jsonl", "mbox", "tsv"))  # formats of lines in which carriage returns may be text
 _LINE_FORMATS = REFERENCES - {"endnote"} | {"annif", "lines", *_OF_VALUES}
 _OF_ITEMS = NEWS | {"warc"}  # formats of many documents, of which a file may have a single one
@@ -282,7 +282,7 @@ class _Walk:
             if self._settings.labels is not None and error.kind in (FaultKind.LINK, FaultKind.DANGLING):
                 log.warning("%s %s.", name, error)
             elif self._settings.labels is not None and error.kind is FaultKind.LEFT_OUT:
-                tell_left_out(name, f"The file {error}.")
+                log_left_out(name, f"The file {error}.")
             else:
                 yield _Step(reject_or_raise(self._settings, error, name), None, 0)
 
@@ -591,7 +591,7 @@ class _WholeRecords:
         self._is_enclosed = is_enclosed
         self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
         if isinstance(self._cutter, RowCutter):
-            tell_usual_names(model.source, self._cutter.columns, settings)
+            log_usual_names(model.source, self._cutter.columns, settings)
 
     def take(self) -> Block | Rejection | None:
         """Return a block of the next whole records, or a Rejection if the next record is too long.
@@ -636,7 +636,7 @@ class _WholeRecords:
         if isinstance(self._cutter, RecordCutter):
             fault = self._cutter.fault(length)
             if settings.labels is not None and fault.kind is FaultKind.LEFT_OUT:
-                tell_left_out(self._model.source, f"{fault.detail}.")
+                log_left_out(self._model.source, f"{fault.detail}.")
                 return self._model._replace(position=position, offset=start)
         elif length <= settings.max_bytes:
             fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: close it")
@@ -726,7 +726,8 @@ def read_documents(
         labelled = read_labelled(inputs, settings, wanted, opened, as_read, subjects, progress)
         if settings.format == FOLDERS:  # in which keywords are no topics
             labelled = (
-                ("text", one._replace(topics=())) if form in REFERENCES else (form, one) for form, one in labelled
+                ("text", record._replace(topics=())) if form in REFERENCES else (form, record)
+                for form, record in labelled
             )
         records = _current(sorted(labelled, key=lambda pair: pair[1].source))
         are_labelled = _BY_PLACE.isdisjoint(form for form, _ in records)  # by their records, not by their places
@@ -750,7 +751,7 @@ def _documents_of(
     """
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
     topics_of = lru_cache(maxsize=8)(partial(_topic_by_place, depth=depth))  # of many records that follow each other
-    pairs, alone = _pairs({one.source for _, one in records})
+    pairs, alone = _pairs({record.source for _, record in records})
     if alone and not any(record.split for _, record in records):
         log.warning(
             "%s: the documents of %s count like the others: a name makes a test part only next to a training part, and "
@@ -763,9 +764,9 @@ def _documents_of(
     if len({record.id for _, record in records}) < len(records):
         _refuse_twins(
             (
-                (form, one)
-                for form, one in records
-                if listed or form not in _BY_PLACE or one.topics or topics_of(one.source, form)
+                (form, record)
+                for form, record in records
+                if listed or form not in _BY_PLACE or record.topics or topics_of(record.source, form)
             ),
             location,
         )
@@ -825,7 +826,7 @@ def _current(records: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
     items = list(without_superseded(record for _, record in records))
     for item in items:
         if isinstance(item, Rejection):
-            tell_left_out(item.source, item.reason)
+            log_left_out(item.source, item.reason)
     return [pair for pair, item in zip(records, items, strict=True) if isinstance(item, Record)]
 
 
@@ -834,7 +835,10 @@ def _refuse_twins(records: Iterable[tuple[str, Record]], location: str) -> None:
     for pair in records:
         if (other := seen.setdefault(pair[1].id, pair)) is not pair:
             twins = (other, pair)
-            places = [f"in {one.source}" if form in WHOLE else f"in {one.source}:{one.position}" for form, one in twins]
+            places = [
+                f"in {record.source}" if form in WHOLE else f"in {record.source}:{record.position}"
+                for form, record in twins
+            ]
             raise TextcatError(
                 f"{location} has two documents {pair[1].id!r}, {' and '.join(places)}: remove one of them, "
                 "or name another field of ids with --id-field (in some files only, with --for)."
@@ -852,7 +856,9 @@ def _with_last_for_test(
         held = f"{', '.join(map(str, inputs))} has {len(documents)} documents"
         raise TextcatError(f"{held}, so the {labels.test} cannot be its test part: name fewer in the card's 'test'.")
     documents[n:] = [replace(document, split="test") for document in documents[n:]]
-    return [replace(one, split="") if one.split and i < n else one for i, one in enumerate(documents)]
+    return [
+        replace(document, split="") if document.split and i < n else document for i, document in enumerate(documents)
+    ]
 
 
 def read_labelled(

@@ -1,4 +1,4 @@
-"""Remember files and folders as they are when they are found, and tell how they have changed since."""
+"""Remember files and folders as they are when they are found, and find how they have changed since."""
 
 import hashlib
 import os
@@ -67,7 +67,7 @@ def mark_file(path: str, status: os.stat_result) -> FileMark:
         with open(path, "rb", buffering=0) as file:
             head = _head_of(file, status.st_size)
     except OSError:
-        pass  # it is told when the file is read
+        pass  # it is reported when the file is read
     return FileMark(status.st_size, status.st_mtime_ns, status.st_ino, head)
 
 

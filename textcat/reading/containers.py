@@ -287,7 +287,7 @@ def _names_in(folder: str, inside: str) -> Iterator[str]:
         with os.scandir(os.path.join(folder, inside)) as listing:
             yield from sorted(entry.name for entry in listing if not hidden(entry.name) and entry.is_file())
     except (OSError, ValueError):
-        return  # it is told where the folder is walked through
+        return  # it is reported where the folder is walked through
 
 
 def _open_inside(folder: str, inside: str, name: str) -> ByteStream:

@@ -77,7 +77,7 @@ def read_forked(open_corpus: Callable[..., object]) -> ForkedCorpus | None:
         with closing(_Outbox(sending)) as outbox:
             _send(open_corpus, pickle.Pickler(outbox, pickle.HIGHEST_PROTOCOL))
     finally:
-        os._exit(0)  # whatever was raised; what was to be told is told in the pipe
+        os._exit(0)  # whatever was raised; the pipe has what the other process must know
 
 
 class _Outbox(Thread):

@@ -79,7 +79,7 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
     Raises
     ------
     UnreadableError
-        If it cannot be told which topics are meant.
+        If it is unclear which topics are meant.
     """
     if isinstance(value, str):
         if separator:
@@ -132,7 +132,7 @@ def _labels_of_object(value: Mapping[str, Any], field: str) -> Labels:
         if not (is_boolean(score) or (isinstance(score, Real) and 0 <= float(score) <= 1)):
             raise _fault(value, field, "for each topic, there must be a score between 0 and 1")
     if any(score not in (0, 1) for score in scores.values()):
-        _tell_scores(field)
+        _warn_of_scores(field)
     return Labels(tuple(name for name, score in scores.items() if score >= _SCORE), tuple(scores))
 
 
@@ -143,7 +143,7 @@ def _flag(value: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _tell_scores(field: str) -> None:
+def _warn_of_scores(field: str) -> None:
     _log.warning("%r holds scores from 0 to 1: a document has the topics whose score is at least %s.", field, _SCORE)
 
 

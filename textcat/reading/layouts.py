@@ -34,7 +34,7 @@ def is_message(path: str) -> bool:
 
 
 def placed(path: str) -> str:
-    """Return the path by which a file's place is told: a message of a Maildir lies in the folder above cur and new.
+    """Return the path that gives a file's place: a message of a Maildir lies in the folder above cur and new.
 
     The outermost folder of a Maildir is its inbox; the dot that begins the name of any other folder is left out.
     """

@@ -185,7 +185,7 @@ class InputSettings(NamedTuple):
         return text
 
     def text_of(self, span: "RecordSpan") -> str:
-        """Return the text of a span (the bytes of a record).
+        """Return the text of a span.
 
         UnreadableError is raised if the bytes have a NUL, as those of pictures and of UTF-16 have.
         """
@@ -349,7 +349,7 @@ def further_fields(names: Iterable[str], title: str, body: Sequence[str], settin
 
 
 @lru_cache(maxsize=1024)
-def tell_usual_names(source: str, which: "ColumnNames", settings: InputSettings) -> None:
+def log_usual_names(source: str, which: "ColumnNames", settings: InputSettings) -> None:
     """Log which columns or fields of a source were found by usual names (see `usual_name`), not by default names.
 
     `which` names the columns that are read.
@@ -634,7 +634,7 @@ class RecordFormat(NamedTuple):
         block: Block,
         settings: InputSettings,
     ) -> Iterator[Record | Rejection]:
-        """Parse spans (the bytes of single records) of a block, and yield the records.
+        """Parse spans of a block, and yield the records.
 
         For a span that cannot be read, a Rejection is yielded.
         """
@@ -655,8 +655,8 @@ class RecordFormat(NamedTuple):
                 )
             except UnreadableError as fault:
                 if fault.kind is FaultKind.LEFT_OUT and settings.labels is not None:
-                    one = f"{self.unit.format(span.position) or 'The file'} {fault}"
-                    tell_left_out(block.source, f"{fault.detail or one}.")
+                    sentence = f"{self.unit.format(span.position) or 'The file'} {fault}"
+                    log_left_out(block.source, f"{fault.detail or sentence}.")
                     continue
                 part, stored = self.unit.format(span.position), length if span.offset >= 0 else -1
                 yield reject_or_raise(settings, fault, block.source, part, span.position, span.offset, stored)
@@ -717,7 +717,7 @@ def superseded_reason(id_: str, is_withdrawn: bool) -> str:
 
 
 @lru_cache(maxsize=1024)
-def tell_left_out(source: str, reason: str) -> None:
+def log_left_out(source: str, reason: str) -> None:
     """Log why a corpus is read without a record of a source."""
     log.warning("%s: %s", source, reason)
 

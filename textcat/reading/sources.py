@@ -156,7 +156,7 @@ _STATES = frozenset(
 )
 
 
-# What Annif reads besides lines of short texts and subjects, which are told as elsewhere.
+# What Annif reads besides lines of short texts and subjects, which are recognised as elsewhere.
 _SILENT = 60.0  # seconds in which a web server must connect, or send something
 _BESIDES_ANNIFS = (".txt", ".csv", ".json", ".jsonl")
 
@@ -487,8 +487,8 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
             raise TextcatError(f"No file matches {text}: check the pattern.")
         # The pattern reads no folder here, so that none needs a format.
         unmatched = sorted(closed.difference(path.rstrip("/") for path in paths))
-        told = [_local(folder, settings)._replace(guess=_Guess("", "")) for folder in unmatched]
-        return [*told, *(_local(path, settings) for path in paths)]
+        unread = [_local(folder, settings)._replace(guess=_Guess("", "")) for folder in unmatched]
+        return [*unread, *(_local(path, settings) for path in paths)]
     return [_local(text, settings)]
 
 

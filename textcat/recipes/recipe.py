@@ -313,7 +313,8 @@ class Recipe:
                 explanation = _explanations(cls).get(keyword, "")
             # Recipes name a type, such as float32.
             default, value = (
-                getattr(one, "__name__", one) for one in (default, getattr(self, section).get(name, default))
+                getattr(setting, "__name__", setting)
+                for setting in (default, getattr(self, section).get(name, default))
             )
             fields.append(_RecipeField(section, name, describe_type(kind), default, value, explanation))
         return fields

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 _LISTED = 20  # topics in the table of topics: the largest
-_FEW = 10  # training documents: a topic of fewer is told as poorly known
+_FEW = 10  # training documents: a topic of fewer is listed as poorly known
 _BOUND = "A document gets each topic whose"
 _HELD_OUT = "is above the topic's threshold, which was chosen on held-out training documents"
 _DECISIONS = {

@@ -100,7 +100,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
     calibration = None
     if measured.calibration is not None:
         p = measured.calibration.of_topics(np.array([j])).probabilities(scores[:, np.newaxis])[:, 0]
-        calibration = [rounded_values(one, 4) for one in figures.reliability(p, is_positive)]
+        calibration = [rounded_values(values, 4) for values in figures.reliability(p, is_positive)]
     wrong = figures.worst_errors(scores, is_positive, assigned, max(int(_EXAMPLES / share), 1))
     return {
         "train": row.train_positives,

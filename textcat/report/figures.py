@@ -100,7 +100,7 @@ def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np
 
 
 def band_curves(scored: ScoredDocuments) -> dict[str, NDArray[np.float64]]:
-    """Return for each band (a set of topics) the mean of its topics' interpolated precision at the `LEVELS` of recall.
+    """Return for each band the mean of its topics' interpolated precision at the `LEVELS` of recall.
 
     Topics without a positive, and bands of only such topics, are left out.
     """
@@ -161,7 +161,7 @@ def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[L
         for wrong, limit in ((~has & (column >= high) & (column > 0.5), high), (has & (column <= low), low)):
             documents = np.flatnonzero(wrong).tolist()
             issues += [LabelIssue(i, topic, bool(has[i]), float(column[i]), limit) for i in documents]
-    return sorted(issues, key=lambda one: (one.probability if one.has_it else 1 - one.probability, one[:2]))
+    return sorted(issues, key=lambda issue: (issue.probability if issue.has_it else 1 - issue.probability, issue[:2]))
 
 
 def rounded_values(values: ArrayLike, digits: int = 5) -> list[float | int | None]:

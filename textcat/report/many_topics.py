@@ -83,21 +83,21 @@ def _documents(worst: Sequence[WorstDocument], names: dict[str, str]) -> str:
         '<p class="tools"><label>Show documents whose text or topics have <input type="search" id="find"></label> '
         '<span id="found" aria-live="polite"></span></p>'
     )
-    return f'{about}<div id="worst">{"".join(_article(one, names) for one in worst)}</div>'
+    return f'{about}<div id="worst">{"".join(_article(entry, names) for entry in worst)}</div>'
 
 
-def _article(one: WorstDocument, names: dict[str, str]) -> str:
-    text = shortened_text(" · ".join(filter(None, one.document.zones.values())), _EXCERPT)
+def _article(entry: WorstDocument, names: dict[str, str]) -> str:
+    text = shortened_text(" · ".join(filter(None, entry.document.zones.values())), _EXCERPT)
     wanted, first = (
-        " · ".join(_ranked(topic, names) for topic in topics) or "none" for topics in (one.wanted, one.first)
+        " · ".join(_ranked(topic, names) for topic in topics) or "none" for topics in (entry.wanted, entry.first)
     )
     return (
-        f'<article><p class="of"><b>{html_text(one.document.id)}</b> nDCG@{RANKS} {one.ndcg:.3f}</p>'
+        f'<article><p class="of"><b>{html_text(entry.document.id)}</b> nDCG@{RANKS} {entry.ndcg:.3f}</p>'
         f'<p class="text" dir="auto">{html_text(text)}</p>'
         f'<p dir="auto"><b>Wanted:</b> {wanted}</p><p dir="auto"><b>Given first:</b> {first}</p></article>\n'
     )
 
 
-def _ranked(one: RankedTopic, names: dict[str, str]) -> Html:
-    name = html_text(names.get(one.topic, one.topic) + " (not in the model)" * (not one.is_known))
-    return Html(f'<mark class="for2">{name}</mark>' if one.is_wanted and one.rank else name)
+def _ranked(topic: RankedTopic, names: dict[str, str]) -> Html:
+    name = html_text(names.get(topic.topic, topic.topic) + " (not in the model)" * (not topic.is_known))
+    return Html(f'<mark class="for2">{name}</mark>' if topic.is_wanted and topic.rank else name)

@@ -34,7 +34,7 @@ def about_evaluation(tagger: Tagger, evaluation: Evaluation) -> str:
 
 
 def bands_table(name: str, evaluation: Evaluation) -> str:
-    """Return an HTML table of the measures of an evaluation, with a column per band (a set of topics).
+    """Return an HTML table of the measures of an evaluation, with a column per band.
 
     `name` is the id of the table.
     """

@@ -168,7 +168,7 @@ def scored_out_of_fold(
     """Score training documents by cross-validation in `folds` folds.
 
     Return None if `folds` is 0, if the tagger was trained on other documents, or if its recipe is unknown or scores
-    only a document's nearest topics (a shortlist).
+    only a document's nearest topics, its shortlist.
     """
     from textcat.training.cross_validation import cross_validated
 
@@ -225,36 +225,36 @@ def _label_issues(
     entries = []
     for part in parts:
         split = "test" if part.by == _BY_THE_MODEL else "train"
-        for one in figures.find_label_issues(part.calibration.probabilities(part.scores), part.labels):
-            document = part.documents[one.document]
+        for issue in figures.find_label_issues(part.calibration.probabilities(part.scores), part.labels):
+            document = part.documents[issue.document]
             entry = {
                 "id": document.id,
                 "split": split,
-                "topic": tagger.topics[one.topic],
-                "labelled": one.has_it,
-                "probability": round(one.probability, 6),
-                "limit": round(one.limit, 6),
-                "score": float(f"{part.scores[one.document, one.topic]:.6g}"),
+                "topic": tagger.topics[issue.topic],
+                "labelled": issue.has_it,
+                "probability": round(issue.probability, 6),
+                "limit": round(issue.limit, 6),
+                "score": float(f"{part.scores[issue.document, issue.topic]:.6g}"),
                 "scored_by": part.by,
                 "topics": list(document.topics),
                 "title": document_heading(document),
             }
-            entries.append((part, one, entry))
+            entries.append((part, issue, entry))
     return sorted(
         entries, key=lambda issue: issue[2]["probability"] if issue[1].has_it else 1 - issue[2]["probability"]
     )
 
 
-def _shown(entry: Mapping[str, Any], part: ScoredPart, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
-    """Return what the page shows of the label issue `one`: its document with the evidence in its text, and its label.
+def _shown(entry: Mapping[str, Any], part: ScoredPart, issue: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
+    """Return what the page shows of the label issue `issue`: its document with the evidence in its text, and its label.
 
     `part` is the group of scored documents that has this document, and `entry` is the issue's JSON entry.
     """
     evaluation = replace(measured.evaluation, scored=replace(measured.scored, scores=part.scores))
     seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
-    example = example_of(seen, one.document, one.topic)
+    example = example_of(seen, issue.document, issue.topic)
     facts = {"p": entry["probability"], "split": entry["split"], "title": entry["title"]}
-    return {**example, **facts, "t": one.topic, "has": one.has_it}
+    return {**example, **facts, "t": issue.topic, "has": issue.has_it}
 
 
 def _sections(
@@ -308,12 +308,21 @@ def _changed(measured: Measured, data: Mapping[str, Any]) -> str:
     titles = ["Topic", f"AP {before}", f"AP {after}", "Difference", f"F1 {before}", f"F1 {after}"]
     titles += ["Became right", "Became wrong", "p", "p corrected"]
     rows: list[list[Any]] = []
-    for j, one in enumerate(data["changes"]["topics"]):
+    for j, topic in enumerate(data["changes"]["topics"]):
         row = measured.evaluation.topics[j]
-        ap = None if row.average_precision is None else row.average_precision - one["ap"]
-        p = [f"{value:.3g}" for value in one["p"]]
+        ap = None if row.average_precision is None else row.average_precision - topic["ap"]
+        p = [f"{value:.3g}" for value in topic["p"]]
         difference = None if ap is None else f"{ap:+.3f}"
-        cells = (one["ap"], row.average_precision, difference, one["f1"], row.f1, one["better"], one["worse"], *p)
+        cells = (
+            topic["ap"],
+            row.average_precision,
+            difference,
+            topic["f1"],
+            row.f1,
+            topic["better"],
+            topic["worse"],
+            *p,
+        )
         rows.append([-abs(ap or 0), [_link(j, data["labels"][j]), *cells]])
     rows = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
     return scrolled_table("changed", "Topics, the largest difference first", titles, rows)

@@ -16,13 +16,13 @@ from textcat.base.errors import TextcatError
 from textcat.base.progress import Stages
 from textcat.model import CARD, COUNTS, MODEL, MOST_CARD_BYTES, SUM, SUPPORT, ModelError, check_entries, read_manifest
 from textcat.model.card import card_bytes
-from textcat.sharing.places import Folder, Repository, place_of, told
+from textcat.sharing.places import Folder, Repository, place_of, remote_errors
 
 _log = logging.getLogger(__name__)
 _MOST_MANIFEST = 1 << 26  # bytes: a manifest has some 700 for each topic
 MOST_BYTES = 10 * 10**9  # of a model that is pulled, unless a larger size is allowed
 _PIECE = 1 << 20
-# What a stranger's folder is told to be.
+# What a stranger's folder is called in sentences.
 _PULLED = replace(MODEL, origin="A model is what `textcat push` writes.", remedy="tell its owner, or pull it again")
 
 
@@ -163,7 +163,7 @@ def pull(
         sizes = _sizes(remote, manifest, max_bytes, new)
         bar.show(total=sum(sizes.values()))
         for name, size in sizes.items():
-            left = max_bytes - sum(path.stat().st_size for path in new.iterdir())  # where no size was told
+            left = max_bytes - sum(path.stat().st_size for path in new.iterdir())  # where the size is unknown
             found = _copy(remote, name, new / name, size if size >= 0 else left, bar)
             if found != manifest["files"][name]:
                 raise MODEL.damaged(new, f"{name} is not as its manifest says")
@@ -240,7 +240,7 @@ def _too_large(remote: Folder, name: str, most: int) -> ModelError:
 
 
 def _read(remote: Folder, stream: BinaryIO) -> bytes:
-    with told(remote.name):
+    with remote_errors(remote.name):
         return stream.read(_PIECE)
 
 

@@ -34,12 +34,12 @@ class Folder(NamedTuple):
     root: str
 
     def size(self, file: str) -> int | None:
-        """Return the size of a file in bytes, -1 if it is not told, and None if there is no such file.
+        """Return the size of a file in bytes, -1 if it is unknown, and None if there is no such file.
 
         TextcatError is raised for a link, which may lead to any file there, and for a pipe or a device.
         """
         try:
-            with told(self.name, but=FileNotFoundError):
+            with remote_errors(self.name, but=FileNotFoundError):
                 info = self.system.info(self._path(file))
         except FileNotFoundError:
             return None
@@ -51,7 +51,7 @@ class Folder(NamedTuple):
 
     def sizes(self) -> dict[str, int]:
         """Return the sizes of the files right in the folder; {} if there is no such folder."""
-        with told(self.name):
+        with remote_errors(self.name):
             try:
                 listed = self.system.ls(self.root, detail=True, refresh=True)
             except (FileNotFoundError, NotADirectoryError):
@@ -62,7 +62,7 @@ class Folder(NamedTuple):
     @contextmanager
     def opened(self, file: str) -> Iterator[BinaryIO]:
         """Open a file for reading from its start to its end."""
-        with told(self.name), self.system.open(self._path(file), "rb", block_size=0) as stream:
+        with remote_errors(self.name), self.system.open(self._path(file), "rb", block_size=0) as stream:
             yield stream
 
     def write(self, files: Mapping[str, BinaryIO], stale: Collection[str], advance: Any) -> None:
@@ -72,7 +72,7 @@ class Folder(NamedTuple):
         place of a file is removed, and not followed.
         """
         order = sorted(files, key=lambda name: (name == MANIFEST, name != CARD, name))
-        with told(self.name):
+        with remote_errors(self.name):
             protocols = [self.system.protocol] if isinstance(self.system.protocol, str) else self.system.protocol
             if _BUCKETS.isdisjoint(protocols):
                 self.system.makedirs(self.root, exist_ok=True)
@@ -98,7 +98,7 @@ class Folder(NamedTuple):
     @staticmethod
     def _size(info: Mapping[str, Any]) -> int:
         size = info.get("size")
-        return size if isinstance(size, int) and size >= 0 else -1  # a server may tell anything
+        return size if isinstance(size, int) and size >= 0 else -1  # a server may say anything
 
 
 class Repository(NamedTuple):
@@ -114,19 +114,19 @@ class Repository(NamedTuple):
 
     def folder(self) -> Folder:
         """Return its files as they are at this moment: later commits do not change them."""
-        with told(self.name):
+        with remote_errors(self.name):
             commit = _hub().HfApi(**_options()).model_info(self.id, revision=self.revision).sha
             system = _hub().HfFileSystem(**_options(), skip_instance_cache=True, use_listings_cache=True)
             return Folder(self.name, system, f"{self.id}@{commit}")
 
     def exists(self) -> bool:
         """Return whether there is such a repository, as far as the user may know it."""
-        with told(self.name):
+        with remote_errors(self.name):
             return bool(_hub().HfApi(**_options()).repo_exists(self.id))
 
     def create(self, *, public: bool) -> None:
         """Create the repository, if it is not there yet."""
-        with told(self.name):
+        with remote_errors(self.name):
             _hub().HfApi(**_options()).create_repo(self.id, private=not public, exist_ok=True)
 
     def write(self, files: Mapping[str, BinaryIO], stale: Collection[str], advance: Any) -> None:
@@ -137,7 +137,7 @@ class Repository(NamedTuple):
             file.seek(0)
         operations = [hub.CommitOperationAdd(name, files[name]) for name in sorted(files)]
         operations += [hub.CommitOperationDelete(name) for name in sorted(stale)]
-        with told(self.name):
+        with remote_errors(self.name):
             message = "Add a model of textcat"
             hub.HfApi(**_options()).create_commit(
                 self.id, operations, commit_message=message, revision=self.revision, num_threads=2
@@ -156,7 +156,7 @@ def place_of(text: str) -> Folder | Repository:
     """
     if "://" in text and not text.startswith(HUB):
         name = _without_password(text.rstrip("/"))
-        with told(name):
+        with remote_errors(name):
             return Folder(name, *file_system(text))
     repository = _REPOSITORY.fullmatch(text)
     if repository is None or ".." in text:
@@ -173,7 +173,7 @@ def place_of(text: str) -> Folder | Repository:
 
 
 @contextmanager
-def told(name: str, but: type[Exception] = TextcatError) -> Iterator[None]:
+def remote_errors(name: str, but: type[Exception] = TextcatError) -> Iterator[None]:
     """In a ``with`` block, turn errors of a remote place into a TextcatError: a sentence with the remedy.
 
     Errors of the class `but` stay as they are, unless a lost connection is the cause.

@@ -60,7 +60,7 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
         content, source, n = _content_of(names, read, settings), block.source, len(names)
         first = f"{names[0]}{separator}"
         if text.startswith((first, "\ufeff")) or f"\n{first}" in text or "\n\ufeff" in text:
-            return None  # maybe a header comes again: one by one, it is told
+            return None  # maybe a header comes again: one by one, it is logged
         records = []
         for number, line in enumerate(text.split("\n"), block.position):
             if line.strip(_BLANK):
@@ -151,7 +151,7 @@ def read_header(row: bytes, form: str, settings: InputSettings) -> bytes:
         settings.encoding,
     )
     names = settings.columns
-    fitting = (one for one in SEPARATORS[form] if len(_cells(line, one, settings)) == len(names))
+    fitting = (separator for separator in SEPARATORS[form] if len(_cells(line, separator, settings)) == len(names))
     return next(fitting, SEPARATORS[form][0]).join(names).encode(encoding or "utf-8")
 
 
@@ -212,7 +212,7 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
 
 
 def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the position, offset and bytes (the span) of each row of a block that is not blank.
+    """Yield the span of each row of a block that is not blank.
 
     A value may be in double quotes, which are doubled inside it, and may then contain line ends. If a quote is not
     closed, or text follows the closing one, only the line on which the row starts is rejected.

@@ -70,7 +70,7 @@ def _fields(record: "Element") -> dict[str, object]:
     for path, value in reference_fields(values, _TAGS).items():
         name = path.rpartition("/")[2]
         both = [
-            one for texts in (fields.get(name, []), value) for one in (texts if isinstance(texts, list) else [texts])
+            text for texts in (fields.get(name, []), value) for text in (texts if isinstance(texts, list) else [texts])
         ]
         fields[name] = both if name in fields else value  # a second URL, for example
     return fields

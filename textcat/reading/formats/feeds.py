@@ -26,8 +26,10 @@ def _of_rss(item: Any, opening: Opening, settings: InputSettings) -> RecordConte
         "abstract": _page_text(child(item, "description")),
         "body": _page_text(child(item, "encoded")),
     }
-    categories = [subject_of(line_of(one), "", _scheme(one, "domain")) for one in children(item, "category")]
-    categories += [subject_of(line_of(one)) for one in children(item, "subject")]
+    categories = [
+        subject_of(line_of(category), "", _scheme(category, "domain")) for category in children(item, "category")
+    ]
+    categories += [subject_of(line_of(subject)) for subject in children(item, "subject")]
     date = line_of(child(item, "pubDate")) or line_of(child(item, "date"))
     name = line_of(child(item, "guid")) or attribute(item, _ABOUT) or line_of(child(item, "link"))
     language = line_of(child(item, "language")) or language_of(item) or opening.language

@@ -13,7 +13,7 @@ _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _FIELD = re.compile(rb"^([\w-]+)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n")
 _STEP = 1 << 16  # bytes unpacked at a time
-_LOOKED_AT = 100  # bytes by which a page is told from a packed one
+_LOOKED_AT = 100  # bytes that show whether a page is packed
 
 
 def media_type(value: str) -> str:

@@ -26,7 +26,7 @@ from textcat.reading.records import (
     Rejection,
     UnreadableError,
     further_fields,
-    tell_usual_names,
+    log_usual_names,
     title_and_body,
     titled_zones,
     usual_name,
@@ -56,7 +56,7 @@ class _Lines(RecordFormat):
 
 
 def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span (position, offset and bytes) of each object of a JSON array.
+    """Yield the span of each object of a JSON array.
 
     What is no object, such as a brace too many, is a span as well, up to the next object.
     """
@@ -246,7 +246,7 @@ def _with_usual_names(
         changed = changed._replace(topics_field=usual_name(names, "topics") or "topics")
     if changed is not settings:
         which = ColumnNames(title or "title", (body,), changed.id_field, changed.topics_field)
-        tell_usual_names(source, which, settings)
+        log_usual_names(source, which, settings)
     if title:
         fields = {name: value for name, value in fields.items() if name != title} | {"title": fields[title]}
     return fields, changed
@@ -342,7 +342,7 @@ def _joined(value: Any) -> Any:
     if isinstance(value, list):
         return [*map(_joined, value)]
     if isinstance(value, dict):
-        return {join_surrogates(name): _joined(one) for name, one in value.items()}
+        return {join_surrogates(name): _joined(member) for name, member in value.items()}
     return value
 
 

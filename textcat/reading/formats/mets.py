@@ -151,7 +151,7 @@ def _page_files(root: Any) -> dict[str, str]:
     )
     for file in root.iter("{*}file"):
         kind = attribute(file, "MIMETYPE").lower()
-        reference = next((attribute(one, f"{_XLINK}href", "href") for one in children(file, "FLocat")), "")
+        reference = next((attribute(location, f"{_XLINK}href", "href") for location in children(file, "FLocat")), "")
         if not reference or not ("alto" in kind or (kind in _XML_TYPES and _XML_NAME.search(reference))):
             continue
         is_named = bool(_TEXTS.search(kind)) or is_of_texts[file.getparent()]
@@ -244,8 +244,8 @@ def _links(root: Any) -> dict[str, list[str]]:
     links = defaultdict[str, list[str]](list)
     for group in root.iter("{*}structLink", "{*}smLinkGrp"):
         labels = {
-            attribute(one, f"{_XLINK}label"): attribute(one, f"{_XLINK}href").lstrip("#")
-            for one in children(group, "smLocatorLink")
+            attribute(locator, f"{_XLINK}label"): attribute(locator, f"{_XLINK}href").lstrip("#")
+            for locator in children(group, "smLocatorLink")
         }
         for link in (*children(group, "smLink"), *children(group, "smArcLink")):
             start, end = (attribute(link, f"{_XLINK}{name}").lstrip("#") for name in ("from", "to"))
@@ -289,7 +289,7 @@ class _Descriptions:
     """Look up what the sections of MODS and Dublin Core in a METS file say about its divs."""
 
     def __init__(self, root: Any) -> None:
-        self._sections = {attribute(one, "ID"): _description(one) for one in children(root, "dmdSec")}
+        self._sections = {attribute(section, "ID"): _description(section) for section in children(root, "dmdSec")}
         of_articles = {name for div in root.iter("{*}div") if _kind(div) == "article" for name in _described_by(div)}
         others = [self._sections[name] for name in self._sections if name not in of_articles]
         firsts = (next(filter(None, texts), "") for texts in zip(*others, strict=True))
@@ -339,8 +339,8 @@ def _description(section: Any) -> _Description:
     """Return the title, the date and the language in a section of MODS or Dublin Core, as far as it has them."""
     mods = next(section.iter("{*}mods"), None)
     titles = outermost(section, "title") if mods is None else children(mods, "titleInfo")
-    dates = (line_of(one) for name in ("dateIssued", "dateCreated", "date") for one in outermost(section, name))
-    languages = sorted(outermost(section, "languageTerm"), key=lambda one: one.get("type") != "code")
+    dates = (line_of(date) for name in ("dateIssued", "dateCreated", "date") for date in outermost(section, name))
+    languages = sorted(outermost(section, "languageTerm"), key=lambda term: term.get("type") != "code")
     languages = languages or list(outermost(section, "language"))
     return _Description(
         _shortened(" ".join(filter(None, map(line_of if mods is None else _title, titles)))),
@@ -354,7 +354,7 @@ def _shortened(text: str) -> str:
 
 
 def _title(info: Any) -> str:
-    parts = (line_of(one) for name in ("nonSort", "title") for one in children(info, name))
+    parts = (line_of(part) for name in ("nonSort", "title") for part in children(info, name))
     return " ".join(filter(None, parts))
 
 

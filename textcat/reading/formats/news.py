@@ -115,7 +115,7 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
         (number, -1 if updated is None else (updated - _YEAR_1) // timedelta(microseconds=1)) if item.id else NO_VERSION
     )
     subjects = list(dict.fromkeys(subject for subject in item.subjects if subject.topic))
-    chosen = [one for one in subjects if not settings.topics_scheme or one.is_of(settings.topics_scheme)]
+    chosen = [subject for subject in subjects if not settings.topics_scheme or subject.is_of(settings.topics_scheme)]
     topics = () if settings.labels is None else tuple(dict.fromkeys(subject.topic for subject in chosen))
     zones = settings.filled({zone: text for zone, text in texts.items() if text or zone in ("title", "body")})
     said = (_fields(item._replace(date=date, language=language), subjects, settings), language.strip())

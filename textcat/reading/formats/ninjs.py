@@ -47,7 +47,7 @@ def _items_in(span: RecordSpan, settings: InputSettings) -> list[tuple[int, int]
         fields = orjson.loads(settings.text_of(span))
         return _listed(span.data, 0) if "uri" not in fields else []
     except (UnreadableError, ValueError, TypeError):
-        return []  # it is told when the span is parsed
+        return []  # it is reported when the span is parsed
 
 
 def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
@@ -59,9 +59,9 @@ def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
         if found is None:
             continue
         listed = values_in(data, found.start)[0] if data[found.start] == ord("[") else []
-        if listed and all(data[one.start] == ord("{") for one in listed):
-            wrapped = (members_of(data, one.start).get("item", one) for one in listed)
-            items += [(one.start, one.end) for one in wrapped]
+        if listed and all(data[element.start] == ord("{") for element in listed):
+            wrapped = (members_of(data, element.start).get("item", element) for element in listed)
+            items += [(element.start, element.end) for element in wrapped]
         elif data[found.start] == ord("{"):
             is_item = name == "item" and not members_of(data, found.start).keys().isdisjoint(("uri", "guid"))
             items += [(found.start, found.end)] if is_item else _listed(data, found.start, depth - 1) if depth else []
@@ -118,7 +118,7 @@ def _text(fields: Mapping[str, Any], stem: str, plural: str) -> str:
             lower = {name.lower(): value for name, value in entry.items()}
             texts.append((_string(lower, "role"), _string(lower, "contenttype"), lower.get("value")))
     strings = [(role.lower(), kind.lower(), text) for role, kind, text in texts if isinstance(text, str)]
-    ranked = sorted(strings, key=lambda one: (_is_marked_up(*one), one[0] not in ("", *_FIRST)))
+    ranked = sorted(strings, key=lambda string: (_is_marked_up(*string), string[0] not in ("", *_FIRST)))
     for role, kind, text in ranked:
         plain = extract_page(text).body if _is_marked_up(role, kind, text) else text
         if plain.strip():

@@ -63,7 +63,7 @@ def _content(nitf: Any, opening: Opening, settings: InputSettings) -> RecordCont
 
 
 def _meta(head: Any, name: str) -> str:
-    return next((attribute(one, "content") for one in children(head, "meta") if one.get("name") == name), "")
+    return next((attribute(meta, "content") for meta in children(head, "meta") if meta.get("name") == name), "")
 
 
 def _subjects(head: Any, about: Any) -> Iterator[Subject]:

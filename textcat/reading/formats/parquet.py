@@ -19,7 +19,7 @@ from textcat.reading.records import (
     RecordSpan,
     UnreadableError,
     encoding_error,
-    tell_usual_names,
+    log_usual_names,
     titled_zones,
 )
 from textcat.reading.streams import READ_ERRORS, check_ratio, unreadable
@@ -52,14 +52,14 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
         # Without threads and read-ahead, so that memory does not depend on the size of groups.
         table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
         which = _columns(pa, table.schema_arrow, settings)
-        tell_usual_names(source, which, settings)
+        log_usual_names(source, which, settings)
         others = (which.topics, *which.topic_fields, which.labelled_for, which.answer)  # lists and numbers, they may be
         texts = [name for name in which.used_names() if name not in others]
         # A text that is stored once may stand in many rows. Opening reads what the file says of all groups: once.
         repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
         about = [table.metadata.row_group(i) for i in range(table.metadata.num_row_groups)]
-        check_ratio(sum(one.total_byte_size for one in about), file.seek(0, os.SEEK_END))
-        starts = list(accumulate((one.num_rows for one in about), initial=1))
+        check_ratio(sum(group.total_byte_size for group in about), file.seek(0, os.SEEK_END))
+        starts = list(accumulate((group.num_rows for group in about), initial=1))
         for number in range(group, len(about)):
             start = starts[number]
             for batch in _rows(pa, table, repeated, number, which.names(), texts, settings):
@@ -193,9 +193,9 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 def _plain(value: Any, settings: InputSettings) -> Any:
     """Return a value as JSON has it: dates and the like become strings, and NaN becomes null."""
     if isinstance(value, list):
-        return [_plain(one, settings) for one in value]
+        return [_plain(item, settings) for item in value]
     if isinstance(value, dict):
-        return {name: _plain(one, settings) for name, one in value.items()}
+        return {name: _plain(item, settings) for name, item in value.items()}
     if value is None or isinstance(value, str | bool | int | float):
         return None if value != value else value
     return _text(value, settings) if isinstance(value, bytes | UnicodeDecodeError) else str(value)
@@ -208,7 +208,7 @@ def _name(value: Any, settings: InputSettings) -> str:
 def _decoded(value: Any, settings: InputSettings) -> Any:
     """Return the value of a column of labels, whose texts may be bytes."""
     if isinstance(value, list):
-        return [_decoded(one, settings) for one in value]
+        return [_decoded(item, settings) for item in value]
     return _text(value, settings) if isinstance(value, bytes | UnicodeDecodeError) else value
 
 

@@ -183,7 +183,7 @@ class StartCutter:
 
 
 def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], Iterator[RecordSpan]]:
-    """Return a function that yields the span (position, offset, bytes) of each record of a block.
+    """Return a function that yields the span of each record of a block.
 
     A record begins where the pattern `start` matches.
     """
@@ -308,13 +308,17 @@ def ris_entry(fields: Mapping[str, Any], notes: Iterable[str] = ()) -> str:
     for name, value in values.items():
         tag = RIS_TAGS[name][0] if name in RIS_TAGS else _FURTHER_RIS.get(name.lower(), name)
         if name in RIS_TAGS or name.lower() in _FURTHER_RIS or name == "EP" or _OTHER_RIS.fullmatch(name):
-            lines += [(tag, text) for one in _texts_for_ris(tag, value) if tag and (text := " ".join(one.split()))]
+            lines += [
+                (tag, text)
+                for value_text in _texts_for_ris(tag, value)
+                if tag and (text := " ".join(value_text.split()))
+            ]
     return "".join(f"{tag}  - {text}\n" for tag, text in dict.fromkeys(lines)) + f"{further}ER  - \n\n"
 
 
 def _texts_for_ris(tag: str, value: Any) -> list[str]:
     """Return the texts that a field has in RIS: each author or keyword is one, and dates have slashes."""
-    texts = [str(one) for one in (value if isinstance(value, list) else [value]) if one is not None]
+    texts = [str(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
     if tag in ("AU", "A2", "KW") and isinstance(value, str):
         return divided_names(value) if tag != "KW" else value.split(";")
     if tag in ("DA", "Y2"):
@@ -400,9 +404,11 @@ def _medline_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan],
         short = values.pop("AU", [])  # names that stand in full in FAU, unless they are old
         values.setdefault("FAU", short)
         values["pmid"] = values["PMID"][:1]
-        values["doi"] = [one for tag in ("LID", "AID") for one in values.get(tag, ()) if one.endswith("[doi]")]
+        values["doi"] = [
+            identifier for tag in ("LID", "AID") for identifier in values.get(tag, ()) if identifier.endswith("[doi]")
+        ]
         return reference_content(
-            reference_fields({tag: one for tag, one in values.items() if one}, _MEDLINE_TAGS), settings
+            reference_fields({tag: texts for tag, texts in values.items() if texts}, _MEDLINE_TAGS), settings
         )
 
     return parse

@@ -72,7 +72,7 @@ class _StoryCutter:
 
 
 def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span (position, offset, bytes) of each story, and of any text between stories.
+    """Yield the span of each story, and of any text between stories.
 
     A truncated story ends where the next one begins.
     """

@@ -34,7 +34,7 @@ _LINES = frozenset(
     )
 )
 _BREAKS = frozenset(("cb", "gb", "lb", "pb"))
-# What is no text of the author: deleted, damaged, printed at the edge of each page, or told in other ways.
+# What is no text of the author: deleted, damaged, printed at the edge of each page, or said in other ways.
 _LEFT_OUT = frozenset(
     re.findall(
         r"\w+",
@@ -88,8 +88,8 @@ def _abstracts(text: Any) -> Iterator[Any]:
 
 def _ids(described: Any) -> Iterator[str]:
     for place in ("publicationStmt", "sourceDesc"):
-        for one in _inside(child(described, place), "idno"):
-            yield from filter(None, ((one.text or "").strip(),))  # some have others inside of them
+        for element in _inside(child(described, place), "idno"):
+            yield from filter(None, ((element.text or "").strip(),))  # some have others inside of them
 
 
 def _inside(element: Any, name: str) -> Iterable[Any]:
@@ -100,10 +100,10 @@ def _title(described: Any) -> str:
     """Return the title of the article; or else the main title, or the first one."""
     own = [*children(child(described, "titleStmt"), "title")]
     others = _parts(child(described, "sourceDesc"), "title")
-    articles = [one for one in (*own, *others) if one.get("level") == "a"]
-    mains = [one for one in own if one.get("type") == "main"]
-    simple = [one for one in own if one.get("type") is None]
-    titles = (_text_of([one]) for one in (*articles, *mains, *simple, *own, *others))
+    articles = [title for title in (*own, *others) if title.get("level") == "a"]
+    mains = [title for title in own if title.get("type") == "main"]
+    simple = [title for title in own if title.get("type") is None]
+    titles = (_text_of([title]) for title in (*articles, *mains, *simple, *own, *others))
     return next(filter(None, titles), "")
 
 
@@ -119,7 +119,10 @@ def _date(described: Any, profile: Any) -> str:
 
 def _language(tei: Any, text: Any, header: Any, profile: Any) -> str:
     declared = language_of(text, child(text, "body")) or attribute(text, "lang")
-    used = [(_share(one), attribute(one, "ident", "id")) for one in _parts(child(profile, "langUsage"), "language")]
+    used = [
+        (_share(language), attribute(language, "ident", "id"))
+        for language in _parts(child(profile, "langUsage"), "language")
+    ]
     most = max(used, key=lambda pair: pair[0])[1] if used else ""  # of equals, the first
     return declared or most or language_of(tei, header) or attribute(tei, "lang")
 
@@ -157,9 +160,9 @@ def _categories(header: Any) -> dict[str, tuple[str, str]]:
     """Return the taxonomy and the name of each category that a header declares, by its ID."""
     taxonomies = _parts(child(header, "encodingDesc", "classDecl"), "taxonomy")
     return {
-        attribute(one, _XML_ID, "id"): (attribute(taxonomy, _XML_ID, "id"), line_of(child(one, "catDesc")))
+        attribute(category, _XML_ID, "id"): (attribute(taxonomy, _XML_ID, "id"), line_of(child(category, "catDesc")))
         for taxonomy in taxonomies
-        for one in _inside(taxonomy, "category")
+        for category in _inside(taxonomy, "category")
     }
 
 
@@ -194,7 +197,7 @@ class _Text:
         if name in _BREAKS:
             self._pieces.append(_NO_BREAK if element.get("break") == "no" else _BREAK)
         elif name in _EITHER:
-            given = {one.tag.rpartition("}")[2]: one for one in reversed(element)}  # the first of each name
+            given = {version.tag.rpartition("}")[2]: version for version in reversed(element)}  # the first of each name
             if given:
                 self.add(next((given[name] for name in _MEANT if name in given), element[0]))
         elif name == "note" and element.get("place") != "inline":

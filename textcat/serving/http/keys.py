@@ -60,9 +60,9 @@ class Keys:
         identity = self._identity()
         if identity == self._seen and not self._fault:
             return False
-        told, self._seen = self._fault, identity
+        reported, self._seen = self._fault, identity
         self._sums, self._fault = _sums_in(self._path, open_regular)
-        if self._fault and str(self._fault) != str(told):
+        if self._fault and str(self._fault) != str(reported):
             raise self._fault
         return not self._fault
 

@@ -117,7 +117,7 @@ class Supervisor:
         try:
             for slot in range(self._n):
                 self._start(slot, replaces=False)
-            _tell_systemd()
+            _notify_systemd()
             self._wait()
         finally:
             signal.alarm(0)
@@ -225,16 +225,16 @@ class Supervisor:
                 os.kill(process, number)
 
 
-def _tell_systemd() -> None:
+def _notify_systemd() -> None:
     """Tell systemd that the server is ready, if systemd waits for that: a unit with Type=notify (see sd_notify(3)).
 
     Earlier, signals would end the server: SIGHUP, which reloads, too.
     """
     address = os.environ.pop("NOTIFY_SOCKET", "")
     if address:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, contextlib.suppress(OSError):
-            told.settimeout(_NOTICE_SECONDS)
-            told.sendto(b"READY=1", address.replace("@", "\0", 1) if address.startswith("@") else address)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notice, contextlib.suppress(OSError):
+            notice.settimeout(_NOTICE_SECONDS)
+            notice.sendto(b"READY=1", address.replace("@", "\0", 1) if address.startswith("@") else address)
 
 
 def _end_with(alive: int, seconds: float) -> None:
