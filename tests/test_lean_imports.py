@@ -80,7 +80,7 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.recipes.recipe import read_recipe
 from textcat.training.train import train_and_evaluate
 train_and_evaluate(open_corpus("newswire"), read_recipe("default"))
-print("scipy.stats._stats_py" in sys.modules, "numpy.f2py.f2py2e" in sys.modules)
+print("scipy.stats._stats_py" in sys.modules)
 import scipy.stats
 print(scipy.stats.rankdata([3, 1, 2]))
 """
@@ -91,8 +91,8 @@ def test_training_does_without_what_would_else_be_loaded_and_can_be_used():
         command = [sys.executable, "-c", TRAIN, how]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
-    assert train("lean") == ["False False", "[3. 1. 2.]"]
-    assert train("plain") == ["True True", "[3. 1. 2.]"], "they do without: so can we"
+    assert train("lean") == ["False", "[3. 1. 2.]"]
+    assert train("plain") == ["True", "[3. 1. 2.]"], "they do without: so can we"
 
 
 def modules_of(command, text=""):

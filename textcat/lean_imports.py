@@ -12,7 +12,6 @@ from importlib.util import LazyLoader
 from types import ModuleType
 from typing import Any
 
-_LAZY = ("numpy._core._add_newdocs", "numpy.f2py", "scipy.stats")
 # Modules that are imported for one name, of which no use is made: the name, and the importing package with its version.
 _UNUSED = {
     "rich.markdown": ("Markdown", "typer", "0.29."),
@@ -23,14 +22,14 @@ _UNUSED = {
 
 
 def keep_imports_lean() -> None:
-    """Prevent the import of pandas and of what is not used, and import other slow modules only at their first use."""
+    """Prevent the import of pandas and of what is not used, and import scipy.stats only at its first use."""
     sys.meta_path.insert(0, _LeanFinder())
     # numpy, if it has not been loaded yet, would start threads that are never used: they wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be imported than this one
-    """Make pandas appear not installed, replace modules in `_UNUSED`, and load those in `_LAZY` at their first use.
+    """Make pandas appear not installed, replace modules in `_UNUSED`, and load scipy.stats at its first use.
 
     pyarrow and scikit-learn import pandas, which takes 60 MB. scikit-learn imports scipy.stats, which takes longer than
     the rest of scikit-learn. spaCy imports its commands, which takes half of its import time; so do Markdown and
@@ -43,7 +42,7 @@ class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be importe
         if fullname in _UNUSED and _is_left_out(*_UNUSED[fullname][1:]):
             stand_in = _StandIn(_UNUSED[fullname][0])
             return ModuleSpec(fullname, stand_in, is_package=True)  # type: ignore[arg-type]
-        if fullname not in _LAZY:
+        if fullname != "scipy.stats":
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:

@@ -219,7 +219,7 @@ cdef class Block:
 
     def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs, double tol,
              const int32_t[::1] positives, const int32_t[::1] left_out):
-        """Load a problem into a free lane."""
+        """Load a problem (the labels of a topic, and its rule) into a free lane."""
         cdef const int32_t *p = &positives[0] if positives.shape[0] else NULL
         cdef const int32_t *z = &left_out[0] if left_out.shape[0] else NULL
         self.rules[lane] = rule
