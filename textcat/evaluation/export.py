@@ -42,8 +42,8 @@ def csv_lines(evaluation: Evaluation) -> str:
     """Return CSV text with a line per topic, in the order of the model's topics; an undefined measure is empty.
 
     If each document gets exactly one topic, the last columns, "got TOPIC", count how many of the line's documents got
-    which topic. If topics were not measured one by one, there is a line per band. A text that a
-    spreadsheet would run as a formula gets an apostrophe in front.
+    which topic. If topics were not measured one by one, there is a line per band. A text that a spreadsheet would run
+    as a formula gets an apostrophe in front.
     """
     return csv_of_rows(_topic_lines(evaluation) if evaluation.topics else [row.flat() for row in evaluation.bands])
 

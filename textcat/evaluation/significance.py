@@ -181,9 +181,9 @@ class Comparison:
 def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
     """Compare the first of several models with each of the others, on the same documents and topics.
 
-    Differences are paired, document by document. The p-values of bands are not corrected for the
-    number of comparisons; the p-values of topics are. The models' scores may have different scales. Single topics are
-    compared only if the evaluations have measures of each topic.
+    Differences are paired, document by document. The p-values of bands are not corrected for the number of comparisons;
+    the p-values of topics are. The models' scores may have different scales. Single topics are compared only if the
+    evaluations have measures of each topic.
 
     Parameters
     ----------

@@ -76,9 +76,9 @@ def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
 class _Language:
     """Tokenize texts of a language, such as "en", as `spacy.blank` does.
 
-    If the language has tables (the rules of spaCy's tokenizer in compact form), texts are tokenized by the tables,
-    without spaCy. A language has no tables if its tokenizer is not spaCy's class `Tokenizer` (Chinese, Japanese), or is
-    not made of regexes: then spaCy tokenizes whole texts.
+    If the language has tables, texts are tokenized by the tables, without spaCy. A language has no tables if its
+    tokenizer is not spaCy's class `Tokenizer` (Chinese, Japanese), or is not made of regexes: then spaCy tokenizes
+    whole texts.
     """
 
     def __init__(self, lang: str, tables: LanguageTables | None, attributes: _Attributes) -> None:

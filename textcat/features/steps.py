@@ -104,7 +104,7 @@ class FeatureSteps(Parameters):
         return CountedDocuments(parts, without_rare_ngrams(parts, counts, self.ngram_min_df), lengths)
 
     def parts_of_zones(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
-        """Return the parts (texts and their weights) of documents counted earlier, given each one's names of zones."""
+        """Return the parts of documents counted earlier, given each one's names of zones."""
         check_settings(vars(self))
         texts = ZoneTexts((), self.zones, self.zone_terms)
         for names in documents:
@@ -189,7 +189,7 @@ class FeatureSteps(Parameters):
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
     def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:
-        """Return the parts (texts with their weights), term counts and lengths of documents, for `rows_of_counts`."""
+        """Return the parts, term counts and lengths of documents, for `rows_of_counts`."""
         texts = ZoneTexts(documents, self.zones, self.zone_terms)
         known = self.known_terms()
         counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=known)

@@ -283,7 +283,7 @@ def _solution(expansion: Expansion, problem: Problem) -> Solution:
 
 
 def _measure(expansion: Expansion, problem: Problem, solution: Solution) -> None:
-    """Set the margins and the certificate (a proven lower bound on the margin) of a solution.
+    """Set the margins and the certificate of a solution.
 
     `expansion` is the object that has just trained the solution of `problem`.
     """

@@ -105,7 +105,7 @@ _Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
 
 
 class _Place(NamedTuple):
-    """Hold a position inside a source (an input such as a file or folder), from which reading can resume."""
+    """Hold a position inside a source, from which reading can resume."""
 
     offset: int = 0  # in the uncompressed file; in a Parquet file, the number of the group of rows
     position: int = 0  # the line, row or number of the document that follows there; 0 at the beginning of a file
@@ -118,7 +118,7 @@ class _Place(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Hold a block of records or a Rejection (a part that cannot be read), and the place after it in the source."""
+    """Hold a block of records or a Rejection, and the place after it in the source."""
 
     item: Block | Rejection
     after: _Place | None  # the place after the item; None at the end of the source or file

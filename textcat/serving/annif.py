@@ -183,7 +183,7 @@ def _choice(query: SuggestQuery, served: Served) -> Choice:
 
 
 def _language(query: SuggestQuery, call: Call, served: Served) -> str:
-    """Return the language that a request asks for; raise a Problem (an error sent to the client) if it has no label."""
+    """Return the language that a request asks for; raise a Problem if it has no label."""
     language = query.language.lower()
     languages = [one for one in call.app.labels.languages(served) if one]
     if language and language not in languages:

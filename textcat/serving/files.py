@@ -34,7 +34,7 @@ _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 async def of_file(name: str, data: bytes, seconds: float, *, main_text: bool = False) -> dict[str, str]:
     """Return the text of each zone (named part, such as title or body) of a file.
 
-    Raise a Problem (an error sent to the client) if the file cannot be read, or not within `seconds`.
+    Raise a Problem if the file cannot be read, or not within `seconds`.
 
     The extension of `name` tells the format of the file; `data` is the content of the file. If `main_text` is True, the
     text of a web page is its main text.
@@ -65,7 +65,7 @@ async def of_file(name: str, data: bytes, seconds: float, *, main_text: bool = F
 
 
 def main() -> None:
-    """Read a file from standard input, and write its zones (named texts), or an error, to standard output as JSON."""
+    """Read a file from standard input, and write its zones, or an error, to standard output as JSON."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -52,7 +52,7 @@ class Served:
     def column_of(self, topic: str) -> int:
         """Return the column of a topic in the model's scores.
 
-        Raise a Problem (an error sent to the client) if the model does not have the topic.
+        Raise a Problem if the model does not have the topic.
         """
         try:
             return self.columns[topic]
@@ -181,7 +181,7 @@ class Store:
 def served_model(call: Call, name: str, n_documents: int = 0) -> Served:
     """Return the model with a name; for the log, note the model and the number of documents in `call`.
 
-    Raise a Problem (an error sent to the client) if there is no such model.
+    Raise a Problem if there is no such model.
     """
     served: Served = call.app.store[name]
     call.model, call.version, call.documents = served.name, served.version, n_documents

@@ -211,8 +211,7 @@ class _Stream:
     async def _lines(self) -> AsyncIterator[list[bytes]]:
         """Yield up to 256 lines at a time, as they arrive.
 
-        Raise a Problem (an error sent to the client) if a line is too long, or if all running requests together hold
-        too many bytes.
+        Raise a Problem if a line is too long, or if all running requests together hold too many bytes.
         """
         call, more_body, rest = self._call, True, bytearray()  # rest: of a line that has not ended
         while more_body:

@@ -137,7 +137,7 @@ class _Guard:
         self._fingerprint = fingerprint.encode()
 
     def check(self, call: Call) -> None:
-        """Raise a Problem (an error sent to the client) if a request comes from such a page."""
+        """Raise a Problem if a request comes from such a page."""
         host = call.head.get(b"host", b"").decode("latin-1")
         crosses = call.head.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none")
         origin = call.head.get(b"origin")
@@ -417,7 +417,7 @@ def _person(call: Call, name: str) -> str:
 
 
 def _check(session: Session, *names: str, position: int = -1) -> None:
-    """Raise a Problem (an error sent to the client) if the session lacks a topic in `names`, or the document.
+    """Raise a Problem if the session lacks a topic in `names`, or the document.
 
     The document is given by its position in the pool; -1: no document is checked.
     """

@@ -35,7 +35,7 @@ MOST_ANSWERED = 500_000  # the largest number of tags of all documents of a requ
 
 
 def number_of_characters(document: Any) -> int:
-    """Return the number of characters of a text, or of all zones (named texts) of a document."""
+    """Return the number of characters of a text, or of all zones of a document."""
     return len(document) if isinstance(document, str) else sum(map(len, document.zones.values()))
 
 
@@ -74,8 +74,8 @@ class Work:
         """Tag the documents of one request in parts, and return the tags of each document.
 
         `pause` is awaited after each part, so that other requests can be answered in between. Requests with several
-        documents wait for each other, because the tags of all of them at once would fill the memory. Raise a Problem
-        (an error sent to the client) if the documents get too many tags.
+        documents wait for each other, because the tags of all of them at once would fill the memory. Raise a Problem if
+        the documents get too many tags.
         """
         answers: list[Answer] = []
         n_tags = 0
@@ -94,8 +94,7 @@ class Work:
     def tags(self, documents: Sequence[Any], choice: Choice) -> list[Answer]:
         """Tag documents together, and return the answer for each document.
 
-        Raise a Problem (an error sent to the client) if this takes too long, or if the choice needs probabilities, and
-        the model has none.
+        Raise a Problem if this takes too long, or if the choice needs probabilities, and the model has none.
         """
         top, least, all_topics = choice
         tagger = self._tagger

@@ -29,8 +29,8 @@ def keep(
     A weight is multiplied by the idf of its term in the model, and divided by the term's idf in the pool, so that an
     occurrence of the term counts as much as in the model. Terms that the pool does not have are left out. The weights
     are saved in `folder`, in a file with `number` in its name; if `folder` is None, the entry itself contains the
-    weights. `topic` is the topic's id or name. TextcatError is raised if the model has no such topic, or shares no
-    term with the pool.
+    weights. `topic` is the topic's id or name. TextcatError is raised if the model has no such topic, or shares no term
+    with the pool.
     """
     if not hasattr(model, "features"):
         from textcat.model import storage

@@ -163,7 +163,7 @@ def cross_validated_scores(
 
 @dataclass(frozen=True)
 class Trial:
-    """The quality of a recipe: `measures` has a figure for each measure and each band (a set of topics).
+    """The quality of a recipe: `measures` has a figure for each measure and each band.
 
     The keys of `measures` are names of measures; the keys of the inner dicts are names of bands, such as "TOP10".
     Cross-validation measures "macro_average_precision", averaged over topics, then over folds. A topic counts in a fold
@@ -183,12 +183,12 @@ class Trial:
 
     @property
     def judged_by(self) -> tuple[str, str]:
-        """The measure and the band (set of topics) whose figure is to be maximised, such as ("ndcg@10", "ALL")."""
+        """The measure and the band whose figure is to be maximised, such as ("ndcg@10", "ALL")."""
         return (MAP, EXPECTED) if MAP in self.measures else ("ndcg@10", "ALL")
 
     @property
     def goal(self) -> float:
-        """The figure to maximise: that of the measure and the band (set of topics) in `judged_by`."""
+        """The figure to maximise: that of the measure and the band in `judged_by`."""
         measure, band = self.judged_by
         return self.measures[measure][band]
 
@@ -291,7 +291,7 @@ class _Candidate:
     def measure(self, fold: HeldOutFold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
         """Measure the recipe on the documents of a fold, and record the figures.
 
-        The figures are averages over the bands (sets of topics) `chosen`.
+        The figures are averages over the bands `chosen`.
         """
         self._quality.append(fold.quality(solutions, chosen))
         support = np.array([len(solution.support) for solution in solutions])
@@ -371,7 +371,7 @@ class HeldOutFold:
         return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
-        """Return the mean average precision by the name of a band (a set of topics); nan if a band has no topic.
+        """Return the mean average precision by the name of a band; nan if a band has no topic.
 
         The bands are those in `chosen`, and RARE and EXPECTED, which `Trial` explains.
         """

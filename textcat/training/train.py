@@ -513,7 +513,7 @@ def _train_listed(
 
 
 def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) -> Any:
-    """Return the weights of the solutions (trained topics), each divided by the unit of its scores.
+    """Return the weights of the solutions, each divided by the unit of its scores.
 
     The result is an array or, with many topics, maybe a sparse array; its shape is (n_features, n_topics). `units` has
     a number per solution.
@@ -530,7 +530,7 @@ def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) 
 
 
 def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
-    """Return whether to keep the weights of the solutions (trained topics) as a sparse array.
+    """Return whether to keep the weights of the solutions as a sparse array.
 
     This is so if there are at least `MANY_TOPICS` topics, and a sparse array needs much less memory.
     """

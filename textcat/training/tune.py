@@ -167,7 +167,7 @@ def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | 
 
 @dataclass(frozen=True)
 class _Study:
-    """What all trials (measured recipes) share: corpus, way of splitting, measuring function, and earlier results."""
+    """What all trials share: corpus, way of splitting, measuring function, and earlier results."""
 
     corpus: Corpus
     kept: KeptResults
@@ -178,7 +178,7 @@ class _Study:
     n_jobs: int | None
 
     def trials(self, recipes: Iterable[Recipe]) -> Iterator[Trial]:
-        """Yield a trial (the measured quality) of each recipe: first those measured by an earlier run, then new ones.
+        """Yield a trial of each recipe: first those measured by an earlier run, then new ones.
 
         Equal recipes are measured once.
         """
@@ -332,7 +332,7 @@ def is_yardstick(trial: Trial) -> bool:
 
 
 def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
-    """Return whether the recipes to try have a shortlist (score only the topics nearest to a document).
+    """Return whether the recipes to try have a shortlist.
 
     Raise TextcatError if only some of the recipes have one.
     """
@@ -404,7 +404,7 @@ def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | N
 
 
 def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
-    """Return figures by the name of a measure, such as ``ndcg@10``, and the name of a band (a set of topics).
+    """Return figures by the name of a measure, such as ``ndcg@10``, and the name of a band.
 
     A figure is nan if no document has a topic of the band.
     """

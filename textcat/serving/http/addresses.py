@@ -32,7 +32,7 @@ class Hosts:
         self._allowed: set[str] = set()  # values of the header that were checked before
 
     def check(self, host: str) -> None:
-        """Raise a Problem (an error sent to the client) if the header Host has a name that is not allowed."""
+        """Raise a Problem if the header Host has a name that is not allowed."""
         if host in self._allowed:
             return
         name = _plain_name(host)

@@ -116,7 +116,7 @@ class Application(FastAPI):
     def page(self, name: str) -> tuple[bytes, bytes]:
         """Return the content and the content type of a file that the HTML page loads.
 
-        Raise a Problem (an error sent to the client) if there is no such file.
+        Raise a Problem if there is no such file.
         """
         try:
             return self._page[name]

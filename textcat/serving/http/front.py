@@ -66,8 +66,8 @@ class Call(Request):
     async def data(self, kinds: tuple[bytes, ...]) -> bytes:
         """Return the request's body, decompressed if it is gzip.
 
-        Raise a Problem (an error sent to the client) if the body is too large or of a wrong type. `kinds` are the
-        allowed content types; if it is empty, all types are allowed.
+        Raise a Problem if the body is too large or of a wrong type. `kinds` are the allowed content types; if it is
+        empty, all types are allowed.
         """
         kind = self.kind
         if kinds and kind and kind not in kinds:
@@ -112,7 +112,7 @@ class Call(Request):
     def hold(self, size: int) -> None:
         """Record that this request holds `size` bytes in memory until it is answered.
 
-        Raise a Problem (an error sent to the client) if all running requests together hold too many bytes.
+        Raise a Problem if all running requests together hold too many bytes.
         """
         self.front.held += size - self._held
         self._held = size
@@ -269,7 +269,7 @@ class Front:
             self._count(call)
 
     def _admit(self, call: Call) -> None:
-        """Raise a Problem (an error sent to the client) if the request must be refused.
+        """Raise a Problem if the request must be refused.
 
         It is refused if it names a wrong host, lacks a key, exceeds a limit, or fails another check.
         """

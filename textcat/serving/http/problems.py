@@ -80,7 +80,7 @@ def problem_of_validation(error: ValidationError) -> Problem:
 def _place(loc: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the path to an error in a request, without the part "text" or "zones" that pydantic inserts.
 
-    pydantic inserts it to tell which kind of document it took the request for: one text, or zones (named texts).
+    pydantic inserts it to tell which kind of document it took the request for: one text, or zones.
     """
     for i, part in enumerate(loc[:-1]):
         if part in ("text", "zones"):

@@ -105,8 +105,7 @@ def parse_json(adapter: TypeAdapter[Any], data: bytes, limits: Limits) -> Any:
     """Return what a body of JSON holds, as the adapter validates it; raise ValidationError if it is invalid.
 
     A byte order mark before it is not read, and half of a surrogate pair, as JavaScript writes of a text that is cut
-    inside an emoji, is U+FFFD. A Problem (an error sent to the client) is raised before any work on a body of very many
-    values.
+    inside an emoji, is U+FFFD. A Problem is raised before any work on a body of very many values.
     """
     data = data.removeprefix(codecs.BOM_UTF8)
     most = max(_MOST_VALUES, _VALUES_PER_DOCUMENT * limits.max_documents)
@@ -154,7 +153,7 @@ async def _data_of(call: Call) -> bytes:
 def fields_of(data: bytes, single: Collection[str]) -> dict[str, str]:
     """Return the fields of a query or a form.
 
-    Raise a Problem (an error sent to the client) if they cannot be parsed, or if a field in `single` occurs twice.
+    Raise a Problem if they cannot be parsed, or if a field in `single` occurs twice.
     """
     try:
         pairs = parse_qsl(data.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
@@ -173,7 +172,7 @@ def fields_of(data: bytes, single: Collection[str]) -> dict[str, str]:
 async def form_of(call: Call, kind: type[BaseModel]) -> Any:
     """Read a request's body as a form, and return it as a pydantic model of class `kind`.
 
-    Raise a Problem (an error sent to the client) if the form is invalid.
+    Raise a Problem if the form is invalid.
     """
     try:
         return kind.model_validate(fields_of(await call.data((FORM,)), kind.model_fields))
@@ -206,6 +205,6 @@ def router(tag: str, route_class: type[LeanRoute] = LeanRoute) -> APIRouter:
 
 
 def check_documents(n: int, limits: Limits) -> None:
-    """Raise a Problem (an error sent to the client) if n is more than the documents that a request may have."""
+    """Raise a Problem if n is more than the documents that a request may have."""
     if n > limits.max_documents:
         raise Problem(413, f"The request has {n:,} documents: send at most {limits.max_documents:,} at a time.")
