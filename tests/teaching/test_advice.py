@@ -4,8 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from teaching_work import teach
 
-from textcat.teaching.advice import CachedBand, about_band, last_band, when_to_stop
+from textcat.teaching.advice import Advisor, CachedBand, about_band, last_band, when_to_stop
+from textcat.teaching.progress import history
 from textcat.teaching.stopping import RULES, History, Stopper
 
 N = 2000
@@ -95,3 +97,27 @@ def test_without_a_find_there_is_no_band_and_advice_says_what_to_do():
     assert last_band(Stopper(), history, Stopper().estimate(history)) is None
     assert about_band(None, history) == ""
     assert "search for a document that belongs to the topic" in told([False] * 5, Stopper())
+
+
+def test_advice_for_another_recall_is_not_that_of_the_recall_before(session):
+    teach(session, "strike", 30)
+    advisor = Advisor(session.view)
+    for target in (0.8, 0.95, 0.8, None):
+        advice = advisor.advise("strike", target)
+        assert advice == Advisor(session.view).advise("strike", target)
+        assert advice.estimate == Stopper("learned", target or 0.95).estimate(history(session.view, "strike"))
+
+
+def test_a_split_makes_the_band_anew(session):
+    teach(session, "strike", 12)
+    advisor = Advisor(session.view)
+    advisor.advise("strike")
+    session.split([9])
+    assert advisor.advise("strike") == Advisor(session.view).advise("strike")
+
+
+def test_the_rule_without_a_model_asks_for_random_questions_until_it_has_some(session):
+    teach(session, "strike", 10)
+    advice = Advisor(session.view, Stopper("sample")).advise("strike")
+    assert advice.estimate.more is None
+    assert "needs more than 0 answers on documents drawn at random" in advice.advice

@@ -56,7 +56,7 @@ class Advisor:
 
     def __init__(self, view: View, stopper: Stopper = _STOPPER):
         self._view, self._stopper = view, stopper
-        self._bands: dict[tuple[str, Stopper], CachedBand] = {}
+        self._bands: dict[str, tuple[Stopper, CachedBand]] = {}  # the latest of each topic
 
     def advise(self, topic: str, target: float | None = None, confidence: float | None = None) -> Advice:
         """Return advice on a topic.
@@ -74,8 +74,9 @@ class Advisor:
         stopper = self._stopper.changed(target=target, confidence=confidence)
         answers = history(self._view, topic)
         estimate = stopper.estimate(answers)
-        band = last_band(stopper, answers, estimate, self._bands.get((topic, stopper)))
-        self._bands[topic, stopper] = CachedBand(answers, band)
+        asked_before, cached = self._bands.get(topic, (None, None))
+        band = last_band(stopper, answers, estimate, cached if asked_before == stopper else None)
+        self._bands[topic] = stopper, CachedBand(answers, band)
         return Advice(estimate, band, when_to_stop(stopper, answers, estimate), about_band(band, answers))
 
 

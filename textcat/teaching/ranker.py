@@ -94,13 +94,13 @@ class Ranker:
                     "The ranker was given no embeddings: give them, or set `embeddings` to 0 in its settings."
                 )
             rows = hstack([rows, csr_matrix(embeddings * np.float32(np.sqrt(settings.embeddings)))], "csr", np.float32)
-        self.settings, self.seed, self.shape = settings, seed, rows.shape
-        self.rows_of_counts = _arrays(rows)
+        self._settings, self._seed, self._shape = settings, seed, rows.shape
+        self._row_arrays = _arrays(rows)
         self.n_parts = max(1, min(n_threads or effective_n_jobs(-1), len(rows.data) // ENTRIES_OF_A_THREAD))
         self._threads = ThreadPoolExecutor(self.n_parts - 1) if self.n_parts > 1 else None
-        self.lock = Lock()  # of the two arrays below, which every call fills and clears: topics wait for one call only
-        self._number_of = np.full(self.shape[1], -1, np.int32)
-        self._w = np.zeros(self.shape[1], np.float32)
+        self._lock = Lock()  # of the two arrays below, which every call fills and clears: topics wait for one call only
+        self._number_of = np.full(self._shape[1], -1, np.int32)
+        self._w = np.zeros(self._shape[1], np.float32)
         mean = max(1, entries.mean() if len(entries) else 1)
         short = settings.length * mean
         # The factor of x·w in the score of each document.
@@ -125,10 +125,10 @@ class Ranker:
         if (twice := np.flatnonzero(positions[1:] == positions[:-1])).size:
             raise TextcatError(f"Row {positions[twice[0]]} is judged twice: give each row one label.")
         presumed = self.presumed(positions)
-        blocks = [(self.rows_of_counts, np.concatenate([positions, presumed]))]
+        blocks = [(self._row_arrays, np.concatenate([positions, presumed]))]
         y = [np.where(labels, 1, -1), np.full(len(presumed), -1)]
         n_judged = len(positions) + len(presumed)
-        c = [np.ones(len(positions)), np.full(len(presumed), self.settings.presumed_weight)]
+        c = [np.ones(len(positions)), np.full(len(presumed), self._settings.presumed_weight)]
         means = [np.zeros(n_judged)]
         if examples is not None and len(examples.labels):
             arrays, ranks = _arrays(examples.rows), _ranks(examples)
@@ -167,9 +167,9 @@ class Ranker:
 
     @cached_property
     def _background(self) -> _Background:
-        sums = np.zeros(self.shape[1])
-        add_up(*self.rows_of_counts[1:], sums)
-        row = (sums * (self.settings.background / max(1, self.shape[0]))).astype(np.float32)
+        sums = np.zeros(self._shape[1])
+        add_up(*self._row_arrays[1:], sums)
+        row = (sums * (self._settings.background / max(1, self._shape[0]))).astype(np.float32)
         columns = np.flatnonzero(row).astype(np.int32)
         return _Background(row, self._times(columns, row[columns]), _dot(row, row))
 
@@ -180,16 +180,14 @@ class Ranker:
 
     def _times(self, columns: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the dot products of all rows and w, which has `values` at `columns`: shape (n_documents,)."""
-        scores = np.empty(self.shape[0], np.float32)
-        ends = self.rows_of_counts[0]
+        scores = np.empty(self._shape[0], np.float32)
+        ends = self._row_arrays[0]
         shares = ends[0] + (ends[-1] - ends[0]) * np.arange(1, self.n_parts) / self.n_parts
         bounds = [0, *np.searchsorted(ends, shares).tolist(), len(scores)]
-        with self.lock:
+        with self._lock:
             self._w[columns] = values
             try:
-                arguments = [
-                    (*self.rows_of_counts, first, last, self._w, 0.0, scores) for first, last in pairwise(bounds)
-                ]
+                arguments = [(*self._row_arrays, first, last, self._w, 0.0, scores) for first, last in pairwise(bounds)]
                 futures: list[Future[None]] = []
                 if self._threads:
                     futures = [self._threads.submit(rows_times, *part) for part in arguments[1:]]
@@ -205,11 +203,11 @@ class Ranker:
 
         `positions` are those of the judged rows, in ascending order.
         """
-        n = min(self.settings.presumed, self.shape[0] - len(positions))
+        n = min(self._settings.presumed, self._shape[0] - len(positions))
         if n <= 0:
             return np.empty(0, np.int64)
-        generator = np.random.default_rng([self.seed, len(positions)])
-        ranks = np.sort(generator.choice(self.shape[0] - len(positions), n, replace=False, shuffle=False))
+        generator = np.random.default_rng([self._seed, len(positions)])
+        ranks = np.sort(generator.choice(self._shape[0] - len(positions), n, replace=False, shuffle=False))
         # The unjudged row of rank r has as many judged rows before it as have no more than r unjudged ones before them.
         before = positions - np.arange(len(positions))
         return ranks + np.searchsorted(before, ranks, side="right")
@@ -223,11 +221,11 @@ class Ranker:
         n_judged: int,
         prior: Weights | None,
     ) -> Weights:
-        costs = self.settings.C * (len(y) / 100) ** self.settings.growth * _balanced(y, c, self.settings.ratio)
+        costs = self._settings.C * (len(y) / 100) ** self._settings.growth * _balanced(y, c, self._settings.ratio)
         columns, ends, numbers, values = self._gathered(blocks, len(y), prior)
         w = np.zeros(len(columns))
         bias, along, times, square = 0.0, 0.0, 0.0, 0.0
-        constant = self.settings.described_bias if n_judged < len(y) else self.settings.bias
+        constant = self._settings.described_bias if n_judged < len(y) else self._settings.bias
         if prior:
             w[: len(prior.columns)] = prior.values
             bias = prior.bias
@@ -236,9 +234,9 @@ class Ranker:
             if prior:  # whose own scores are of whole rows
                 along = _dot(self._background.row[prior.columns], prior.values)
                 bias += along
-            if self.settings.anchor:
+            if self._settings.anchor:
                 first = ends[n_judged - 1] if n_judged else 0
-                sides = self.settings.anchor * y[n_judged:] * c[n_judged:]
+                sides = self._settings.anchor * y[n_judged:] * c[n_judged:]
                 side_of_entries = np.repeat(sides, np.diff(ends[n_judged:], prepend=first))
                 np.add.at(w, numbers[first:], side_of_entries * values[first:])
                 along, times = along + float(sides @ means[n_judged:]), float(sides.sum())
@@ -251,9 +249,9 @@ class Ranker:
             w,
             bias / constant if constant else 0.0,
             constant,
-            self.settings.tol,
-            self.settings.max_epochs,
-            self.seed,
+            self._settings.tol,
+            self._settings.max_epochs,
+            self._seed,
             means,
             square,
             along,
@@ -271,8 +269,8 @@ class Ranker:
         n_columns = n_prior = len(prior.columns) if prior else 0
         n_rows, n_entries = 0, sum(sizes)
         ends, numbers = np.empty(n, np.int64), np.empty(n_entries, np.int32)
-        values, columns = np.empty(n_entries, np.float32), np.empty(min(n_entries + n_prior, self.shape[1]), np.int32)
-        with self.lock:
+        values, columns = np.empty(n_entries, np.float32), np.empty(min(n_entries + n_prior, self._shape[1]), np.int32)
+        with self._lock:
             if prior:
                 columns[:n_prior] = prior.columns
                 self._number_of[prior.columns] = np.arange(n_prior, dtype=np.int32)
