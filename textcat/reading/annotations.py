@@ -13,6 +13,8 @@ from textcat.reading.labels import Labels, labels_in
 from textcat.reading.records import FaultKind, UnreadableError, usual_name
 
 ANSWERS = ("accept", "reject", "ignore")  # of Prodigy
+# Each of these programs writes at least one of these fields.
+_FIELDS = frozenset({"annotation", "annotations", "answer", "completions", "responses", "suggestions"})
 
 
 def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool, labelled: bool) -> Mapping[str, Any]:
@@ -37,6 +39,8 @@ def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool,
     UnreadableError
         If the record is to be left out, or if it is unclear which of its labels are topics.
     """
+    if _FIELDS.isdisjoint(fields):
+        return fields
     asked = "" if is_default else topics_field
     if isinstance(fields.get("data"), Mapping) and ("annotations" in fields or "completions" in fields):
         return _of_label_studio(fields, topics_field, asked, labelled)

@@ -96,6 +96,8 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
             value = _listed(text, field)
             if isinstance(value, str):
                 return Labels(unique_names([value]))
+    if type(value) is list:  # first, as most values are
+        return Labels(unique_names(_names(value, field)))
     if getattr(value, "shape", None) == ():  # a single value of numpy
         return labels_in(value.item(), field, separator)
     if is_missing(value):

@@ -43,6 +43,28 @@ def test_a_text_is_a_body_and_zones_are_as_they_stand():
     assert parse('{"zones": {"abstract": "Tin", "body": "rose."}}')[0].zones == {"abstract": "Tin", "body": "rose."}
 
 
+@pytest.mark.parametrize(
+    ("topics", "names"),
+    [
+        ("18446744073709551617", ("18446744073709551617",)),
+        ('["tin", -9223372036854775809]', ("tin", "-9223372036854775809")),
+        ("9223372036854775809", ("9223372036854775809",)),
+        ("3.0", ("3",)),
+        ('["caf\\u00e9", "\\ud83d\\ude00", "\\ud83d"]', ("café", "\U0001f600", "\ufffd")),
+    ],
+)
+def test_names_of_topics_are_read_exactly(topics, names):
+    (document,) = parse(f'{{"text": "Tin", "topics": {topics}}}')
+    assert document.topics == names
+
+
+def test_lines_in_other_encodings_have_labels():
+    (document,) = parse_file(
+        "jsonl", "a.jsonl", '{"text": "Café", "topics": ["thé"]}'.encode("cp1252"), encoding="cp1252"
+    )
+    assert (document.zones["body"], document.topics) == ("Café", ("thé",))
+
+
 def test_what_a_line_does_not_say_is_by_default():
     first, second = parse('{"text": "Tin"}\n\n  \n{"text": "Gold", "id": 12, "topics": "gold", "date": null}\r\n')
     assert (first.id, first.topics, first.date, first.split) == ("a.jsonl:1", (), "", "")

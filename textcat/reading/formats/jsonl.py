@@ -35,6 +35,7 @@ from textcat.reading.records import (
 # A string, whole or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 _PLAIN_TYPES = frozenset({str, int, bool, type(None)})
+_LARGE = 2.0**63  # the least float that may stand for an integer
 _BETWEEN = b" \t\r\n[,]\xef\xbb\xbf"  # what stands between the objects of an array, or of files put behind each other
 
 
@@ -205,8 +206,11 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] |
 
 
 def _is_plain(value: Any) -> bool:
+    """Return whether orjson surely reads a value as Python's json does: it reads very large integers as floats."""
     kind = type(value)
-    return kind in _PLAIN_TYPES or (kind is list and set(map(type, value)) <= {str})
+    if kind is float:
+        return abs(value) < _LARGE
+    return kind in _PLAIN_TYPES or (kind is list and _PLAIN_TYPES.issuperset(map(type, value)))
 
 
 def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
@@ -214,7 +218,8 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
 
 def _content(source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
-    fields = read_object(settings.text_of(span))
+    fields = _plain_object(span.data) if settings.in_utf8() else None
+    fields = read_object(settings.text_of(span)) if fields is None else fields
     plain = plain_record(
         fields, settings.topics_field, settings.is_default("topics_field"), settings.labels is not None
     )
@@ -281,6 +286,15 @@ def object_content(fields: Mapping[str, Any], settings: InputSettings) -> Record
     if fields.get("labelled_for") is not None:
         labelled_for = labels_in(_joined(fields["labelled_for"]), "labelled_for", separator).topics
     return RecordContent(name, zones, topics, _date(date), part, labelled_for, others)
+
+
+def _plain_object(data: bytes) -> dict[str, Any] | None:
+    """Return the object of JSON that bytes hold; None if orjson may read it differently from Python's json."""
+    try:
+        fields = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return fields if type(fields) is dict and all(map(_is_plain, fields.values())) else None
 
 
 def read_object(text: str) -> dict[str, Any]:
