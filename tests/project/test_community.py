@@ -43,12 +43,12 @@ def test_forms_for_issues_can_be_read_and_the_one_for_errors_asks_for_doctor():
 
 
 def test_the_security_policy_names_the_limits_that_there_are():
-    defaults = {name: one.default for name, one in inspect.signature(serve).parameters.items()}
+    defaults = {name: parameter.default for name, parameter in inspect.signature(serve).parameters.items()}
     for name, words in (
         ("max_bytes", "bodies ({:.0f} MB)"),
         ("max_documents", "documents ({:,})"),
-        ("seconds", "seconds ({:g})"),
-        ("concurrent", "requests at a time ({})"),
+        ("timeout", "seconds ({:g})"),
+        ("max_concurrency", "requests at a time ({})"),
     ):
         value = defaults[name] / 1e6 if name == "max_bytes" else defaults[name]
         assert words.format(value) in SECURITY
