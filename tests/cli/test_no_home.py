@@ -8,6 +8,7 @@ import pytest
 from textcat.base.disk import expanded, user_cache
 from textcat.base.errors import TextcatError
 from textcat.corpus import fetch
+from textcat.doctor import kernels
 from textcat.features import tables
 
 pwd = pytest.importorskip("pwd", reason="system: there are no numbers of users")
@@ -77,6 +78,7 @@ def test_a_home_that_cannot_be_written_to_is_no_error(monkeypatch, run, tmp_path
     monkeypatch.setenv("HOME", home)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     tables.kept_tables.cache_clear()
+    monkeypatch.setattr(kernels, "check_kernels_apart", list)  # checked without a home above
     (tmp_path / "letters.jsonl").write_text("".join(f"{json.dumps(letter)}\n" for letter in LETTERS))
     assert run("train", "letters.jsonl", "--out", "m").code == 0
     assert run("corpora").code == 0
