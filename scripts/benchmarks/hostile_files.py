@@ -24,8 +24,8 @@ from pages import Conditions, Page, publish
 from textcat.base.errors import TextcatError
 from textcat.reading import FORMATS, Batch, Block, InputSettings, batch_records, find_sources, read_batches
 from textcat.tagging.concepts import Tag, concept_of
+from textcat.tagging.edit_news import EDITORS
 from textcat.tagging.encodings import edits_in
-from textcat.tagging.write_back import EDITORS
 
 SIZES = (1 << 16, 1 << 18)  # bytes
 _PER_FORMAT = 100  # patterns, or more

@@ -16,9 +16,10 @@ from textcat.model import SUM, read_manifest
 from textcat.reading import Block, InputSettings, Record, batch_records, find_sources, open_file, read_batches
 from textcat.reading.streams import unpacked_stream
 from textcat.tagging import job
+from textcat.tagging.edit_news import EditJob, creator_of, edit_batch
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import make_plan
-from textcat.tagging.write_back import EditJob, WriteBackSummary, check_inputs, creator_of, edit_batch, write_back
+from textcat.tagging.write_back import WriteBackSummary, check_inputs, write_back
 
 from .inputs import settings_of
 from .models import models

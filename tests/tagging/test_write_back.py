@@ -21,9 +21,10 @@ from textcat.reading import InputSettings, LabelSettings, Record, open_file, unp
 from textcat.runs import workers
 from textcat.tagging import watch
 from textcat.tagging import write_back as module
+from textcat.tagging.edit_news import EDITORS, creator_of
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import make_plan
-from textcat.tagging.write_back import base_of, check_inputs, creator_of, write_back
+from textcat.tagging.write_back import base_of, check_inputs, write_back
 
 READ, TOP = InputSettings(), OutputSettings(top=2)
 NINJS = {"uri": "urn:1", "type": "text", "headlines": [{"value": "Wheat"}], "bodies": [{"value": "Wheat rose."}]}
@@ -375,7 +376,7 @@ def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_run(model, fo
 
 
 def test_an_item_whose_tags_cannot_be_written_is_rejected_alone(model, folder, out, monkeypatch, caplog):
-    monkeypatch.setitem(module.EDITORS, "nitf", lambda *_: 1 / 0)
+    monkeypatch.setitem(EDITORS, "nitf", lambda *_: 1 / 0)
     summary, reasons = write(model, [folder], out)
     assert [*files_in(out)] == ["a.xml", "day/c.json"]
     assert "cannot be written into it (ZeroDivisionError" in reasons[0]

@@ -134,7 +134,7 @@ class FileCopy:
     """
 
     def __init__(self, state: FileState, temporary: Path, encoding: str | None = None) -> None:
-        self._state, self._temporary = state, temporary
+        self.state, self._temporary = state, temporary
         if _state_or_none(state.name) != state:
             raise ChangedError
         try:
@@ -163,7 +163,7 @@ class FileCopy:
 
     def put(self, target: Path) -> None:
         """Rename the copy, which is synced, to its target; the folder of that must exist."""
-        if _state_or_none(self._state.name) != self._state:
+        if _state_or_none(self.state.name) != self.state:
             raise ChangedError
         disk.rename(self._temporary, target)
 

@@ -1,0 +1,157 @@
+"""Edit the news of a batch: tag its items, and return the bytes by which their files have the tags.
+
+Whatever keeps an item of a file that is read from being written with its tags is rejected here, with the reason.
+"""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from textcat.base.surrogates import escape_undecodable
+from textcat.reading import (
+    FORMATS,
+    OWN,
+    Batch,
+    Block,
+    FaultKind,
+    InputSettings,
+    Rejection,
+    Subject,
+    declared_encoding,
+    is_cut_by_characters,
+)
+from textcat.runs.results import BatchResult
+from textcat.tagging.concepts import CodeTable, Edit, Tag, concept_of
+from textcat.tagging.encodings import Editor, edits_in
+from textcat.tagging.job import Job, tag_batch
+from textcat.tagging.tags_in_json import edits_of_ninjs
+from textcat.tagging.tags_in_xml import EDITS_OF
+
+log = logging.getLogger(__name__)
+
+EDITORS: dict[str, Editor] = {**EDITS_OF, "ninjs": edits_of_ninjs}
+_RSS_1 = re.compile(rb"<(?:[\w.-]+:)?RDF[\s>]")  # whose items have no categories
+_BROKEN = frozenset({FaultKind.ACCESS, FaultKind.CHANGED, FaultKind.DAMAGE})
+
+
+class EditJob(NamedTuple):
+    """Hold how a run tags each batch, and how it writes the tags into the bytes of files."""
+
+    job: Job
+    creator: str  # of the tags
+    codes: CodeTable = CodeTable()
+
+
+class EditedBlock(NamedTuple):
+    """Hold the changes of a file in one of its blocks."""
+
+    source: str
+    documents: int = 0  # that were tagged
+    edits: tuple[Edit, ...] = ()  # by their places in the unpacked file, in order
+    lacks_place: str = ""  # the format of the file, if it has no place for tags
+    is_broken: bool = False  # whether the file must not be written
+    encoding: str | None = None  # None: edits are those of the file as it is; or else as `EditedStream` takes it
+    is_named: bool = False  # whether the file, or a part of it, is rejected with a reason
+    is_due: bool = False  # whether the file is to be written again later, as news in it is under embargo
+
+
+def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlock]]:
+    """Tag the records of a batch; return the result, and the changes of each block, by which its items have the tags.
+
+    A TextcatError is raised as by `tag_batch`.
+    """
+    blocks = [_refused(block, work.job.input) if isinstance(block, Block) else block for block in batch.blocks]
+    kept = [block for block in blocks if isinstance(block, Rejection) or not _lacks_place(block)]
+    tagged = tag_batch(work.job, batch._replace(blocks=tuple(kept)), all_versions=True)  # each file is written
+    tags: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for rows in tagged.rows:
+        for row in map(orjson.loads, rows.splitlines()):
+            tags[row["source"], row["position"]] = row["topics"]
+    tagged.rows = []
+    places: set[tuple[str, int]] = set()
+    edited = [_edited(work, block, tags, places, tagged) for block in blocks]
+    named = {rejection.source for rejection in tagged.rejections}
+    due = {rejection.source for rejection in tagged.rejections if rejection.due is not None}
+    return tagged, [one._replace(is_named=one.source in named, is_due=one.source in due) for one in edited]
+
+
+def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
+    """Return a Rejection for a block of a file in an encoding in which it cannot be changed; or else the block."""
+    encoding = settings.for_file(block.source).encoding
+    if not block.decoded or block.format not in EDITORS or is_cut_by_characters(encoding):
+        return block
+    reason = f"The file is in {encoding}, in which tags are not written back: convert it to UTF-8."
+    return Rejection(block.source, 0, reason)
+
+
+def _lacks_place(block: Block) -> str:
+    """Return the format of a block, if it has no place for tags; or else ""."""
+    if block.format == "rss" and _RSS_1.search(block.header):
+        return "RSS 1"
+    return "" if block.format in EDITORS else block.format
+
+
+def _edited(
+    work: EditJob,
+    block: Block | Rejection,
+    tags: Mapping[tuple[str, int], list[dict[str, Any]]],
+    places: set[tuple[str, int]],
+    tagged: BatchResult,
+) -> EditedBlock:
+    """Return the changes of a block; `places` gets the places of its items, and the result what is rejected."""
+    if isinstance(block, Rejection):
+        return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not block.position)
+    if unwritable := _lacks_place(block):
+        return EditedBlock(block.source, lacks_place=unwritable if block.data else "")
+    edits, n, source, table = list[Edit](), 0, escape_undecodable(block.source), work.codes.concepts()
+    settings = work.job.input.for_file(block.source)
+    encoding = settings.encoding if block.decoded else None
+    settings = settings._replace(encoding="utf-8") if block.decoded else settings
+    declared = declared_encoding(block.header) if block.header and not settings.encoding else ""
+    edit = partial(edits_in, settings.encoding or declared, EDITORS[block.format])
+    for span in FORMATS[block.format].spans(block, settings):
+        place = source, span.position
+        if place in places:
+            reason = "It has several feeds, whose items have the same numbers: write each feed to a file."
+            tagged.rejections.append(Rejection(block.source, span.position, reason))
+            return EditedBlock(block.source, is_broken=True)
+        places.add(place)
+        try:
+            found = edit(span.data, _tags(tags[place], table), work.creator) if place in tags else None
+        except (LookupError, UnicodeError):
+            name = settings.encoding or declared or "UTF-8"
+            reason = f"It is in {name}, in which tags cannot be written into it: convert it to UTF-8."
+            tagged.rejections.append(Rejection(block.source, span.position, reason))
+            continue
+        except Exception as error:  # as of a document that cannot be tagged: the others are written
+            log.warning("%s:%d cannot be written back", block.source, span.position, exc_info=error)
+            reason = f"Its tags cannot be written into it ({type(error).__name__}: {error})."
+            tagged.rejections.append(Rejection(block.source, span.position, reason))
+            continue
+        n += found is not None
+        edits += (one._replace(start=span.offset + one.start, end=span.offset + one.end) for one in found or ())
+    return EditedBlock(block.source, n, tuple(edits), encoding=encoding)
+
+
+def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:
+    """Return the tags of a document, given its topics as a line of JSON has them; each concept once."""
+    largest = max((topic["score"] for topic in topics), default=0)
+    tags: dict[str, Tag] = {}
+    for topic in topics:
+        name, probability = topic.get("name") or "", topic.get("probability")
+        concept = table.get(topic["topic"]) or concept_of(topic["topic"], name)
+        concept = concept if concept.name else concept._replace(name=name)
+        relevance = max(round(100 * topic["score"] / largest), 0) if largest > 0 else None
+        confidence = None if probability is None else round(100 * probability)
+        tags.setdefault(concept.topic, Tag(concept, confidence, relevance))
+    return list(tags.values())
+
+
+def creator_of(model: Path) -> str:
+    """Return the creator of the tags of a model: ``textcat:`` and the name of its folder."""
+    return f"{OWN}:{re.sub('[^A-Za-z0-9_.-]+', '-', model.resolve().name) or 'model'}"

@@ -1,0 +1,161 @@
+"""Keep a folder of written files, each put in place in one step, and its journal, which lists them."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from textcat.base import disk
+from textcat.base.disk import UNFINISHED
+from textcat.base.errors import TextcatError
+from textcat.base.journal import journal_line, read_journal
+from textcat.reading import FileState
+from textcat.tagging.file_copy import FileCopy
+
+RESUMES = "fix that, and the same command resumes the run"
+_JOURNAL, _LOCK, _TEMPORARY = _NAMES = (".write-back.jsonl", ".write-back.lock", ".write-back.part")
+_OWN_NAMES = frozenset({*_NAMES, _JOURNAL + UNFINISHED})
+_FEW = len(_OWN_NAMES) + 1
+_MARK, _FORMAT = "textcat write-back", 1
+_OF_NAMES = frozenset({errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EXDEV})
+
+
+@contextmanager
+def open_news_folder(folder: Path, base: str, facts: Mapping[str, Any], *, restart: bool) -> Iterator["NewsFolder"]:
+    """Lock a folder in a ``with`` block, and yield it with its journal; it is made if it does not exist.
+
+    TextcatError is raised if another run is writing to the folder, or if it holds other files. The journal is begun
+    anew for other `facts`, and for `restart`.
+    """
+    with disk.raise_write_errors(folder, RESUMES):
+        folder.mkdir(parents=True, exist_ok=True)
+        refusal = f"Another run is writing to {folder}: wait until it ends, or name another folder."
+        lock = disk.acquire_lock(folder / _LOCK, refusal)
+    try:
+        with disk.raise_write_errors(folder, RESUMES):
+            foreign = sorted({path.name for path in islice(folder.iterdir(), _FEW)} - _OWN_NAMES)
+            if foreign and not (folder / _JOURNAL).exists():
+                what = f"{folder} holds {foreign[0]!r}, but no journal of --write-back"
+                raise TextcatError(f"{what}: name another folder.")
+            news = NewsFolder(folder, base, facts, restart)
+            shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)  # of a run that was killed
+            (folder / _TEMPORARY).mkdir()
+        try:
+            yield news
+        finally:
+            with suppress(OSError):
+                news.list_files()
+            shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)
+    finally:
+        lock.release()
+
+
+class NewsFolder:
+    """Hold which files a folder has, each in which state of the input: checksums of eight bytes, listed in a journal.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, which exists.
+    base : str
+        Files have the same paths in the folder as below this one.
+    facts : dict of JSON values
+        What decides how files are written: the journal lists files that were written by other facts no longer.
+    restart : bool
+        Begin the journal anew.
+    """
+
+    def __init__(self, folder: Path, base: str, facts: Mapping[str, Any], restart: bool) -> None:
+        self.folder = folder
+        self._base, self._real = base, os.path.realpath(folder)
+        self._key = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).digest()
+        self._listed = array("Q", sorted(self._read_journal(restart)))  # eight bytes a file: there may be millions
+        self._n_copies = 0
+        self._new = array("Q")  # files that are in place, but not in the journal yet
+        self._targets: dict[Path, bool] = {}  # the folders of these, and whether files may be written there
+
+    def _read_journal(self, restart: bool) -> "array[int]":
+        """Return the checksums of the files that the journal lists; begin it anew if it is of another run."""
+        path, sums = self.folder / _JOURNAL, array("Q")
+        header = {_MARK: _FORMAT, "run": self._key.hex()}
+        journal = read_journal(path)
+        if journal is not None and journal.lines and _MARK not in journal.lines[0]:
+            raise TextcatError(f"{path} is not a journal of textcat: name another folder.")
+        if journal is not None and journal.lines[:1] == [header] and not (journal.damaged or restart):
+            disk.truncate_file(path, journal.length)
+            for line in journal.lines[1:]:
+                sums.frombytes(bytes.fromhex(line["done"]))
+        else:
+            unfinished = path.with_name(_JOURNAL + UNFINISHED)
+            with closing(disk.create(unfinished)) as file:
+                disk.write_all(file, journal_line(header))
+                disk.sync(file)
+            disk.rename(unfinished, path)
+        return sums
+
+    def has(self, state: FileState) -> bool:
+        """Return whether a file of the input was written in this state, and still is there."""
+        path, sum_ = self._path_of(state.name), self._sum_of(state)
+        i = bisect_left(self._listed, sum_)
+        is_listed = i < len(self._listed) and self._listed[i] == sum_
+        return is_listed and os.path.lexists(os.path.join(self.folder, path))
+
+    def temporary(self) -> Path:
+        """Return the path of a new file, which goes when the run ends, unless it is put in place."""
+        self._n_copies += 1
+        return self.folder / _TEMPORARY / str(self._n_copies)
+
+    def put(self, copy: FileCopy, *, is_listed: bool) -> str:
+        """Give a copy, which is synced, its name in the folder; return why the folder cannot hold it, or "".
+
+        `is_listed`: it need not be written again by the next run. ChangedError is raised as by `FileCopy.put`.
+        """
+        path = self._path_of(copy.state.name)
+        target = self.folder / path
+        try:
+            if path.split("/")[0] in _OWN_NAMES or not self._may_hold(target.parent):
+                return f"It would be written to {target}, out of the folder or over its journal: rename it."
+            copy.put(target)
+        except OSError as error:
+            self._targets.pop(target.parent, None)
+            if error.errno not in _OF_NAMES:
+                raise
+            return f"It cannot be written to {target} ({error.strerror}): rename it."
+        if is_listed:
+            self._new.append(self._sum_of(copy.state))
+        return ""
+
+    def list_files(self) -> None:
+        """List the files that are in place in the journal, when their names would survive a loss of power."""
+        if self._new:
+            for folder, is_ours in self._targets.items():
+                if is_ours:
+                    disk.sync_folder(folder)
+            with closing(disk.reopen(self.folder / _JOURNAL)) as file:
+                disk.write_all(file, journal_line({"done": self._new.tobytes().hex()}))
+                disk.sync(file)
+        self._new, self._targets = array("Q"), {}
+
+    def _may_hold(self, folder: Path) -> bool:
+        """Return whether a folder, which is made if need be, is this one or inside of it, whatever links there are."""
+        if folder not in self._targets:
+            self._targets[folder] = os.path.commonpath([os.path.realpath(folder), self._real]) == self._real
+            if self._targets[folder]:
+                folder.mkdir(parents=True, exist_ok=True)
+        return self._targets[folder]
+
+    def _path_of(self, name: str) -> str:
+        return os.path.relpath(os.path.abspath(name), self._base)
+
+    def _sum_of(self, state: FileState) -> int:
+        text = f"{self._path_of(state.name)}\0{state.size}\0{state.state}".encode("utf-8", "surrogateescape")
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8, key=self._key).digest(), sys.byteorder)

@@ -1,0 +1,158 @@
+"""Write files of news with their edits: each becomes a copy, which gets its name when it is whole on the disk.
+
+Whatever keeps a file that was read from being written is a `Fate` here.
+"""
+
+from collections.abc import Iterable, MutableMapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from enum import Enum, auto
+from typing import NamedTuple
+
+from textcat.base import disk
+from textcat.reading import FaultKind, FileState, Rejection
+from textcat.tagging.edit_news import EditedBlock
+from textcat.tagging.file_copy import ChangedError, FileCopy
+from textcat.tagging.news_folder import RESUMES, NewsFolder
+
+_THREADS = 16  # that wait for the disk, which takes longer than all else
+_MOST_OPEN = 128  # files that wait for the disk
+_CHANGED = "It has changed while it was read, so it is left out: give the same command again."
+_NO_NEWS = "It has no news item that could be tagged."
+
+
+class Fate(Enum):
+    """Say what becomes of a file."""
+
+    WRITTEN = auto()
+    NO_PLACE = auto()  # its format has no place for tags
+    NO_NEWS = auto()  # none of its items was tagged
+    BROKEN = auto()  # a part of it cannot be read, or its items cannot be told apart
+    CHANGED = auto()  # since its items were read
+    NO_NAME = auto()  # the folder cannot hold a file of its name
+
+
+class Outcome(NamedTuple):
+    """Say what has become of a file, and why, unless that was said before."""
+
+    fate: Fate
+    format: str = ""  # of a file without a place for tags
+    rejection: Rejection | None = None
+
+
+class EditedFile:
+    """Copy a file with the edits of its blocks, which are taken one after the other."""
+
+    def __init__(self, name: str, state: FileState | None) -> None:
+        self.name, self._state = name, state  # None: it was not there as it is when files were chosen
+        self._fate, self._format, self._is_named = Fate.NO_NEWS, "", False
+        self.is_due = False
+        self.copy: FileCopy | None = None
+
+    def take(self, block: EditedBlock, folder: NewsFolder) -> None:
+        """Copy the file up to the end of the edits of a block; a file that has changed is copied no further."""
+        self._is_named |= block.is_named
+        self.is_due |= block.is_due
+        if self._fate is Fate.CHANGED:
+            return
+        if block.is_broken:
+            self._fate = Fate.BROKEN
+        elif self._fate is Fate.NO_NEWS and block.lacks_place:
+            self._fate, self._format = Fate.NO_PLACE, block.lacks_place
+        elif self._fate is Fate.NO_NEWS and block.documents:
+            self._fate = Fate.WRITTEN
+        if self._fate is Fate.WRITTEN:
+            try:
+                self.copy = self.copy or self._open_copy(block, folder)
+                self.copy.apply(block.edits)
+            except ChangedError:
+                self._fate = Fate.CHANGED
+
+    def _open_copy(self, block: EditedBlock, folder: NewsFolder) -> FileCopy:
+        if self._state is None:
+            raise ChangedError
+        return FileCopy(self._state, folder.temporary(), block.encoding)
+
+    def finish(self) -> Outcome:
+        """Copy the rest of the file; if it is not to be written, close the copy."""
+        if self.copy is not None and self._fate is Fate.WRITTEN:
+            try:
+                self.copy.finish()
+            except ChangedError:
+                self._fate = Fate.CHANGED
+        if self.copy is not None and self._fate is not Fate.WRITTEN:
+            self.copy.close()
+        return Outcome(self._fate, self._format, self._rejection())
+
+    def _rejection(self) -> Rejection | None:
+        if self._fate is Fate.CHANGED:
+            return Rejection(self.name, 0, _CHANGED, kind=FaultKind.CHANGED)
+        if self._fate in (Fate.NO_NEWS, Fate.BROKEN) and not self._is_named:
+            return Rejection(self.name, 0, _NO_NEWS, kind=FaultKind.LEFT_OUT)
+        return None
+
+
+class NewsWriter:
+    """Write files into a folder, one after the other, as the blocks of their edits come.
+
+    `states` has the files that are being read, each as it was before.
+    """
+
+    def __init__(self, folder: NewsFolder, states: MutableMapping[str, FileState]) -> None:
+        self._folder, self._states = folder, states
+        self._file: EditedFile | None = None  # whose last block may not have come yet
+        self._waiting: list[tuple[FileCopy, bool, Future[None]]] = []  # whole copies, and whether they are due again
+        self._threads = ThreadPoolExecutor(_THREADS)
+
+    def write(self, blocks: Iterable[EditedBlock]) -> list[Outcome]:
+        """Write the files that end before the last of some blocks; return what has become of each."""
+        outcomes: list[Outcome] = []
+        with disk.raise_write_errors(self._folder.folder, RESUMES):
+            for block in blocks:
+                if self._file is None or block.source != self._file.name:
+                    outcomes += self._finish_file()
+                    self._file = EditedFile(block.source, self._states.pop(block.source, None))
+                self._file.take(block, self._folder)
+            outcomes += self._put_in_place()
+            self._folder.list_files()
+        return outcomes
+
+    def finish(self) -> list[Outcome]:
+        """Write the last file; return what has become of it."""
+        with disk.raise_write_errors(self._folder.folder, RESUMES):
+            outcomes = self._finish_file() + self._put_in_place()
+            self._folder.list_files()
+        return outcomes
+
+    def close(self) -> None:
+        """Close all files: those that are not in place are left out."""
+        self._threads.shutdown(cancel_futures=True)
+        if self._file is not None and self._file.copy is not None:
+            self._file.copy.close()
+        for copy, *_ in self._waiting:
+            copy.close()
+
+    def _finish_file(self) -> list[Outcome]:
+        if self._file is None:
+            return []
+        file, self._file = self._file, None
+        outcome = file.finish()
+        if outcome.fate is not Fate.WRITTEN or file.copy is None:
+            return [outcome]
+        self._waiting.append((file.copy, file.is_due, self._threads.submit(file.copy.sync)))
+        return self._put_in_place() if len(self._waiting) >= _MOST_OPEN else []
+
+    def _put_in_place(self) -> list[Outcome]:
+        """Give all whole copies their names; return what has become of their files."""
+        outcomes = []
+        while self._waiting:
+            copy, is_due, is_synced = self._waiting[0]
+            is_synced.result()
+            try:
+                reason = self._folder.put(copy, is_listed=not is_due)
+                fate = Fate.NO_NAME if reason else Fate.WRITTEN
+            except ChangedError:
+                reason, fate = _CHANGED, Fate.CHANGED
+            rejection = Rejection(copy.state.name, 0, reason, kind=FaultKind.CHANGED) if reason else None
+            outcomes.append(Outcome(fate, rejection=rejection))
+            del self._waiting[0]
+        return outcomes
