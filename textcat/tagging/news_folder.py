@@ -115,7 +115,7 @@ class NewsFolder:
         return self.folder / _TEMPORARY / str(self._n_copies)
 
     def put(self, copy: FileCopy, *, is_listed: bool) -> str:
-        """Give a copy, which is synced, its name in the folder; return why the folder cannot hold it, or "".
+        """Rename a copy, which is synced, to its place in the folder; return why it cannot have that, or "".
 
         `is_listed`: it need not be written again by the next run. ChangedError is raised as by `FileCopy.put`.
         """

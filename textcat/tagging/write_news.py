@@ -21,7 +21,7 @@ _NO_NEWS = "It has no news item that could be tagged."
 
 
 class Fate(Enum):
-    """Say what becomes of a file."""
+    """Name what becomes of a file."""
 
     WRITTEN = auto()
     NO_PLACE = auto()  # its format has no place for tags
@@ -32,7 +32,7 @@ class Fate(Enum):
 
 
 class Outcome(NamedTuple):
-    """Say what has become of a file, and why, unless that was said before."""
+    """Hold what has become of a file, and why, unless that was said before."""
 
     fate: Fate
     format: str = ""  # of a file without a place for tags
