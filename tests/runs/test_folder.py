@@ -10,7 +10,8 @@ from archive_folders import FACTS, INPUTS, PER_PIECE, batch, content, write
 
 from textcat.base.errors import TextcatError
 from textcat.base.journal import journal_line, read_journal
-from textcat.runs.folder import ShardWriter, open_folder
+from textcat.runs.folder import open_folder
+from textcat.runs.shard_writer import ShardWriter
 from textcat.runs.results import encode_rejection
 from textcat.tagging.output import OutputSettings, file_format
 
@@ -55,9 +56,9 @@ def test_the_shards_hold_what_became_of_the_pieces_in_their_order(out):
 def test_a_shard_ends_with_the_piece_that_brings_it_to_its_size(out):
     write(out, 8, max_records=2 * PER_PIECE + 1)
     _, *entries, last = read_journal(out / "_journal.jsonl").lines
-    assert [entry["cursor"][0] for entry in entries] == [3, 6, 8]
+    assert [entry["checkpoint"][0] for entry in entries] == [3, 6, 8]
     assert [entry["counts"]["records"] for entry in entries] == [9, 9, 6]
-    assert last == {"finished": True}
+    assert last == {"record": "finished"}
     write(out.with_name("bytes"), 8, max_bytes=1)
     assert len(read_journal(out.with_name("bytes") / "_journal.jsonl").lines) == 1 + 8 + 1
 
@@ -71,7 +72,7 @@ def test_where_all_is_rejected_there_is_no_shard_but_the_journal_goes_on(out):
         shards.add(first, replace(tagged, rows=[]))
         shards.add(*batch(2, JSONL))
         shards.finish()
-    assert [entry.get("shard") for entry in read_journal(out / "_journal.jsonl").lines[1:]] == [
+    assert [entry.get("name") for entry in read_journal(out / "_journal.jsonl").lines[1:]] == [
         "",
         "part-00000.jsonl",
         None,
@@ -131,7 +132,7 @@ def test_how_far_a_run_has_come_is_the_sum_of_its_journal(out):
     assert (done.finished, done.shards, done.checkpoint, done.read) == (True, 4, (8, 0), 80)
     assert (done.counts.records, done.counts.tagged, done.counts.rejected) == (24, 20, 4)
     assert done.counts.topics == {"wheat": 20}
-    assert done.rejected_bytes == (out / "_rejected.jsonl").stat().st_size
+    assert done.log.rejected_bytes == (out / "_rejected.jsonl").stat().st_size
 
 
 def test_a_finished_run_is_left_as_it_is(out):
@@ -228,7 +229,7 @@ def test_a_shard_or_a_journal_that_was_changed_is_refused(out):
     assert "is not a journal" in refused(out)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1"])
+@pytest.mark.parametrize("version", [0, 1, 3, "2"])
 def test_a_folder_of_another_version_is_refused(out, version):
     out.mkdir()
     (out / "_journal.jsonl").write_bytes(journal_line({"textcat archive": version, "facts": {}}))

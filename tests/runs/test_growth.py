@@ -17,7 +17,8 @@ import textcat
 from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
-from textcat.runs.growth import Growth, ListedFile
+from textcat.runs.files import ListedFile
+from textcat.runs.growth import Growth
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.shards import read_tags
 

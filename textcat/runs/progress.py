@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.reading import Checkpoint, PipeState
-    from textcat.runs.growth import Growth, ListedFile
+    from textcat.runs.files import ListedFile
+    from textcat.runs.growth import Growth
+    from textcat.runs.records import Log
 
 log = logging.getLogger(__name__)
 
@@ -27,16 +29,14 @@ class RunState(NamedTuple):
     shards: int = 0  # number of finished shards
     checkpoint: "Checkpoint | None" = None  # the place in the inputs where reading resumes; None: the beginning
     read: int = 0  # bytes of the inputs before the checkpoint
-    rejected_bytes: int = 0  # length of the file of rejections
     finished: bool = False
     pipes: Mapping[str, "PipeState"] = {}  # the state of each input that is a pipe, by its name
     # What the run reads, if this is not all files of its inputs, as it resumes after the inputs have grown.
     files: "Sequence[ListedFile] | None" = None
-    #: The length and the checksum of the file of versions of each generation; the last one is written now.
-    versions: "Sequence[tuple[int, int]]" = ((0, 0),)
     growth: "Growth | None" = None  # what has changed in the inputs since the run before; None: nothing was compared
     #: The earliest time at which a file that the run does not read now is to be read again, see `Rejection`.
     wake: float | None = None
+    log: "Log | None" = None  # the journal; None: the run writes to no folder
 
     @property
     def is_last(self) -> bool:

@@ -22,11 +22,13 @@ from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import START_OVER, ItemVersion, VersionState
-from textcat.runs.growth import is_within
+from textcat.runs.files import is_within
+from textcat.runs.records import Log, Reading, StaleFile
 
 if TYPE_CHECKING:
     import numpy as np
 
+VERSIONS = "_versions-{:05}.bin"  # of a generation
 _HEAD = struct.Struct("<II")  # of a chunk: bytes of its sources, number of its entries
 # The hash of the id; number and date of the version; position; number of the source in the chunk; state.
 _ENTRY = struct.Struct("<16sQqQIB")
@@ -52,7 +54,6 @@ class Segment(NamedTuple):
 
     shard: str  # "" where all documents were rejected
     end: int
-    gone: Collection[str]  # names of the input files whose documents were removed from the shard since
 
 
 class VersionFile(NamedTuple):
@@ -62,6 +63,7 @@ class VersionFile(NamedTuple):
     length: int  # bytes; 0: there is no file
     crc32: int
     segments: Sequence[Segment]
+    gone: Collection[str] = ()  # names of the input files whose documents were removed since, or will be now
 
 
 class Superseded(NamedTuple):
@@ -69,7 +71,21 @@ class Superseded(NamedTuple):
 
     chunk: bytes  # that lists the entries whose rows are replaced; b"" if there are none
     shards: dict[str, int]  # the number of these rows by shard
-    again: list[str]  # sources to read again, as they have versions without a row that are the newest now
+    again: list[Reading]  # sources to read again, as they have versions without a row that are the newest now
+
+
+def version_files(log: Log, stale: Iterable[StaleFile] = ()) -> list[VersionFile]:
+    """Return the file of versions of each generation; the rows of documents in `stale` count no more."""
+    gone = defaultdict[int, set[str]](set)
+    settled = (part.settled for part in log.generations)
+    for reading, _ in [*stale, *(item for one in settled if one is not None for item in one.stale)]:
+        gone[reading.generation].add(reading.name)
+    files = []
+    for part in log.generations:
+        segments = [Segment(shard.name, shard.versions[0]) for shard in part.shards if shard.versions]
+        path = log.folder / VERSIONS.format(part.number)
+        files.append(VersionFile(path, *part.versions, segments, gone[part.number]))
+    return files
 
 
 def hash_of_id(id_: str) -> bytes:
@@ -169,16 +185,15 @@ class _Versions:
         """Return which versions of a generation still count: those whose files have not changed since."""
         import numpy as np
 
-        are_there = np.ones(len(self.entries[generation]), bool)
-        if not len(are_there) or not any(segment.gone for segment in self.files[generation].segments):
+        are_there, content = np.ones(len(self.entries[generation]), bool), self.contents[generation]
+        if content is None or not self.files[generation].gone:
             return are_there
+        is_gone = is_within({*map(escape_undecodable, self.files[generation].gone)})
         with open(self.files[generation].path, "rb") as file:
-            for chunk, segment in self._chunks(generation):
-                if segment.gone:
-                    is_gone = is_within(segment.gone)
-                    gone = np.array([is_gone(source) for source in _sources_at(file, chunk)])
-                    numbers = self.entries[generation]["source"][chunk.begin : chunk.end]
-                    are_there[chunk.begin : chunk.end] = ~gone[numbers]
+            for chunk in content.chunks:
+                gone = np.array([is_gone(source) for source in _sources_at(file, chunk)])
+                numbers = self.entries[generation]["source"][chunk.begin : chunk.end]
+                are_there[chunk.begin : chunk.end] = ~gone[numbers]
         return are_there
 
     def _chunks(self, generation: int) -> Iterator[tuple[_Chunk, Segment]]:
@@ -260,7 +275,7 @@ def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
     replaced["is_withdrawn"] = state[newest[np.searchsorted(newest, lost)]] == VersionState.LEFT_OUT
     lacks_row = is_newest & ~has_row & (state != VersionState.LEFT_OUT)
     again = {
-        source
+        Reading(i, source)
         for i in np.unique(generation[lacks_row]).tolist()
         for source in versions.sources_of(i, np.sort(entry[lacks_row & (generation == i)]))
     }

@@ -25,8 +25,9 @@ from textcat.base.progress import peak_memory
 from textcat.base.surrogates import escape_undecodable
 from textcat.duplicates.groups import COPY, SKETCH, SKETCH_FORMAT, Groups, sketch_texts
 from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
-from textcat.runs.folder import Growing, RemovedRows, open_folder, write_shards
-from textcat.runs.growth import is_within, restricted_sources
+from textcat.runs.files import is_within
+from textcat.runs.folder import Growing, open_folder
+from textcat.runs.growth import restricted_sources
 from textcat.runs.inputs import (
     InputChange,
     check_output_apart,
@@ -38,6 +39,9 @@ from textcat.runs.inputs import (
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.settling import RemovedRows
+from textcat.runs.shard_writer import write_shards
+from textcat.runs.versions import OldRows
 from textcat.runs.workers import open_workers, ordered_map
 
 _SUFFIX = ".sketches"  # of shards, and of the folder that has them
@@ -133,18 +137,21 @@ def _run(
         open_folder(folder, facts, inputs, restart=restart, growing=growing) as state,
         closing(_Assignment(folder, progress, total_size(sources), state)) as assignment,
     ):
-        read = restricted_sources(sources, state.files)
+        read, is_whole = restricted_sources(sources, state.files), True
         for number in range(state.shards):
             assignment.replay(folder / f"part-{number:05}{_SUFFIX}")
         if not state.finished:
             batches = read_batches(read, settings, state.checkpoint, state.pipes)
             mapped = ordered_map(partial(sketch_batch, settings), batches, workers)
-            write_shards(folder, state, PlainFile(_SUFFIX), assignment.watched(mapped, read), None, **limits)
+            results = assignment.watched(mapped, read)
+            written = write_shards(folder, state, PlainFile(_SUFFIX), results, growing.remove, **limits)
+            is_whole = written.removed == Counts()
             assignment.changes = warn_of_changes(read, settings, assignment.counts.inputs, {})
-        if state.is_last:
+        if state.is_last and is_whole:
             assignment.write(out)
             return assignment.summary()
-    # An interrupted run was resumed with the files that it began with: others may be new, or have changed.
+    # An interrupted run was resumed with the files that it began with: others may be new, or have changed. Or
+    # sketches were removed that others replace, so that groups must be found without them.
     return _run(sources, settings, out, folder, jobs, False, progress, limits)
 
 
@@ -183,8 +190,8 @@ def _frames(data: bytes) -> Iterator[tuple[np.ndarray, list[bytes]]]:
         yield sketches, data[begin - length : begin].splitlines(keepends=True)
 
 
-def _without_files(path: Path, files: Collection[str]) -> RemovedRows:
-    """Return a shard without the documents of some files."""
+def _without_files(path: Path, files: Collection[str], rows: OldRows) -> RemovedRows:
+    """Return a shard without the documents of some files; `rows`, of versions of news, is empty."""
     frames, counts = [], Counts()
     removed = is_within({escape_undecodable(name) for name in files})
     for sketches, names in _frames(path.read_bytes()):

@@ -30,7 +30,7 @@ from textcat.reading import (
     find_sources,
     read_batches,
 )
-from textcat.runs.folder import Growing, facts_of_run, open_folder, write_shards
+from textcat.runs.folder import Growing, open_folder
 from textcat.runs.growth import Growth, restricted_sources
 from textcat.runs.inputs import (
     InputChange,
@@ -42,12 +42,14 @@ from textcat.runs.inputs import (
     warn_of_changes,
 )
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
+from textcat.runs.records import facts_of_run
 from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.shard_writer import write_shards
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
 from textcat.tagging.groups import FIELD, open_groups
 from textcat.tagging.job import Job, load_taggers, tag_batch
 from textcat.tagging.output import OutputSettings, check_output, file_format, library_versions
-from textcat.tagging.shards import remove_rows, remove_versions
+from textcat.tagging.shards import remove_rows
 from textcat.tagging.summary import Summary, joint_manifest
 
 log = logging.getLogger(__name__)
@@ -272,8 +274,7 @@ def tag_to_folder(
     whole_plan = plan
     _log_plan(plan, str(out))
     inputs = [source.fingerprint() for source in plan.sources]
-    write = plan.job.output
-    growing = Growing(plan.sources, partial(remove_rows, write), trusted, partial(remove_versions, write))
+    growing = Growing(plan.sources, partial(remove_rows, plan.job.output), trusted)
     # Workers first: if this process is killed, they would hold what they were forked with, such as the lock, longer.
     with (
         workers_of(plan) as workers,
@@ -286,8 +287,8 @@ def tag_to_folder(
             return tally.summary(state.shards)
         batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
         results = _tagged(plan, batches, workers, tally)
-        written = write_shards(out, state, file_format(plan.job.output), results, growing, **limits)
-        tally.add_counts(written.superseded)
+        written = write_shards(out, state, file_format(plan.job.output), results, growing.remove, **limits)
+        tally.add_counts(written.removed)
         summary = tally.summary(written.shards)
     if state.is_last and written.is_whole:
         return summary

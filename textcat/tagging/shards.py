@@ -13,9 +13,10 @@ from textcat.base.spreadsheets import safe_cell
 from textcat.base.surrogates import escape_undecodable
 from textcat.model import Reason
 from textcat.reading import START_OVER, FaultKind, Rejection, superseded_reason
-from textcat.runs.folder import RemovedRows, counted_of
-from textcat.runs.growth import is_within
+from textcat.runs.files import is_within
 from textcat.runs.results import Counts
+from textcat.runs.settling import RemovedRows
+from textcat.runs.shard_writer import counted_of
 from textcat.runs.versions import OldRows, hash_of_id
 from textcat.tagging.output import BETWEEN_TOPICS, REASON, OutputSettings, file_format
 
@@ -32,24 +33,19 @@ class TaggedDocument(NamedTuple):
     reason: str | None = None  # why it gives no evidence for any topic
 
 
-def remove_rows(settings: OutputSettings, path: Path, names: Collection[str]) -> RemovedRows:
-    """Return a shard without the documents of the input files with the given names, and the change of the run's counts.
+def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
+    """Return a shard without the documents of some input files, and without the rows that newer versions replace.
 
-    A shard is an output file, here the one at `path`.
-    """
-    removed = is_within({written for name in names for written in _as_written(name, settings)})
-    return _without(settings, path, lambda document: removed(document.source))
-
-
-def remove_versions(settings: OutputSettings, path: Path, rows: OldRows) -> RemovedRows:
-    """Return a shard without the rows of news that newer versions replace, with rejections of these instead.
-
-    `rows` has the places of these rows, and is used up.
+    A shard is an output file, here the one at `path`. `names` has the files; `rows` has the places of the rows of news
+    that newer versions replace, for which there are rejections instead, and is used up.
     """
     rejections: list[Rejection] = []
     places = {key[:2] for key in rows}
+    is_stale = is_within({written for name in names for written in _as_written(name, settings)})
 
     def is_removed(document: TaggedDocument) -> bool:
+        if is_stale(document.source):
+            return True
         for source in _as_read(document.source, settings):
             if (source, document.position) not in places:
                 continue

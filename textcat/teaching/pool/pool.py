@@ -27,7 +27,7 @@ from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents, zones_of_document
 from textcat.reading import InputSettings
 from textcat.recipes.recipe import Recipe, read_recipe
-from textcat.runs.folder import REJECTED
+from textcat.runs.records import REJECTED
 from textcat.teaching.pool.embeddings import N_TEXT, N_TITLE, embeddings_of
 from textcat.teaching.pool.identity import identity_of
 from textcat.teaching.pool.index import (

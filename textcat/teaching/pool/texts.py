@@ -18,7 +18,6 @@ import orjson
 from textcat import __version__
 from textcat.base import disk
 from textcat.base.disk import installed_version
-from textcat.base.journal import read_journal
 from textcat.base.progress import Bar, Stages
 from textcat.base.surrogates import escape_undecodable
 from textcat.corpus.documents import Corpus, Document
@@ -35,7 +34,7 @@ from textcat.reading import (
     read_batches,
 )
 from textcat.recipes.recipe import Recipe
-from textcat.runs.folder import JOURNAL, open_folder, write_shards
+from textcat.runs.folder import open_folder
 from textcat.runs.inputs import (
     bytes_missing,
     check_output_apart,
@@ -46,7 +45,9 @@ from textcat.runs.inputs import (
 )
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
+from textcat.runs.records import Log
 from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.shard_writer import write_shards
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
 from textcat.teaching.pool.pieces import for_many, may_be_pieces, name_of, piece_of
 
@@ -146,7 +147,8 @@ def read_archive(
                 with stages.stage("read") as bar:
                     results = _read_with_pieces(folder / PIECES, reading, state, workers, bar, start_over)
                     write_shards(folder, state, PlainFile(".jsonl"), results, None, **limits)
-        yield _archive_in(folder)
+        assert state.log is not None
+        yield _archive_in(folder, state.log)
 
 
 def _read_with_pieces(
@@ -171,15 +173,9 @@ def _read_with_pieces(
     warn_of_changes(reading.sources, reading.settings, documents, missing, start_over)
 
 
-def _archive_in(folder: Path) -> Archive:
-    journal = read_journal(folder / JOURNAL)
-    assert journal is not None
-    entries = [entry for entry in journal.lines if "cursor" in entry]
-    counts = Counts()
-    for entry in entries:
-        counts.add(Counts.from_dict(entry["counts"]))
-    shards = [Shard(entry["shard"], entry["bytes"], entry["sha256"]) for entry in entries if entry["shard"]]
-    return Archive(folder, shards, counts.tagged, counts.rejected)
+def _archive_in(folder: Path, log: Log) -> Archive:
+    shards = [Shard(shard.name, shard.n_bytes, shard.sha256) for shard in log.part.shards if shard.name]
+    return Archive(folder, shards, log.counts.tagged, log.counts.rejected)
 
 
 def _keep_piece(folder: Path, position: int, piece: bytes) -> None:

@@ -1,0 +1,235 @@
+"""Tell which files a run has read, and which documents in its output later readings of files have replaced.
+
+Each generation of a run has a list of files, in the order in which it reads them. A reading of a file by a generation
+counts when it has come to the file's end; from then on, what an earlier reading has given is stale. So is what a
+generation has read in part that was given up.
+"""
+
+import json
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from textcat.base import disk
+from textcat.base.surrogates import escape_undecodable
+from textcat.reading import Checkpoint
+from textcat.runs.records import Log, Part, Reading, StaleFile, write_whole
+
+FILES = "_files-{:05}.jsonl"  # of a generation
+_PATH = 4  # the position in a checkpoint at which the numbers of files in folders begin
+
+
+class ListedFile(NamedTuple):
+    """Describe an input file in a generation's list: where it is read, and its size and time when it was listed."""
+
+    of: str  # the name of the source, which is the file itself, or a folder
+    source: int  # the number of the source in the generation; -1: the file is not read, as its content is known
+    number: int  # of the file in the source; -1: the file is the source
+    name: str
+    size: int
+    state: int | str | None
+    was: str = ""  # its former name, if it was renamed since the last generation
+
+    @property
+    def is_blocked(self) -> bool:
+        """Return whether this is no file that can be read, see `FileState`."""
+        return self.state is None
+
+    def is_before(self, end: Checkpoint) -> bool:
+        """Return whether the whole file was read when reading had reached `end`, a position in the sources."""
+        if self.source != end[0]:
+            return self.source < end[0]
+        return len(end) > _PATH and 0 <= self.number < end[_PATH]
+
+    def is_cut(self, end: Checkpoint) -> bool:
+        """Return whether only a part of the file was read when reading had reached `end`, a position in the sources."""
+        if self.source != end[0]:
+            return False
+        if self.number < 0:
+            return any(end[1:])
+        return len(end) > _PATH and self.number == end[_PATH] and any(end[1:3] + end[_PATH + 1 :])
+
+
+class KnownFile(NamedTuple):
+    """Describe a file that was read to its end."""
+
+    file: ListedFile  # with its name, size and time when it was listed last
+    reading: Reading
+    shards: tuple[str, ...]  # that may have its documents
+    checksum: str = ""  # "": unknown
+    due: float | None = None  # when it is to be read again, though it may not change: see `Rejection`
+
+    @property
+    def stale(self) -> StaleFile:
+        """Return its documents, as they are named when they are removed."""
+        return StaleFile(self.reading, self.shards)
+
+
+class Blocked(NamedTuple):
+    """Describe what could not be listed or looked at."""
+
+    reading: Reading
+    due: float | None  # as in `KnownFile`
+
+
+class RunFiles:
+    """Hold what a run knows of files after its generations.
+
+    `known` has the files that were read to their ends, by their present names, also those that are gone; `again` those
+    readings of them whose news counts again. `blocked` has what could not be listed or looked at. Of those in `silent`,
+    no rejection says any more that they could not be read, as they had gone. `stale` and `unblocked` are what the next
+    `Settled` has. `cut` has the name of the file of which the last generation has read only a part, and `left` the
+    files that it has not read to their ends.
+    """
+
+    def __init__(self, log: Log, *, is_read: bool = False):
+        """Replay the generations of a run; `is_read`: the last one has read all its files."""
+        self.known: dict[str, KnownFile] = {}
+        self.blocked: dict[str, Blocked] = {}
+        self.silent: set[str] = set()
+        self.again: set[Reading] = set()
+        self.stale: list[StaleFile] = []
+        self.unblocked: list[Reading] = []
+        self.cut: list[str] = []
+        self.left: Sequence[ListedFile] = ()
+        self.gone: Sequence[str] = ()  # as the last generation says
+        for part in log.generations:
+            assert part.files is not None
+            self._files = _read_files(log.folder / FILES.format(part.number), part.files)
+            self._begin(part)
+            self._replay(part, is_read=part.is_finished or (is_read and part is log.part), is_last=part is log.part)
+
+    @property
+    def files(self) -> Sequence[ListedFile]:
+        """The list of the last generation."""
+        return self._files
+
+    def add_sums(self, sums: Mapping[str, str]) -> None:
+        """Add checksums of files that the last generation has read."""
+        for name, sum_ in sums.items():
+            self.known[name] = self.known[name]._replace(checksum=sum_)
+
+    def _begin(self, part: Part) -> None:
+        """Follow what was renamed, and what is no longer blocked."""
+        self.gone = part.begun.gone if part.begun else ()
+        for name in part.begun.unblocked if part.begun else ():
+            if name in self.blocked:
+                self.unblocked.append(self.blocked.pop(name).reading)
+            elif name in self.known:
+                self.silent.add(name)
+                self.unblocked.append(self.known[name].reading)
+        kept = [(file, self.known.pop(file.was or file.name)) for file in self._files if file.source < 0]
+        for file, item in kept:
+            if file.name in self.known:
+                self.stale.append(self.known[file.name].stale)
+            self.known[file.name] = item._replace(file=file)
+            self.silent.discard(file.name)
+
+    def _replay(self, part: Part, *, is_read: bool, is_last: bool) -> None:
+        read = [file for file in self._files if file.source >= 0]
+        end = part.shards[-1].checkpoint if part.shards else (0, 0)
+        n = len(read) if is_read else _n_before(read, end)
+        shards, due = _shards_of(part, read), _due_of(part)
+        for i, file in enumerate(read[:n]):
+            reading = Reading(part.number, file.name)
+            if file.is_blocked:
+                self.blocked[file.name] = Blocked(reading, due.get(file.name))
+                continue
+            for former in dict.fromkeys((file.name, file.was)):
+                if former in self.known:
+                    self.stale.append(self.known.pop(former).stale)
+            sum_ = part.sums.get(file.name, "")
+            self.known[file.name] = KnownFile(file, reading, tuple(shards[i]), sum_, due.get(file.name))
+            self.silent.discard(file.name)
+        cut = [file for file in read[n : n + 1] if file.is_cut(end)]
+        if is_last:
+            self.cut, self.left = [file.name for file in cut], read[n:]
+        else:
+            self.stale += [StaleFile(Reading(part.number, file.name), tuple(shards[n])) for file in cut]
+        if part.settled is not None:
+            self.stale, self.unblocked = [], []
+            self.again.update(self._readings(part.settled.again))
+
+    def _readings(self, sources: Iterable[Reading]) -> Iterator[Reading]:
+        """Yield the readings of known files that sources are, or are in, given as the output has their names."""
+        readings = {
+            (item.reading.generation, escape_undecodable(item.reading.name)): item.reading
+            for item in (self.known.values() if sources else ())
+        }
+        for generation, source in sources:
+            found = ((generation, above) for above in paths_above(source))
+            yield from [readings[key] for key in found if key in readings][:1]
+
+
+def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:
+    """Return the number of files that were read to their ends when reading had reached `end`, a position."""
+    return bisect_left(files, True, key=lambda file: not file.is_before(end))
+
+
+def _shards_of(part: Part, read: Sequence[ListedFile]) -> Mapping[int, list[str]]:
+    """Return the shards that may have documents of each file, by the file's position among those that are read."""
+    shards, begin = defaultdict[int, list[str]](list), 0
+    for shard in part.shards:
+        n = _n_before(read, shard.checkpoint)
+        n_in = n + (n < len(read) and read[n].is_cut(shard.checkpoint))
+        for number in range(begin, n_in) if shard.name else ():
+            shards[number].append(shard.name)
+        begin = n
+    return shards
+
+
+def _due_of(part: Part) -> dict[str, float]:
+    """Return the earliest time at which each source, or a source in it, is to be read again."""
+    due: dict[str, float] = {}
+    for shard in part.shards:
+        for source, when in shard.due.items():
+            for above in paths_above(source):
+                due[above] = min(when, due.get(above, when))
+    return due
+
+
+def write_files(folder: Path, generation: int, files: Iterable[ListedFile]) -> str:
+    """Write the list of the files of a generation, and return its checksum."""
+    listing = folder / FILES.format(generation)
+    write_whole(listing, (json.dumps(file).encode() + b"\n" for file in files))
+    return disk.sha256_of_file(listing)
+
+
+def has_files(log: Log) -> bool:
+    """Return whether the lists of files have the checksums in the journal."""
+    return all(
+        (path := log.folder / FILES.format(part.number)).is_file() and disk.sha256_of_file(path) == part.files
+        for part in log.generations
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _read_files(path: Path, sha256: str) -> Sequence[ListedFile]:
+    """Read a list of files whose checksum is `sha256`; the list is kept for runs in the same process."""
+    with open(path, "rb") as file:
+        return [ListedFile(*_parsed(line)) for line in file]
+
+
+def _parsed(line: bytes) -> list[Any]:
+    try:
+        row: list[Any] = orjson.loads(line)
+    except ValueError:  # a name that is not UTF-8
+        row = json.loads(line)
+    return row
+
+
+def is_within(names: Collection[str]) -> Callable[[str], bool]:
+    """Return a function that tells whether a document's source is one of the named files, or is inside one."""
+    return lambda source: any(above in names for above in paths_above(source))
+
+
+def paths_above(source: str) -> Iterator[str]:
+    """Yield a source, and the names of all that it may be in, from the longest one on."""
+    while source:
+        yield source
+        source = source.rpartition("/")[0]

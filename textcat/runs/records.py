@@ -1,0 +1,277 @@
+"""Keep the journal of a run: a record of each step, from which the state of the run is replayed.
+
+A run is a row of generations. The first one reads all files, each later one the files that are new or have changed
+since. Each record is a line of JSON with a checksum, see `textcat.base.journal`.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from textcat.base import disk
+from textcat.base.errors import TextcatError
+from textcat.base.journal import journal_line, read_journal
+from textcat.reading import PipeState
+from textcat.runs.results import Counts
+
+FORMAT = 2
+JOURNAL, REJECTED = "_journal.jsonl", "_rejected.jsonl"
+_MARK = "textcat archive"
+_LINES_PER_WRITE = 10_000
+
+
+class Header(msgspec.Struct, forbid_unknown_fields=True, rename={"format": _MARK}):
+    """Begin a run."""
+
+    format: int
+    facts: dict[str, Any]  # the settings that the output depends on, by names that messages can show
+    inputs: str  # the checksum of the list of inputs
+    files: str | None = None  # the checksum of the list of files; None: the inputs do not know theirs
+
+
+class _Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, tag_field="record"):
+    """A line of a journal behind the header."""
+
+
+class Generation(_Record, tag="generation"):
+    """Begin to read files that are new or have changed; if the generation before is not finished, it is given up."""
+
+    files: str  # the checksum of the list of files
+    gone: list[str] = []  # files that are gone, whose documents stay
+    #: What could not be opened, listed or looked at before, and can be now, or is gone: no rejection is to say so.
+    unblocked: list[str] = []
+
+
+class Shard(_Record, tag="shard"):
+    """Say that all up to a checkpoint (a position in the inputs) is written."""
+
+    name: str  # of the numbered file with the rows; "" if all documents were rejected
+    n_bytes: int
+    sha256: str
+    checkpoint: tuple[int, ...]
+    read: int  # bytes of the inputs
+    rejected_bytes: int  # the length of the file of rejections
+    counts: dict[str, Any]
+    pipes: dict[str, PipeState] = {}
+    sums: dict[str, str] = {}  # the checksums of files that were read to their ends
+    due: dict[str, float] = {}  # sources that are to be read again, with the time: see `Rejection`
+    #: The length and the checksum of the generation's file of versions; None: as before.
+    versions: tuple[int, int] | None = None
+
+
+class Sums(_Record, tag="sums"):
+    """Add checksums of files that the generation has read to their ends."""
+
+    sums: dict[str, str]
+
+
+class Reading(NamedTuple):
+    """Name a file as a generation has read it: in the generation's shards and rejections, it is the source."""
+
+    generation: int
+    name: str
+
+
+class StaleFile(NamedTuple):
+    """Name documents that are removed: those that one reading of a file has given."""
+
+    reading: Reading
+    shards: tuple[str, ...]  # that may have them
+
+
+class Settled(_Record, tag="settled"):
+    """Say what is removed from the output now that all files of the generation are read."""
+
+    stale: list[StaleFile] = []
+    unblocked: list[Reading] = []  # of which no rejection is to say that they could not be read
+    superseded: dict[str, int] = {}  # the number of rows that newer versions of news replace, by shard
+    again: list[Reading] = []  # to read again, as they have versions without a row that are the newest now
+    versions: tuple[int, int] | None = None  # as in `Shard`
+
+
+class Replaced(_Record, tag="replaced"):
+    """Say what a shard is replaced with; the last record of a journal may be about one that is not in place yet."""
+
+    name: str
+    n_bytes: int
+    sha256: str
+    counts: dict[str, Any]  # by which the run's counts change
+    rejected_bytes: int | None = None  # None: no rejection was added
+
+
+class RejectedSpan(NamedTuple):
+    """Describe a part of the file of rejections: those of one generation's documents."""
+
+    generation: int
+    end: int  # in bytes
+
+
+class RejectionsReplaced(_Record, tag="rejections replaced"):
+    """Say what the file of rejections is replaced with; "" is the checksum if none is left."""
+
+    n_bytes: int
+    sha256: str
+    counts: dict[str, Any]
+    spans: list[RejectedSpan]
+
+
+class Finished(_Record, tag="finished"):
+    """End a generation: all its files are read, and what they replace is removed."""
+
+
+Record = Generation | Shard | Sums | Settled | Replaced | RejectionsReplaced | Finished
+
+
+class Part:
+    """Hold what the journal says of one generation."""
+
+    def __init__(self, number: int, files: str | None, begun: Generation | None = None):
+        self.number, self.files, self.begun = number, files, begun
+        self.shards: list[Shard] = []
+        self.sums: dict[str, str] = {}
+        self.settled: Settled | None = None
+        self.versions = (0, 0)
+        self.is_finished = False
+
+
+class Log:
+    """Hold what the journal of a run says, and add records to it."""
+
+    def __init__(self, folder: Path, header: Header):
+        self.header, self.folder = header, folder
+        self.generations = [Part(0, header.files)]
+        self.counts = Counts()
+        self.sums: dict[str, str] = {}  # of the shards, by name
+        self.generation_of: dict[str, int] = {}  # of the shards, by name
+        self.rejected_spans: list[RejectedSpan] = []  # of the file of rejections
+        self.replaced: set[str] = set()  # what the last generation has replaced since it was settled
+        self.last: Record | None = None
+        #: What the last record replaces, if it does so: the sum of a shard, or the spans of the rejections.
+        self.former: str | list[RejectedSpan] | None = None
+
+    @property
+    def part(self) -> Part:
+        """The last generation."""
+        return self.generations[-1]
+
+    @property
+    def rejected_bytes(self) -> int:
+        """The length of the file of rejections."""
+        return self.rejected_spans[-1].end if self.rejected_spans else 0
+
+    def append(self, record: Record) -> None:
+        """Write a record to the journal, and sync it."""
+        with closing(disk.reopen(self.folder / JOURNAL)) as journal:
+            disk.write_all(journal, journal_line(msgspec.to_builtins(record)))
+            disk.sync(journal)
+        self.add(record)
+
+    def add(self, record: Record) -> None:
+        """Replay a record."""
+        part, self.former, self.last = self.part, None, record
+        match record:
+            case Generation():
+                self.generations.append(Part(len(self.generations), record.files, record))
+                self.replaced.clear()
+            case Shard():
+                part.shards.append(record)
+                part.sums |= record.sums
+                part.versions = record.versions or part.versions
+                self.counts.add(Counts.from_dict(record.counts))
+                self._extend_rejections(part.number, record.rejected_bytes)
+                if record.name:
+                    self.sums[record.name], self.generation_of[record.name] = record.sha256, part.number
+            case Sums():
+                part.sums |= record.sums
+            case Settled():
+                part.settled, part.versions = record, record.versions or part.versions
+            case Replaced():
+                self.former, self.sums[record.name] = self.sums[record.name], record.sha256
+                self._replaced(record.name, record.counts)
+                if record.rejected_bytes is not None:
+                    self._extend_rejections(self.generation_of[record.name], record.rejected_bytes)
+            case RejectionsReplaced():
+                self.former, self.rejected_spans = self.rejected_spans, [*record.spans]
+                self._replaced(REJECTED, record.counts)
+            case Finished():
+                part.is_finished = True
+
+    def _replaced(self, name: str, counts: dict[str, Any]) -> None:
+        self.replaced.add(name)
+        self.counts.add(Counts.from_dict(counts))
+
+    def _extend_rejections(self, generation: int, end: int) -> None:
+        if end > self.rejected_bytes:
+            is_last = bool(self.rejected_spans) and self.rejected_spans[-1].generation == generation
+            self.rejected_spans = [*self.rejected_spans[: -1 if is_last else None], RejectedSpan(generation, end)]
+
+
+class JournalRead(NamedTuple):
+    """Hold the journal that is in a folder."""
+
+    log: Log
+    length: int  # of its intact records in bytes
+    is_damaged: bool
+
+
+def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | None) -> tuple[Log, bytes]:
+    """Return the log of a new run, and the first line of its journal."""
+    header = Header(FORMAT, facts, inputs, files)
+    return Log(folder, header), journal_line(msgspec.to_builtins(header))
+
+
+def facts_of_run(folder: Path) -> dict[str, Any]:
+    """Return the settings of the run in a folder, under names that messages can show; {} if there is no run."""
+    journal = read_journal(folder / JOURNAL)
+    facts: dict[str, Any] = journal.lines[0].get("facts", {}) if journal and journal.lines else {}
+    return facts
+
+
+def has_journal(folder: Path) -> bool:
+    """Return whether a folder has a journal; raise a TextcatError if it is not textcat's."""
+    journal = read_journal(folder / JOURNAL)
+    if journal is not None and (not journal.lines or _MARK not in journal.lines[0]):
+        raise TextcatError(f"{folder / JOURNAL} is not a journal of textcat: name another folder.")
+    return journal is not None
+
+
+def read_log(folder: Path, remedy: str) -> JournalRead:
+    """Replay the journal of a folder; raise a TextcatError, which ends with `remedy`, if it has another format."""
+    journal = read_journal(folder / JOURNAL)
+    assert journal is not None
+    first, *lines = journal.lines
+    try:
+        if first.get(_MARK) != FORMAT:
+            raise ValueError
+        log = Log(folder, msgspec.convert(first, Header))
+    except ValueError:  # the base of msgspec.ValidationError
+        raise TextcatError(f"The run in {folder} was begun by another version of textcat: {remedy}.") from None
+    for record in _records(lines):
+        if record is None:
+            return JournalRead(log, journal.length, True)
+        log.add(record)
+    return JournalRead(log, journal.length, journal.damaged)
+
+
+def _records(lines: Iterable[Mapping[str, Any]]) -> Iterable[Record | None]:
+    """Yield the records of lines; None for a line that is no record."""
+    for line in lines:
+        try:
+            yield msgspec.convert(line, Record)
+        except msgspec.ValidationError:
+            yield None
+
+
+def write_whole(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a file and sync it; it has its name only when it is whole."""
+    unfinished, lines = path.with_name(path.name + disk.UNFINISHED), iter(lines)
+    with disk.create(unfinished) as file:
+        while data := b"".join(islice(lines, _LINES_PER_WRITE)):
+            disk.write_all(file, data)
+        disk.sync(file)
+    disk.rename(unfinished, path)
+    disk.sync_folder(path.parent)

@@ -1,0 +1,199 @@
+"""Remove from a run's output what later readings of files, and newer versions of news, replace.
+
+This happens at the end of a generation, when all its files are read. Until then, what they replace stays, as they may
+be gone when an interrupted run goes on. The journal says first what is removed, then for each shard (output file) and
+the file of rejections what it is replaced with, before this is put in place.
+"""
+
+import hashlib
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from textcat.base import disk
+from textcat.base.disk import UNFINISHED
+from textcat.base.surrogates import escape_undecodable
+from textcat.reading import Rejection
+from textcat.runs.files import RunFiles, is_within
+from textcat.runs.records import REJECTED, Log, Reading, RejectedSpan, RejectionsReplaced, Replaced, Settled, StaleFile
+from textcat.runs.results import Counts, encode_rejection, kind_of_reason
+from textcat.runs.versions import VERSIONS, OldRows, Superseded, find_superseded, old_rows, version_files
+
+
+class RemovedRows(NamedTuple):
+    """Hold a shard after some documents were removed from it.
+
+    `counts` has the numbers by which the run's counts change.
+    """
+
+    data: bytes  # of the whole file
+    counts: Counts
+    rejections: Sequence[Rejection] = ()  # of the documents that were removed, if they are rejected now
+
+
+#: Return a shard's content without the documents of the files with the given names, and without rows that newer
+#: versions replace; the mapping is used up.
+RemoveRows = Callable[[Path, Collection[str], OldRows], RemovedRows]
+
+
+class Settlement(NamedTuple):
+    """Describe what was removed at the end of a generation."""
+
+    counts: Counts  # by which the run's counts change
+    is_whole: bool  # False: files must be read again, since older versions in them are the newest ones now
+
+
+def settle(log: Log, remove: RemoveRows) -> Settlement:
+    """Remove what the last generation replaces, of which all files were read."""
+    stale, unblocked = list[StaleFile](), list[Reading]()
+    if len(log.generations) > 1:
+        files = RunFiles(log, is_read=True)
+        stale, unblocked = files.stale, files.unblocked
+    found = _find_superseded(log, stale)
+    if not (stale or unblocked or found.shards or found.again):
+        return Settlement(Counts(), True)
+    versions = None
+    if found.chunk:
+        length = _append(log.folder / VERSIONS.format(log.part.number), found.chunk)
+        versions = length, zlib.crc32(found.chunk, log.part.versions[1])
+    log.append(Settled(stale, unblocked, found.shards, found.again, versions))
+    return Settlement(carry_out(log, remove), not found.again)
+
+
+def carry_out(log: Log, remove: RemoveRows) -> Counts:
+    """Remove what the last generation is said to replace, where it is not done; return the change of the counts."""
+    settled, counts = log.part.settled, Counts()
+    assert settled is not None
+    redone = announced(log)
+    done = log.replaced - {redone}
+    if (settled.stale or settled.unblocked) and log.rejected_spans and REJECTED not in done:
+        counts.add(_replace_rejections(log, settled, is_announced=redone == REJECTED))
+    names = defaultdict[str, list[str]](list)
+    for reading, shards in settled.stale:
+        for shard in shards:
+            names[shard].append(reading.name)
+    superseded = {shard: n for shard, n in settled.superseded.items() if shard not in done}
+    for shard, rows in old_rows(version_files(log), superseded) if superseded else ():
+        counts.add(_replace_shard(log, shard, remove(log.folder / shard, names.pop(shard, ()), rows), redone))
+    for shard in names:
+        if shard not in done and shard not in superseded:
+            counts.add(_replace_shard(log, shard, remove(log.folder / shard, names[shard], {}), redone))
+    return counts
+
+
+def announced(log: Log) -> str:
+    """Return the name of what the last record replaces, if the new content is not in place yet; "" if it is."""
+    match log.last:
+        case Replaced(name=name):
+            is_in_place = disk.sha256_of_file(log.folder / name) == log.last.sha256
+        case RejectionsReplaced():
+            name, is_in_place = REJECTED, _begins_with(log.folder / REJECTED, log.last)
+        case _:
+            return ""
+    return "" if is_in_place else name
+
+
+def _begins_with(path: Path, record: RejectionsReplaced) -> bool:
+    if not record.n_bytes:
+        return True  # a file that is there is cut to nothing
+    if not path.is_file():
+        return False
+    with disk.open_regular(path) as file:
+        return hashlib.sha256(file.read(record.n_bytes)).hexdigest() == record.sha256
+
+
+def _replace_shard(log: Log, name: str, content: RemovedRows, redone: str) -> Counts:
+    """Give a shard another content, and add the rejections of documents that were removed; return what this counts."""
+    with _replacing(log.folder / name, content.data):
+        if name == redone:
+            return Counts()
+        length = None
+        if content.rejections:
+            length = _append(log.folder / REJECTED, b"".join(map(encode_rejection, content.rejections)))
+        sum_ = hashlib.sha256(content.data).hexdigest()
+        log.append(Replaced(name, len(content.data), sum_, content.counts.as_dict(), length))
+    return content.counts
+
+
+def _replace_rejections(log: Log, settled: Settled, *, is_announced: bool) -> Counts:
+    spans = log.former if is_announced else log.rejected_spans
+    assert isinstance(spans, list)
+    data, kept, counts = _kept_rejections(log.folder / REJECTED, spans, settled)
+    with _replacing(log.folder / REJECTED, data):
+        if is_announced:
+            return Counts()
+        sum_ = hashlib.sha256(data).hexdigest()
+        log.append(RejectionsReplaced(len(data), sum_, counts.as_dict(), kept))
+    return counts
+
+
+@contextmanager
+def _replacing(path: Path, data: bytes) -> Iterator[None]:
+    """Write a file's new content, and put it in place at the end of a ``with`` block; b"": remove the rejections."""
+    unfinished = path.with_name(path.name + UNFINISHED)
+    is_kept = path.name != REJECTED or data
+    if is_kept:
+        with closing(disk.create(unfinished)) as file:
+            disk.write_all(file, data)
+            disk.sync(file)
+    yield
+    if is_kept:
+        disk.rename(unfinished, path)
+    else:
+        disk.remove(path)
+    disk.sync_folder(path.parent)
+
+
+def _append(path: Path, data: bytes) -> int:
+    """Append bytes to a file, sync it, and return its length."""
+    with closing(disk.reopen(path)) as file:
+        disk.write_all(file, data)
+        disk.sync(file)
+        length = file.tell()
+    disk.sync_folder(path.parent)
+    return length
+
+
+def _kept_rejections(
+    path: Path, spans: Sequence[RejectedSpan], settled: Settled
+) -> tuple[bytes, list[RejectedSpan], Counts]:
+    """Return the rejections that stay, the spans of their file, and the change of the counts.
+
+    Those of stale documents go, and those that say that what is unblocked could not be read.
+    """
+    stale, readable = defaultdict[int, set[str]](set), {(n, escape_undecodable(name)) for n, name in settled.unblocked}
+    for reading, _ in settled.stale:
+        stale[reading.generation].add(escape_undecodable(reading.name))
+    kept, kept_spans, counts, begin, kept_end = list[bytes](), list[RejectedSpan](), Counts(), 0, 0
+    with open(path, "rb") as file:
+        for generation, end in spans:
+            is_stale = is_within(stale[generation])
+            for line in file.read(end - begin).splitlines(keepends=True):
+                rejection = orjson.loads(line)
+                is_readable = "unread" in rejection and (generation, rejection["source"]) in readable
+                if is_readable or is_stale(rejection["source"]):
+                    left_out = -int("left_out" in rejection)
+                    reasons = Counter({kind_of_reason(rejection["reason"]): -1})
+                    counts.add(Counts(-1, rejected=-1, left_out=left_out, reasons=reasons))
+                else:
+                    kept.append(line)
+                    kept_end += len(line)
+            begin = end
+            if kept_end > (kept_spans[-1].end if kept_spans else 0):
+                kept_spans.append(RejectedSpan(generation, kept_end))
+    return b"".join(kept), kept_spans, counts
+
+
+def _find_superseded(log: Log, stale: Sequence[StaleFile]) -> Superseded:
+    """Return the rows that newer versions replace, if something has changed since a generation was finished last."""
+    files = version_files(log, stale)
+    first_new = 1 + max((part.number for part in log.generations if part.is_finished), default=-1)
+    has_versions = any(file.length for file in files)
+    if not has_versions or not (stale or any(file.length for file in files[first_new:])):
+        return Superseded(b"", {}, [])
+    return find_superseded(files, first_new)

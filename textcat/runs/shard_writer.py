@@ -1,0 +1,199 @@
+"""Write the shards (numbered output files) and the rejections of a run, and what they hold into its journal.
+
+A shard is synced to disk and gets its final name before the journal records it as done.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Generator
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from textcat.base import disk
+from textcat.base.disk import UNFINISHED
+from textcat.reading import Batch
+from textcat.runs.output import PlainFile
+from textcat.runs.progress import RunState
+from textcat.runs.records import REJECTED, Finished, Shard
+from textcat.runs.results import BatchResult, Counts, encode_rejection
+from textcat.runs.settling import RemoveRows, settle
+from textcat.runs.versions import VERSIONS
+
+COUNTED = "_counted-{:05}.jsonl"  # of a shard
+
+
+class WrittenRun(NamedTuple):
+    """Describe what `write_shards` has written."""
+
+    shards: int  # number of output files, including those of earlier runs
+    removed: Counts  # by which the counts change, as rows were removed that files or newer versions of news replace
+    is_whole: bool = True  # False: files must be read again, since older versions in them are the newest ones now
+
+
+def counted_of(shard: Path) -> Path:
+    """Return the file that has the topics that are counted of each row of a shard (output file)."""
+    return shard.with_name(COUNTED.format(int(shard.name.partition("-")[2].partition(".")[0])))
+
+
+def write_shards(
+    folder: Path,
+    state: RunState,
+    form: PlainFile,
+    results: Generator[tuple[Batch, BatchResult]],
+    remove: RemoveRows | None = None,
+    **limits: int,
+) -> WrittenRun:
+    """Write the results of all batches with a `ShardWriter`, end the run, and describe what was written.
+
+    With `remove`, rows are removed that files read since, or newer versions of news, replace. `limits` are the
+    arguments `max_records` and `max_bytes` of `ShardWriter`.
+    """
+    counts, is_whole = Counts(), True
+    with closing(ShardWriter(folder, state, form, **limits)) as shards, closing(results):
+        for batch, result in results:
+            shards.add(batch, result)
+        shards.end()
+        if remove is not None:
+            with raise_write_errors(folder):
+                counts, is_whole = settle(shards.log, remove)
+        shards.finish()
+    return WrittenRun(shards.number, counts, is_whole)
+
+
+def raise_write_errors(folder: Path) -> AbstractContextManager[None]:
+    """Raise errors of writing to the folder of a run as sentences."""
+    return disk.raise_write_errors(folder, "fix that, and the same command resumes the run")
+
+
+class ShardWriter:
+    """Write the shards (numbered output files), the rejections and the journal of a run.
+
+    After an error, the writer cannot be used again.
+
+    A shard ends after the batch with which it reaches `max_records` records, or `max_bytes` bytes before compression.
+    Where shards end therefore depends only on the input, not on time. `number` is the number of finished shards.
+    """
+
+    def __init__(
+        self, folder: Path, state: RunState, form: PlainFile, max_records: int = 16384, max_bytes: int = 1 << 26
+    ):
+        self._folder, self._format = folder, form
+        self._max_records, self._max_bytes = max_records, max_bytes
+        assert state.log is not None
+        self.number, self.log = state.shards, state.log
+        self._rejected = _AppendedFile(folder / REJECTED, self.log.rejected_bytes)
+        length, self._crc32 = self.log.part.versions
+        self._versions = _AppendedFile(folder / VERSIONS.format(self.log.part.number), length)
+        self._last: Batch | None = None  # of the shard
+        self._begin()
+
+    def add(self, batch: Batch, result: BatchResult) -> None:
+        """Write the results of a batch; raise a TextcatError if they cannot be written."""
+        with raise_write_errors(self._folder):
+            for rows in result.rows:
+                if not self._n_bytes:
+                    self._shard.write(self._format.begin())
+                self._shard.write(self._format.add(rows))
+                self._n_bytes += len(rows)
+            self._counted.write(result.counted)
+            self._rejected.write(b"".join(map(encode_rejection, result.rejections)))
+            self._versions.write(result.versions)
+            self._crc32 = zlib.crc32(result.versions, self._crc32)
+            self._counts.add(result.counts)
+            self._sums |= batch.sums
+            for source, _, _, _, _, _, due in result.rejections:
+                if due is not None:
+                    self._due[source] = min(due, self._due.get(source, due))
+            self._last = batch
+            if self._counts.records >= self._max_records or self._n_bytes >= self._max_bytes:
+                self._end(batch)
+
+    def end(self) -> None:
+        """End the last shard."""
+        with raise_write_errors(self._folder):
+            if self._last is not None:
+                self._end(self._last)
+
+    def finish(self) -> None:
+        """End the last shard, and write into the journal that the run is finished."""
+        self.end()
+        with raise_write_errors(self._folder):
+            self.log.append(Finished())
+
+    def close(self) -> None:
+        """Close all files; a shard that is not finished keeps its temporary name."""
+        for file in (self._rejected, self._versions, self._shard, self._counted):
+            file.close()
+
+    def _begin(self) -> None:
+        self._shard = _AppendedFile(self._folder / f"part-{self.number:05}{self._format.suffix}{UNFINISHED}")
+        self._counted = _AppendedFile(self._folder / f"{COUNTED.format(self.number)}{UNFINISHED}")
+        self._counts, self._n_bytes = Counts(), 0
+        self._sums, self._due = dict[str, str](), dict[str, float]()
+        self._last = None
+
+    def _end(self, last: Batch) -> None:
+        """Close the shard's file, and add the shard to the journal; if all records were rejected, it has no file."""
+        name, n_bytes, sha256 = "", 0, ""
+        if self._n_bytes:
+            self._shard.write(self._format.end())
+            name, n_bytes, sha256 = self._shard.finish(), self._shard.length, self._shard.sha256.hexdigest()
+            if self._counted.length:
+                self._counted.finish()
+            self.number += 1
+        self._rejected.sync()
+        self._versions.sync()
+        disk.sync_folder(self._folder)
+        self.log.append(
+            Shard(
+                name,
+                n_bytes,
+                sha256,
+                tuple(last.end),
+                last.read,
+                self._rejected.length,
+                self._counts.as_dict(),
+                dict(last.pipes),
+                self._sums,
+                self._due,
+                (self._versions.length, self._crc32) if self._versions.length else None,
+            )
+        )
+        self._begin()
+
+
+class _AppendedFile:
+    """Append bytes to a file.
+
+    `length` is the number of bytes that the file has already; if it is 0, the first write creates the file.
+    """
+
+    def __init__(self, path: Path, length: int = 0):
+        self.length, self.sha256 = length, hashlib.sha256()  # the sum of the bytes that are written
+        self._path = path
+        self._file: BinaryIO | None = None
+
+    def write(self, data: bytes) -> None:
+        if data:
+            if self._file is None:
+                self._file = disk.reopen(self._path) if self.length else disk.create(self._path)
+            disk.write_all(self._file, data)
+            self.sha256.update(data)
+            self.length += len(data)
+
+    def sync(self) -> None:
+        if self._file is not None:
+            disk.sync(self._file)
+
+    def finish(self) -> str:
+        """Sync and close the file, remove the ending ``.part`` from its name, and return the new name."""
+        self.sync()
+        self.close()
+        name = self._path.name.removesuffix(UNFINISHED)
+        disk.rename(self._path, self._path.with_name(name))
+        return name
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
