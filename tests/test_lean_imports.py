@@ -134,7 +134,18 @@ def test_a_text_is_tagged_without_what_is_of_no_use_for_it(newswire_model):
 
 
 # What docs/how-to/install.md names for a machine that only tags, and what these packages require in their turn.
-TO_TAG = ["filelock", "fsspec", "msgspec", "numpy", "orjson", "platformdirs", "typer", "annotated-doc", "rich", "shellingham"]
+TO_TAG = [
+    "filelock",
+    "fsspec",
+    "msgspec",
+    "numpy",
+    "orjson",
+    "platformdirs",
+    "typer",
+    "annotated-doc",
+    "rich",
+    "shellingham",
+]
 TO_TAG += ["markdown-it-py", "mdurl", "pygments", "typing_extensions"]
 
 

@@ -11,8 +11,8 @@ from archive_folders import FACTS, INPUTS, PER_PIECE, batch, content, write
 from textcat.base.errors import TextcatError
 from textcat.base.journal import journal_line, read_journal
 from textcat.runs.folder import open_folder
-from textcat.runs.shard_writer import ShardWriter
 from textcat.runs.results import encode_rejection
+from textcat.runs.shard_writer import ShardWriter
 from textcat.tagging.output import OutputSettings, file_format
 
 JSONL = OutputSettings()

@@ -28,8 +28,8 @@ from textcat.runs.records import (
     Log,
     Sums,
     begin_log,
-    has_journal,
-    read_log,
+    own_journal,
+    replay,
     write_whole,
 )
 from textcat.runs.results import Counts
@@ -89,15 +89,15 @@ def open_folder(
 def _begin_or_resume(
     path: Path, facts: Fields, inputs: Sequence[Fields], restart: bool, remedy: str, growing: Growing | None
 ) -> RunState:
-    is_there = has_journal(path)
-    if not is_there:
+    journal = own_journal(path)
+    if journal is None:
         first = [name + part for name in (INPUTS, FILES.format(0), JOURNAL) for part in ("", UNFINISHED)]
         own = {LOCK, *first}  # of a run that was killed at once
         if foreign := sorted({file.name for file in path.iterdir()} - own):
             raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
-    if not is_there or restart:
+    if journal is None or restart:
         return _begin(path, facts, inputs, growing)
-    log, length, is_damaged = read_log(path, remedy)
+    log, is_damaged = replay(path, journal, remedy)
     _compare_facts(path, log.header.facts, facts, remedy)
     trusted = growing is not None and growing.trusted
     grows = growing is not None and log.header.files is not None and (trusted or has_files(log))
@@ -108,7 +108,7 @@ def _begin_or_resume(
         raise TextcatError(f"{path / JOURNAL} is damaged: {remedy}.")
     if not trusted:
         _check_shards(log, remedy)
-    _remove_unfinished(log, length, remedy)
+    _remove_unfinished(log, journal.length, remedy)
     if growing is not None and log.part.settled is not None and not log.part.is_finished:
         carry_out(log, growing.remove)
         log.append(Finished())

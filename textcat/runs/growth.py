@@ -108,9 +108,7 @@ def find_growth(sources: Sequence[Source], run: RunFiles) -> Work:
         for name, item in run.known.items()
         if name not in done and (item.due is not None or item.reading in run.again)
     ]
-    waiting += [
-        item.due for name, item in run.blocked.items() if name not in found.unblocked and item.due is not None
-    ]
+    waiting += [item.due for name, item in run.blocked.items() if name not in found.unblocked and item.due is not None]
     return Work(since, [*read, *found.kept], growth.gone, found.unblocked, min(waiting, default=None))
 
 

@@ -4,7 +4,7 @@ A run is a row of generations. The first one reads all files, each later one the
 since. Each record is a line of JSON with a checksum, see `textcat.base.journal`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ import msgspec
 
 from textcat.base import disk
 from textcat.base.errors import TextcatError
-from textcat.base.journal import journal_line, read_journal
+from textcat.base.journal import Journal, journal_line, read_journal
 from textcat.reading import PipeState
 from textcat.runs.results import Counts
 
@@ -210,14 +210,6 @@ class Log:
             self.rejected_spans = [*self.rejected_spans[: -1 if is_last else None], RejectedSpan(generation, end)]
 
 
-class JournalRead(NamedTuple):
-    """Hold the journal that is in a folder."""
-
-    log: Log
-    length: int  # of its intact records in bytes
-    is_damaged: bool
-
-
 def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | None) -> tuple[Log, bytes]:
     """Return the log of a new run, and the first line of its journal."""
     header = Header(FORMAT, facts, inputs, files)
@@ -231,39 +223,32 @@ def facts_of_run(folder: Path) -> dict[str, Any]:
     return facts
 
 
-def has_journal(folder: Path) -> bool:
-    """Return whether a folder has a journal; raise a TextcatError if it is not textcat's."""
+def own_journal(folder: Path) -> Journal | None:
+    """Return the journal in a folder, None if there is none; raise a TextcatError if it is not textcat's."""
     journal = read_journal(folder / JOURNAL)
     if journal is not None and (not journal.lines or _MARK not in journal.lines[0]):
         raise TextcatError(f"{folder / JOURNAL} is not a journal of textcat: name another folder.")
-    return journal is not None
+    return journal
 
 
-def read_log(folder: Path, remedy: str) -> JournalRead:
-    """Replay the journal of a folder; raise a TextcatError, which ends with `remedy`, if it has another format."""
-    journal = read_journal(folder / JOURNAL)
-    assert journal is not None
+def replay(folder: Path, journal: Journal, remedy: str) -> tuple[Log, bool]:
+    """Replay the journal of a folder, and return whether it is damaged.
+
+    A TextcatError, which ends with `remedy`, is raised if it has another format.
+    """
     first, *lines = journal.lines
     try:
-        if first.get(_MARK) != FORMAT:
+        if first[_MARK] != FORMAT:
             raise ValueError
         log = Log(folder, msgspec.convert(first, Header))
     except ValueError:  # the base of msgspec.ValidationError
         raise TextcatError(f"The run in {folder} was begun by another version of textcat: {remedy}.") from None
-    for record in _records(lines):
-        if record is None:
-            return JournalRead(log, journal.length, True)
-        log.add(record)
-    return JournalRead(log, journal.length, journal.damaged)
-
-
-def _records(lines: Iterable[Mapping[str, Any]]) -> Iterable[Record | None]:
-    """Yield the records of lines; None for a line that is no record."""
-    for line in lines:
-        try:
-            yield msgspec.convert(line, Record)
-        except msgspec.ValidationError:
-            yield None
+    try:
+        for line in lines:
+            log.add(msgspec.convert(line, Record))
+    except msgspec.ValidationError:
+        return log, True
+    return log, journal.damaged
 
 
 def write_whole(path: Path, lines: Iterable[bytes]) -> None:
