@@ -1,4 +1,4 @@
-"""Tell which files a run has read, and which documents in its output later readings of files have replaced.
+"""Return which files a run has read, and which documents in its output later readings of files have replaced.
 
 Each generation of a run has a list of files, in the order in which it reads them. A reading of a file by a generation
 counts when it has come to the file's end; from then on, what an earlier reading has given is stale. So is what a

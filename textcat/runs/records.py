@@ -47,7 +47,7 @@ class Generation(_Record, tag="generation"):
 
 
 class Shard(_Record, tag="shard"):
-    """Say that all up to a checkpoint (a position in the inputs) is written."""
+    """Hold what was written up to a checkpoint, a position in the inputs."""
 
     name: str  # of the numbered file with the rows; "" if all documents were rejected
     n_bytes: int
@@ -84,7 +84,7 @@ class StaleFile(NamedTuple):
 
 
 class Settled(_Record, tag="settled"):
-    """Say what is removed from the output now that all files of the generation are read."""
+    """Hold what is removed from the output now that all files of the generation are read."""
 
     stale: list[StaleFile] = []
     unblocked: list[Reading] = []  # of which no rejection is to say that they could not be read
@@ -94,7 +94,7 @@ class Settled(_Record, tag="settled"):
 
 
 class Replaced(_Record, tag="replaced"):
-    """Say what a shard is replaced with; the last record of a journal may be about one that is not in place yet."""
+    """Describe what a shard is replaced with; the last record of a journal may be about one that is not in place yet."""
 
     name: str
     n_bytes: int
@@ -111,7 +111,7 @@ class RejectedSpan(NamedTuple):
 
 
 class RejectionsReplaced(_Record, tag="rejections replaced"):
-    """Say what the file of rejections is replaced with; "" is the checksum if none is left."""
+    """Describe what the file of rejections is replaced with; "" is the checksum if none is left."""
 
     n_bytes: int
     sha256: str
