@@ -18,7 +18,7 @@ from textcat.base.journal import Journal, journal_line, read_journal
 from textcat.reading import PipeState
 from textcat.runs.results import Counts
 
-FORMAT = 2
+FORMAT = 3
 JOURNAL, REJECTED = "_journal.jsonl", "_rejected.jsonl"
 _MARK = "textcat archive"
 _LINES_PER_WRITE = 10_000
