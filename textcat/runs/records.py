@@ -94,7 +94,7 @@ class Settled(_Record, tag="settled"):
 
 
 class Replaced(_Record, tag="replaced"):
-    """Describe what a shard is replaced with; the last record of a journal may be about one that is not in place yet."""
+    """Describe what a shard is replaced with; that of a journal's last record may not be in place yet."""
 
     name: str
     n_bytes: int
