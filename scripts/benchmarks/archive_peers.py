@@ -82,8 +82,8 @@ def _ours(model: Path) -> dict[str, Any]:
     vectorizer.idf_ = np.asarray(features.idf_)
     return {
         "vectorizer": vectorizer,
-        "weights": np.array(tagger.weights),
-        "bias": np.array(tagger.bias),
+        "weights": np.array(tagger.scorer.weights),
+        "bias": np.array(tagger.scorer.bias),
         "thresholds": np.array(tagger.thresholds),
         "topics": tagger.topics,
     }

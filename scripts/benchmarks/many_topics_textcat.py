@@ -131,16 +131,16 @@ class _Steps:
             setattr(shortlist, name, self._timed(name, getattr(shortlist, name)))
         whole = self._timed("", shortlist.train_shortlist)
 
-        def counted(rows: Any, labels: Any, *others: Any, n_documents: int, **options: Any) -> shortlist.Trained:
-            trained: shortlist.Trained = whole(rows, labels, *others, n_documents=n_documents, **options)
-            postings = np.diff(trained.shortlist.centroids.indptr)
+        def counted(rows: Any, labels: Any, *others: Any, n_documents: int, **options: Any) -> shortlist.TrainedTopics:
+            trained: shortlist.TrainedTopics = whole(rows, labels, *others, n_documents=n_documents, **options)
+            postings = np.diff(trained.scorer.shortlist.centroids.indptr)
             lengths = np.diff(rows.indptr)
             self.counts |= {
                 "entries": int(rows.indptr[n_documents]),
                 "label entries": int(np.asarray(labels.sum(axis=1)).ravel() @ lengths),
                 "postings": int(postings[rows.indices[: rows.indptr[n_documents]]].sum()),
-                "in centroids": trained.shortlist.centroids.nnz,
-                "kept": trained.weights.nnz,
+                "in centroids": trained.scorer.shortlist.centroids.nnz,
+                "kept": trained.scorer.weights.nnz,
             }
             return trained
 

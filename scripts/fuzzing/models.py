@@ -22,6 +22,7 @@ from textcat.base.disk import MANIFEST
 from textcat.base.errors import TextcatError
 from textcat.model import MODEL as FORMAT
 from textcat.model import SUM, read_manifest
+from textcat.model.sparse import Sparse
 from textcat.model.storage import load, save
 
 from .target import Target
@@ -58,7 +59,8 @@ def models() -> tuple[Path, ...]:
         )
         for i, features in enumerate(_KINDS)
     ]
-    taggers[SPARSE_SEEDS] = replace(taggers[SPARSE_SEEDS], weights=csr_array(taggers[SPARSE_SEEDS].weights))
+    dense = taggers[SPARSE_SEEDS].scorer
+    taggers[SPARSE_SEEDS] = replace(taggers[SPARSE_SEEDS], scorer=Sparse(csr_array(dense.weights), dense.bias))
     return tuple(save(tagger, Path(_FOLDER.name, f"model-{i}")) for i, tagger in enumerate(taggers))
 
 

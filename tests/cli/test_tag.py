@@ -17,6 +17,7 @@ from scipy import sparse
 from web_records import PAGE, record, response
 
 import textcat
+from textcat.model.sparse import Sparse
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,9 @@ def test_standard_input_may_be_json_lines(run, model):
     "options", [[], ["--top", "3"], ["--all-topics"], ["--explain", "2"], ["--topic", "gold", "--topic", "wheat"]]
 )
 def test_a_model_with_sparse_weights_prints_and_writes_the_same(run, model, tagger, options, tmp_path):
-    thin = textcat.save(replace(tagger, weights=sparse.csr_array(tagger.weights)), tmp_path / "thin")
+    thin = textcat.save(
+        replace(tagger, scorer=Sparse(sparse.csr_array(tagger.scorer.weights), tagger.scorer.bias)), tmp_path / "thin"
+    )
     Path("a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in ("gold and wheat", "", "corn")))
     printed = [run("tag", folder, "a.jsonl", *options).out for folder in (model, thin)]
     assert printed[0] == printed[1] != ""

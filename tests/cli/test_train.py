@@ -29,7 +29,7 @@ def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeyp
     assert by_name.recipe == expected | {"topics": expected["topics"] | {"choose_chars": False}}
     assert by_name.choices["rows"]["chosen"] == "words"
     alone = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("many-topics"))
-    assert (by_name.weights != alone.weights).nnz == 0
+    assert (by_name.scorer.weights != alone.scorer.weights).nnz == 0
     run("train", "newswire", "--out", "default", "--recipe", "default")
     assert (run.err, textcat.load("default").shortlist) == ("", None)
 
@@ -82,7 +82,7 @@ def test_the_language_of_most_documents_is_found_and_told(run):
     by_name = textcat.train(
         textcat.open_corpus("german.jsonl"), read_recipe("short-texts").with_settings(["tokens.lang=de"])
     )
-    assert (textcat.load("model").weights == by_name.weights).all()
+    assert (textcat.load("model").scorer.weights == by_name.scorer.weights).all()
 
 
 def test_a_plan_names_the_recipe_and_what_it_takes_and_writes_nothing(run, monkeypatch):

@@ -138,7 +138,7 @@ def test_learning_with_a_vocabulary_replaces_as_training_anew_does(tmp_path, new
     assert learnt.topics == anew.topics == (id_of("gold"), id_of("tin"))
     assert learnt.topic_names == anew.topic_names
     assert learnt.train_sizes.tolist() == [6, 12]
-    assert (learnt.weights == anew.weights).all()
+    assert (learnt.scorer.weights == anew.scorer.weights).all()
 
 
 def test_later_documents_of_a_deprecated_topic_count_for_its_replacement_without_the_vocabulary(tmp_path, news):
@@ -171,5 +171,5 @@ def test_learning_finds_new_concepts_of_a_vocabulary_as_training_anew_does(tmp_p
     anew = textcat.train(open_corpus(card, corpus_dir=tmp_path), recipe)
     assert learnt.topics == anew.topics == (id_of("gold"), id_of("tin"), id_of("zinc"))
     assert learnt.topic_names == anew.topic_names
-    assert (learnt.weights == anew.weights).all()
+    assert (learnt.scorer.weights == anew.scorer.weights).all()
     assert [tag.topic for tag in learnt.tag(["zinc"], top=1)[0]] == [id_of("zinc")]

@@ -27,11 +27,11 @@ USED_IN = {
     "margin._primal": ["textcat.margin.solve.solve", "textcat.margin.primal.dots"],
     "margin.rules": ["textcat.margin.rules.PAUM"],
     "model._product": [
-        "textcat.model.weights.product",
-        "textcat.model.weights.sparse_product",
-        "textcat.model.selection.sparse_top",
-        "textcat.model.selection.highest",
-        "textcat.model.storage.are_rows",
+        "textcat.model.dense.product",
+        "textcat.model.sparse.sparse_product",
+        "textcat.model.sparse.sparse_top",
+        "textcat.model.scorer.highest",
+        "textcat.model.csr.are_rows",
     ],
     "model._shortlist": [
         "textcat.model.shortlist.nearest",

@@ -50,7 +50,7 @@ def test_predictions_and_tags_agree_on_documents_without_a_known_term(tagger):
 
 
 def test_scores_of_such_documents_stay_the_bias(tagger):
-    assert (tagger.scores(UNKNOWN) == tagger.bias).all()
+    assert (tagger.scores(UNKNOWN) == tagger.scorer.bias).all()
 
 
 def test_a_document_that_must_have_one_topic_has_one_and_says_that_nothing_speaks_for_it():

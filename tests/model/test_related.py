@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import textcat
 from textcat.model import MODEL, ModelError
+from textcat.model.csr import csr_weights
+from textcat.model.listed import Listed
 from textcat.model.related import RelatedTopics, related_sums
 from textcat.model.restrict import restrict_topics
-from textcat.model.shortlist import NOT_LISTED
-from textcat.model.weights import csr_weights
 
 
 def topic_shares(random, n_topics, density=0.4):
@@ -41,7 +41,7 @@ def test_compiled_sums_are_those_of_the_naive_twin(seed, n_topics, size, best):
     ]
     listed = np.array([[*topics, *[-1] * (size - len(topics))] for topics in lists], np.int32).reshape(5, size)
     scores = random.choice(np.array([-2, 0, 0.5, 3], np.float32), listed.shape)  # many equal scores
-    scores[listed < 0] = NOT_LISTED
+    scores[listed < 0] = Listed.unlisted_score
     shares, a, b = topic_shares(random, n_topics), random.random(n_topics), random.normal(size=n_topics)
     sums = related_sums(listed, scores, a, b, shares.indptr, shares.indices, shares.data, best)
     assert sums.tolist() == naive.sums(listed, scores, a, b, shares.toarray(), best).tolist()
@@ -85,7 +85,8 @@ def tagger():
     """A tagger of the newswire with related topics drawn at random."""
     recipe = textcat.read_recipe("many-topics").with_settings(["topics.shortlist=8", "topics.related=0"])
     tagger = textcat.train(textcat.open_corpus("newswire"), recipe)
-    return replace(tagger, shortlist=tagger.shortlist.with_related(related_topics(1, len(tagger.topics))))
+    scorer = replace(tagger.scorer, related_topics=related_topics(1, len(tagger.topics)))
+    return replace(tagger, scorer=scorer)
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +95,9 @@ def texts():
 
 
 def test_scores_rise_only_where_listed(tagger, texts):
-    without = replace(tagger, shortlist=replace(tagger.shortlist, related=None)).scores(texts)
+    without = replace(tagger, scorer=replace(tagger.scorer, related_topics=None)).scores(texts)
     scores = tagger.scores(texts)
-    assert ((scores == NOT_LISTED) == (without == NOT_LISTED)).all()
+    assert ((scores == Listed.unlisted_score) == (without == Listed.unlisted_score)).all()
     assert (scores >= without).all()
     assert (scores > without).any()
 
@@ -107,11 +108,23 @@ def test_a_model_that_was_saved_scores_as_in_memory(tagger, texts, tmp_path):
     assert loaded.tag(texts, top=5) == tagger.tag(texts, top=5)
 
 
-@pytest.mark.parametrize("numbers", [{"best": 0}, {"weight": float("inf")}, {"least": 0.0}, {"best": None}])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"best": 0},
+        {"weight": float("inf")},
+        {"least": 0.0},
+        {"best": None},
+        {"unseen": [50]},
+        {"unseen": [-1]},
+        {"unseen": [True]},
+        {"unseen": None},
+    ],
+)
 def test_damaged_numbers_are_refused(tagger, tmp_path, numbers):
     folder = textcat.save(tagger, tmp_path / "model")
     manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["related"] |= numbers
+    manifest["scorer"]["related"] |= numbers
     MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", "sha256")})
     with pytest.raises(ModelError, match="damaged"):
         textcat.load(folder)

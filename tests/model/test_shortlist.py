@@ -14,8 +14,9 @@ from textcat.base.errors import TextcatError
 from textcat.features.rows import Rows
 from textcat.margin.primal import subset
 from textcat.model import MODEL, ModelError
+from textcat.model.listed import Listed
 from textcat.model.restrict import restrict_topics
-from textcat.model.shortlist import NOT_LISTED, Shortlist, nearest, products_at, rows_by_topic
+from textcat.model.shortlist import Shortlist, nearest, products_at, rows_by_topic
 
 
 def matrix(random, n_rows, n_columns, density=0.4, values=(-1, -0.5, 0.25, 0.5, 1)):
@@ -38,8 +39,8 @@ def test_compiled_lists_and_products_are_those_of_the_naive_twin(seed, n_topics,
     assert products.tolist() == np.array(naive.products_at(lines(rows), centroids, listed)).tolist()
     bias = random.normal(size=n_topics).astype(np.float32)
     weights = matrix(random, 8, n_topics)
-    scores = Shortlist(centroids, k).scores(Rows.of(rows), weights, bias)
-    assert scores.tolist() == naive.scores_at(lines(rows), weights, bias, listed, NOT_LISTED).tolist()
+    scores = Listed(weights, bias, Shortlist(centroids, k)).scores(Rows.of(rows))
+    assert scores.tolist() == naive.scores_at(lines(rows), weights, bias, listed, Listed.unlisted_score).tolist()
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_topics=st.integers(1, 9))
@@ -80,14 +81,14 @@ def test_a_model_that_was_saved_tags_as_in_memory(tagger, tmp_path):
     assert loaded.tag(texts) == tagger.tag(texts)
     assert loaded.tag(texts, top=5) == tagger.tag(texts, top=5)
     assert (loaded.scores(texts) == tagger.scores(texts)).all()
-    assert loaded.shortlist.size == 8
+    assert loaded.scorer.shortlist.size == 8
 
 
 def test_contributions_and_bias_add_up_to_the_score_of_a_listed_topic(tagger):
     text = textcat.open_corpus("newswire").test[0].zones["body"]
     best = tagger.tag([text], top=1)[0][0]
     reasons = tagger.explain(text, best.topic, n=10_000)
-    bias = tagger.bias[tagger.topics.index(best.topic)] + sum(topic.contribution for topic in reasons.related)
+    bias = tagger.scorer.bias[tagger.topics.index(best.topic)] + sum(topic.contribution for topic in reasons.related)
     assert sum(reason.contribution for reason in reasons) + bias == pytest.approx(best.score, abs=1e-4)
     of_topic = tagger.calibration.of_topics([tagger.topics.index(best.topic)])
     assert best.probability == pytest.approx(of_topic.probabilities([best.score])[0])
@@ -96,8 +97,8 @@ def test_contributions_and_bias_add_up_to_the_score_of_a_listed_topic(tagger):
 def test_a_topic_that_is_not_listed_is_not_explained(tagger):
     text = textcat.open_corpus("newswire").test[0].zones["body"]
     scores = tagger.scores([text])[0]
-    unlisted = tagger.topics[int(np.flatnonzero(scores <= NOT_LISTED)[0])]
-    with pytest.raises(TextcatError, match="is none of the 8 that the model lists for the document"):
+    unlisted = tagger.topics[int(np.flatnonzero(scores <= Listed.unlisted_score)[0])]
+    with pytest.raises(TextcatError, match="is none of those that the model lists for the document"):
         tagger.explain(text, unlisted)
     for explained in tagger.explain_all(text):
         assert explained.documents == []  # none can be kept
@@ -110,7 +111,11 @@ def test_the_first_topics_are_those_of_the_highest_scores(tagger):
     scores = tagger.scores(texts)
     for n in (1, 5, 8, 50):
         expected = [
-            [(tagger.topics[j], row[j]) for j in np.argsort(-row, kind="stable")[: min(n, 8)] if row[j] > NOT_LISTED]
+            [
+                (tagger.topics[j], row[j])
+                for j in np.argsort(-row, kind="stable")[: min(n, 8)]
+                if row[j] > Listed.unlisted_score
+            ]
             for row in scores
         ]
         found = [[(tag.topic, tag.score) for tag in tags] for tags in tagger.tag(texts, top=n)]
@@ -131,7 +136,7 @@ def test_rows_of_float64_are_scored_too():
     texts = [document.zones["body"] for document in corpus.test[:20]]
     of_double = textcat.train(corpus, recipe).scores(texts)
     assert np.isfinite(of_double).all()
-    assert (of_double > NOT_LISTED).any(axis=1).tolist() == [bool(text) for text in texts]
+    assert (of_double > Listed.unlisted_score).any(axis=1).tolist() == [bool(text) for text in texts]
 
 
 def test_strategies_that_need_all_scores_are_refused():
@@ -147,10 +152,11 @@ def test_topics_without_documents_are_found_by_their_names():
     assert textcat.train(corpus, recipe).tag(["a ghost town"], top=1)[0][0].topic == "ghost town"
 
 
-def test_a_recipe_without_a_shortlist_is_not_read_with_centroids(tagger, tmp_path):
+@pytest.mark.parametrize("size", [0, -1, 51, True, 8.0, None])
+def test_shortlists_of_an_impossible_length_are_damage(tagger, tmp_path, size):
     folder = textcat.save(tagger, tmp_path / "model")
     manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["recipe"]["topics"]["shortlist"] = 0
+    manifest["scorer"]["size"] = size
     MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", "sha256")})
     with pytest.raises(ModelError, match="do not fit together"):
         textcat.load(folder)

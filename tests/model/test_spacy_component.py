@@ -16,6 +16,7 @@ from spacy.training import Example
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.model import spacy_component
+from textcat.model.sparse import Sparse
 
 COMMAND = [sys.executable, "-m", "textcat"]
 TEXTS = [
@@ -103,7 +104,9 @@ def test_bytes_hold_the_model(nlp):
 
 
 def test_a_model_with_sparse_weights_fills_documents_and_is_saved_the_same(tagger, nlp, tmp_path):
-    thin = textcat.save(replace(tagger, weights=sparse.csr_array(tagger.weights)), tmp_path / "thin")
+    thin = textcat.save(
+        replace(tagger, scorer=Sparse(sparse.csr_array(tagger.scorer.weights), tagger.scorer.bias)), tmp_path / "thin"
+    )
     one, other = _pipeline(str(thin)), spacy.blank("en")
     assert _found(one.pipe(TEXTS, n_process=2, batch_size=2)) == _found(map(nlp, TEXTS))
     other.add_pipe("textcat_paum")

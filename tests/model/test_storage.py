@@ -115,7 +115,7 @@ def test_the_evaluation_of_many_topics_is_kept_without_its_documents(corpus, tag
 
 def test_arrays_are_mapped_into_memory(model):
     again = load(model)
-    for array in (again.weights, again.bias, again.thresholds):
+    for array in (again.scorer.weights, again.scorer.bias, again.thresholds):
         assert isinstance(array, np.memmap)
         assert not array.flags.writeable
 
@@ -371,7 +371,7 @@ def test_a_model_of_another_format_is_refused_before_anything_else_of_it_is_read
 
 def test_other_files_beside_a_model_do_not_matter_to_it(model, small):
     (model / "notes.txt").write_text("the best one yet")
-    np.testing.assert_array_equal(load(model).weights, small.weights)
+    np.testing.assert_array_equal(load(model).scorer.weights, small.scorer.weights)
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -456,7 +456,7 @@ def test_a_disk_that_fills_up_leaves_the_old_model_and_nothing_else(small, tagge
 
 def test_a_model_is_read_where_files_cannot_be_opened_through_their_folder(small, model, monkeypatch):
     monkeypatch.setattr(os, "supports_dir_fd", set())
-    np.testing.assert_array_equal(load(model).weights, small.weights)
+    np.testing.assert_array_equal(load(model).scorer.weights, small.scorer.weights)
     (model / "bias.npy").unlink()
     with pytest.raises(ModelError, match=r"damaged, bias\.npy is missing"):
         load(model)
@@ -465,7 +465,9 @@ def test_a_model_is_read_where_files_cannot_be_opened_through_their_folder(small
 @pytest.mark.parametrize("step", ["textcat.base.disk.folder_identity", "textcat.model.storage.check_entries"])
 def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, step, monkeypatch):
     """Either after its folder has been opened and before its files are, or between its manifest and its arrays."""
-    twin = textcat.Tagger(**{**vars(small), "bias": small.bias + 1, "corpus": "twin"})
+    twin = textcat.Tagger(
+        **{**vars(small), "scorer": replace(small.scorer, bias=small.scorer.bias + 1), "corpus": "twin"}
+    )
     module, name = step.rsplit(".", 1)
     function = getattr(importlib.import_module(module), name)
     replacements = [twin]
@@ -478,16 +480,18 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, s
     monkeypatch.setattr(step, replace_first)
     loaded = load(model)
     assert not replacements
-    expected = {"small": small.bias, "twin": twin.bias}
-    np.testing.assert_array_equal(loaded.bias, expected[loaded.corpus])
-    np.testing.assert_array_equal(loaded.weights, small.weights)
+    expected = {"small": small.scorer.bias, "twin": twin.scorer.bias}
+    np.testing.assert_array_equal(loaded.scorer.bias, expected[loaded.corpus])
+    np.testing.assert_array_equal(loaded.scorer.weights, small.scorer.weights)
     assert load(model).corpus == "twin"
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="system: nothing can exchange two folders")
 def test_while_a_model_is_replaced_others_read_the_old_or_the_new_one(small, model):
-    twin = textcat.Tagger(**{**vars(small), "bias": small.bias + 1, "corpus": "twin"})
-    expected = {"small": small.bias, "twin": twin.bias}
+    twin = textcat.Tagger(
+        **{**vars(small), "scorer": replace(small.scorer, bias=small.scorer.bias + 1), "corpus": "twin"}
+    )
+    expected = {"small": small.scorer.bias, "twin": twin.scorer.bias}
     stop = threading.Event()
 
     def keep_replacing():
@@ -500,7 +504,7 @@ def test_while_a_model_is_replaced_others_read_the_old_or_the_new_one(small, mod
     try:
         for _ in range(100):
             loaded = load(model, prepare=False)
-            np.testing.assert_array_equal(loaded.bias, expected[loaded.corpus])
+            np.testing.assert_array_equal(loaded.scorer.bias, expected[loaded.corpus])
     finally:
         stop.set()
         writer.join()
@@ -517,13 +521,11 @@ def test_pipes_devices_and_folders_among_the_files_are_refused_at_once(tagger, t
         textcat.load(tmp_path / "model")
 
 
-@pytest.mark.parametrize("size", [10**9, 2**70])
+@pytest.mark.parametrize("size", [51, 10**9, 2**70])
 def test_a_shortlist_that_no_memory_holds_is_refused(corpus, tmp_path, size):
     model = textcat.save(textcat.train(corpus, textcat.read_recipe("many-topics")), tmp_path / "model")
-    recipe = json.loads((model / "manifest.json").read_text())["recipe"]
-    tags = textcat.load(model).tag(["wheat exports"])
-    rewrite(model, recipe=recipe | {"topics": recipe["topics"] | {"shortlist": 5000}})
-    assert textcat.load(model).tag(["wheat exports"]) == tags
-    rewrite(model, recipe=recipe | {"topics": recipe["topics"] | {"shortlist": size}})
+    scorer = json.loads((model / "manifest.json").read_text())["scorer"]
+    assert scorer["size"] == len(corpus.topics) == 50
+    rewrite(model, scorer=scorer | {"size": size})
     with pytest.raises(ModelError, match="is damaged"):
         textcat.load(model)

@@ -17,7 +17,7 @@ def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, k
     kept = textcat.train(corpus, settings, keep_support=keep, rows_dir=tmp_path / "rows" if keep == "texts" else None)
     assert plain.support is None
     assert plain.explain("wheat", "wheat").documents == []
-    np.testing.assert_array_equal(plain.weights, kept.weights)
+    np.testing.assert_array_equal(plain.scorer.weights, kept.scorer.weights)
     np.testing.assert_array_equal(plain.thresholds, kept.thresholds)
     loaded = textcat.load(textcat.save(kept, tmp_path / "model"))
     train = {document.id: document for document in corpus.train}

@@ -14,7 +14,7 @@ from scipy import sparse
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.model import tagger as module
-from textcat.model.weights import product
+from textcat.model.dense import product
 
 TEXTS = ["wheat harvest and grain exports", "", "gold and silver fixing, gold mine", "qqqq"]
 
@@ -41,13 +41,15 @@ def test_the_product_is_that_of_plain_python_to_the_bit(n_topics):
 
 
 def test_weights_of_another_type_are_multiplied_in_it(tagger):
-    double = textcat.Tagger(**{**vars(tagger), "weights": tagger.weights.astype(np.float64)})
+    double = textcat.Tagger(
+        **{**vars(tagger), "scorer": replace(tagger.scorer, weights=tagger.scorer.weights.astype(np.float64))}
+    )
     assert double.scores(TEXTS).dtype == np.float64
     np.testing.assert_allclose(double.scores(TEXTS), tagger.scores(TEXTS), rtol=1e-4, atol=1e-4)
 
 
 def test_a_document_without_a_known_term_scores_the_bias(tagger):
-    np.testing.assert_array_equal(tagger.scores(["", "qqqq"]), [tagger.bias, tagger.bias])
+    np.testing.assert_array_equal(tagger.scores(["", "qqqq"]), [tagger.scorer.bias, tagger.scorer.bias])
     assert tagger.scores([]).shape == (0, len(tagger.topics))
 
 
@@ -234,7 +236,7 @@ def test_contributions_and_the_bias_add_up_to_the_score(corpus, tagger):
         for topic in ("grain", "results"):
             column = tagger.topics.index(topic)
             reasons = tagger.explain(document, topic, n=10_000)
-            total = sum(reason.contribution for reason in reasons) + tagger.bias[column]
+            total = sum(reason.contribution for reason in reasons) + tagger.scorer.bias[column]
             assert total == pytest.approx(scores[column], abs=1e-3)
             for reason in reasons:
                 assert reason.contribution == pytest.approx(reason.value * reason.weight, rel=1e-5, abs=1e-9)
@@ -246,7 +248,7 @@ def test_contributions_and_the_bias_add_up_to_the_score(corpus, tagger):
 
 def test_terms_are_those_of_largest_weight(tagger):
     terms = tagger.terms("wheat", 5)
-    weights = tagger.weights[:, tagger.topics.index("wheat")]
+    weights = tagger.scorer.weights[:, tagger.topics.index("wheat")]
     assert terms[0][0] == "wheat"
     assert [weight for _, weight in terms] == sorted(weights.tolist(), reverse=True)[:5]
 

@@ -59,11 +59,11 @@ def trained(pairs, **options):
 def test_topics_that_go_together_are_related_and_probabilities_remain_true(pairs):
     rows, labels, _, n = pairs
     first, second = trained(pairs)
-    related = second.shortlist.related
-    assert first.shortlist.related is None
+    related = second.scorer.related_topics
+    assert first.scorer.related_topics is None
     assert related.weight > 0
     assert all(related.shares[j, j + 1] > 0.7 for j in range(0, 80, 2))
-    scores = second.shortlist.scores(Rows.of(rows[:n]), second.weights, second.bias)
+    scores = second.scorer.scores(Rows.of(rows[:n]))
     probabilities = second.calibration.probabilities(scores)[scores > -30]
     assert probabilities.sum() == pytest.approx(labels[:n].sum(), rel=0.15)
 
@@ -82,7 +82,7 @@ def test_the_weight_of_few_documents_is_learnt_by_training_on_half_of_them(pairs
 
 def test_the_result_is_the_same_to_the_bit_for_any_number_of_jobs(pairs):
     one, two = (trained(pairs, n_jobs=jobs)[1] for jobs in (1, 2))
-    assert one.shortlist.related.weight == two.shortlist.related.weight
+    assert one.scorer.related_topics.weight == two.scorer.related_topics.weight
     assert (one.calibration.a == two.calibration.a).all()
     assert (one.calibration.b == two.calibration.b).all()
 

@@ -9,7 +9,7 @@ from textcat.base.errors import TextcatError
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.features.rows import Rows
 from textcat.margin.learners import PAUM, Micra
-from textcat.model.shortlist import NOT_LISTED
+from textcat.model.listed import Listed
 from textcat.training.cross_validation import hold_out_sample
 from textcat.training.shortlist import columns_in_rows, train_shortlist
 from textcat.training.train import train_and_evaluate
@@ -44,10 +44,10 @@ def train(many_topics, **options):
 def test_documents_get_their_topics(many_topics):
     rows, labels, _, n = many_topics
     trained = train(many_topics)
-    scores = trained.shortlist.scores(Rows.of(rows[:n]), trained.weights, trained.bias)
+    scores = trained.scorer.scores(Rows.of(rows[:n]))
     right = labels[:n].toarray()[np.arange(n), scores.argmax(axis=1)]
     assert right.mean() > 0.9
-    assert ((scores == NOT_LISTED).sum(axis=1) >= 90).all()
+    assert ((scores == Listed.unlisted_score).sum(axis=1) >= 90).all()
     # Here each topic has a word of its own, which its centroid knows as well as its ranker.
     assert trained.evidence["similarity"] + trained.evidence["similarity_by_size"] * np.log(76) > 0
     assert trained.evidence["name"] != 0
@@ -67,8 +67,8 @@ def test_topics_without_documents_are_scored_by_what_names_say_of_other_topics(k
     trained = train(known_by_name)
     of_name, constant = trained.evidence["name_alone"], trained.evidence["constant_alone"]
     assert of_name > 0
-    scores = trained.shortlist.scores(Rows.of(rows[:n]), trained.weights, trained.bias)[:, :10]
-    is_listed = scores != NOT_LISTED
+    scores = trained.scorer.scores(Rows.of(rows[:n]))[:, :10]
+    is_listed = scores != Listed.unlisted_score
     expected = of_name * (rows[:n] @ names.T.tocsc()[:, :10]).toarray() + constant
     # Weights below the least one are left out.
     assert scores[is_listed] == pytest.approx(expected[is_listed], abs=0.31)
@@ -81,7 +81,7 @@ def test_probabilities_of_topics_without_documents_rise_with_scores(known_by_nam
     trained = train(known_by_name)
     slopes = trained.calibration.probabilities(np.full((2, 120), [[-1.0], [1.0]]))
     assert (slopes[1, :10] >= slopes[0, :10]).all()
-    assert np.isfinite(trained.bias).all()
+    assert np.isfinite(trained.scorer.bias).all()
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_topics_without_documents_are_found_by_words_that_look_like_their_names(
     rows, n = corpus[0], corpus[3]
     without, trained = train(corpus), train(corpus, terms=terms)
     for each, is_found in ((without, False), (trained, True)):
-        scores = each.shortlist.scores(Rows.of(rows[:n]), each.weights, each.bias)[:, :10]
+        scores = each.scorer.scores(Rows.of(rows[:n]))[:, :10]
         differences = [
             np.median(scores[of == 1, j]) - np.median(scores[of == 0, j]) for j, of in enumerate(documented.T)
         ]
@@ -121,34 +121,37 @@ def test_topics_without_documents_are_found_by_words_that_look_like_their_names(
 
 def test_without_topics_that_have_a_name_alone_terms_change_nothing(many_topics):
     without, trained = train(many_topics), train(many_topics, terms=[f"term{j}" for j in range(300)])
-    for one, other in ((without.weights, trained.weights), (without.shortlist.centroids, trained.shortlist.centroids)):
+    for one, other in (
+        (without.scorer.weights, trained.scorer.weights),
+        (without.scorer.shortlist.centroids, trained.scorer.shortlist.centroids),
+    ):
         assert (one.indptr == other.indptr).all()
         assert (one.indices == other.indices).all()
         assert (one.data == other.data).all()
-    assert (without.bias == trained.bias).all()
+    assert (without.scorer.bias == trained.scorer.bias).all()
     assert without.evidence == trained.evidence
 
 
 def test_look_alikes_are_the_same_for_any_number_of_jobs(inflected):
     one, three = (train(inflected[0], terms=inflected[1], n_jobs=n_jobs) for n_jobs in (1, 3))
-    assert (one.weights != three.weights).nnz == 0
-    assert (one.shortlist.centroids != three.shortlist.centroids).nnz == 0
+    assert (one.scorer.weights != three.scorer.weights).nnz == 0
+    assert (one.scorer.shortlist.centroids != three.scorer.shortlist.centroids).nnz == 0
     assert one.evidence == three.evidence
 
 
 def test_any_number_of_jobs_gives_the_same_bits(many_topics):
     one, three = train(many_topics, n_jobs=1), train(many_topics, n_jobs=3)
     for name in ("indptr", "indices", "data"):
-        assert (getattr(one.weights, name) == getattr(three.weights, name)).all()
-    assert (one.bias == three.bias).all()
+        assert (getattr(one.scorer.weights, name) == getattr(three.scorer.weights, name)).all()
+    assert (one.scorer.bias == three.scorer.bias).all()
     assert (one.evidence, one.facts) == (three.evidence, three.facts)
 
 
 def test_probabilities_are_as_often_right_as_they_say(many_topics):
     rows, labels, _, n = many_topics
     trained = train(many_topics)
-    listed = trained.shortlist.topics(Rows.of(rows[:n]))
-    scores = trained.shortlist.scores(Rows.of(rows[:n]), trained.weights, trained.bias)
+    listed = trained.scorer.shortlist.topics(Rows.of(rows[:n]))
+    scores = trained.scorer.scores(Rows.of(rows[:n]))
     chosen = np.repeat(np.arange(n), listed.shape[1]), listed.ravel()
     probabilities, right = trained.calibration.probabilities(scores)[chosen], labels[:n].toarray()[chosen]
     assert probabilities.mean() == pytest.approx(right.mean(), rel=0.1)
@@ -158,7 +161,7 @@ def test_learners_of_free_length_are_measured_in_their_units(many_topics):
     rows, labels, names, n = many_topics
     learner = Micra(mini_epochs=5)
     trained = train_shortlist(rows, labels, names, learner, size=30, n_documents=n)
-    scores = trained.shortlist.scores(Rows.of(rows[:n]), trained.weights, trained.bias)
+    scores = trained.scorer.scores(Rows.of(rows[:n]))
     assert labels[:n].toarray()[np.arange(n), scores.argmax(axis=1)].mean() > 0.9
 
 
@@ -192,7 +195,7 @@ def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one
     untested, tagger, tmp_path
 ):
     trained = train_and_evaluate(untested, MANY_TOPICS, bands="ALL", n_jobs=3, rows_dir=tmp_path / "rows")
-    assert (trained.weights != tagger.weights).nnz == 0  # on all documents
+    assert (trained.scorer.weights != tagger.scorer.weights).nnz == 0  # on all documents
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
     part = hold_out_sample(untested, seed=0)
     assert len(part.held_out) == len(untested.train) // 10

@@ -90,10 +90,10 @@ def test_without_a_recipe_the_corpus_decides(corpus):
 
 
 def test_a_recipe_and_a_corpus_may_be_given_by_name_or_path(corpus, tmp_path):
-    expected = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum")).weights
+    expected = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum")).scorer.weights
     (tmp_path / "mine.toml").write_text(recipes()["paum"].read_text())
     for recipe in ("paum", tmp_path / "mine.toml", str(tmp_path / "mine.toml")):
-        np.testing.assert_array_equal(textcat.train("newswire", recipe).weights, expected)
+        np.testing.assert_array_equal(textcat.train("newswire", recipe).scorer.weights, expected)
     with pytest.raises(TextcatError, match=r"No recipe 'puam'.* Did you mean 'paum'"):
         textcat.train(corpus, "puam")
     table = tmp_path / "news.csv"
@@ -134,7 +134,7 @@ def test_texts_that_are_not_kept_change_nothing(corpus, n_test):
         return train_and_evaluate(own, DESCRIBED, keep_texts=texts_kept), own
 
     (kept, whole), (dropped, emptied) = of(texts_kept=True), of(texts_kept=False)
-    np.testing.assert_array_equal(dropped.weights, kept.weights)
+    np.testing.assert_array_equal(dropped.scorer.weights, kept.scorer.weights)
     np.testing.assert_array_equal(dropped.evaluation.scored.scores, kept.evaluation.scored.scores)
     assert whole.train == corpus.train[n_test:]
     assert not any(document.zones for document in emptied.train)
@@ -168,8 +168,8 @@ def test_the_scale_of_scores_is_that_of_the_solver_where_margins_have_a_size(cor
     learner = recipe.make_learner()
     learner.fit(recipe.make_features().fit_transform(corpus.train), corpus.labels(corpus.train))
     tagger = textcat.Tagger.fit(corpus, recipe)
-    np.testing.assert_array_equal(tagger.weights, learner.coef_.T)
-    np.testing.assert_array_equal(tagger.bias, learner.intercept_)
+    np.testing.assert_array_equal(tagger.scorer.weights, learner.coef_.T)
+    np.testing.assert_array_equal(tagger.scorer.bias, learner.intercept_)
 
 
 def test_the_defaults_of_cramma_converge(corpus):
@@ -319,4 +319,4 @@ def test_the_default_recipe_with_other_settings_gives_way_to_the_one_for_many_to
     tagger = textcat.train(textcat.open_corpus("newswire"), changed)
     asked_for = textcat.read_recipe("many-topics").with_settings(["features.chars=3", "topics.shortlist=20"])
     assert tagger.recipe == asked_for.as_dict()
-    assert tagger.shortlist.size == 20
+    assert tagger.scorer.shortlist.size == 20

@@ -23,6 +23,7 @@ from textcat.features.language import open_language
 from textcat.margin.learners import LEARNERS
 from textcat.model import MODEL, SUM, read_manifest
 from textcat.model.measure import measure_scores
+from textcat.model.restrict import restrict_topics
 from textcat.training.train import train_and_evaluate
 
 #: Of each learner: TEXTCAT_HISTORIES=100 looks at 1,000 in all.
@@ -303,23 +304,16 @@ def test_old_documents_are_no_examples_of_a_new_topic(model):
     # Of the four that were judged, two have the topic: whatever is said of the others, these rank first or they do not.
     scores = np.array([[0.9], [0.1], [0.8], [0.7]], np.float32)
     measured = measure_scores(
-        replace_topics(learnt.tagger, "dogwood"), scores, np.array([[0], [1], [1], [0]]), unjudged=None
+        restrict_topics(learnt.tagger, ("dogwood",)), scores, np.array([[0], [1], [1], [0]]), unjudged=None
     )
     assert measured.topics[0].average_precision == pytest.approx((1 / 2 + 2 / 4) / 2)
     from scipy import sparse
 
     left_out = sparse.csc_matrix(np.array([[1], [0], [0], [1]], np.int8))
     measured = measure_scores(
-        replace_topics(learnt.tagger, "dogwood"), scores, np.array([[0], [1], [1], [0]]), unjudged=left_out
+        restrict_topics(learnt.tagger, ("dogwood",)), scores, np.array([[0], [1], [1], [0]]), unjudged=left_out
     )
     assert measured.topics[0].average_precision == 1
-
-
-def replace_topics(tagger, topic):
-    """A tagger of one topic."""
-    k = tagger.topics.index(topic)
-    arrays = {name: getattr(tagger, name)[k : k + 1] for name in ("bias", "thresholds", "train_sizes")}
-    return replace(tagger, weights=np.ascontiguousarray(tagger.weights[:, [k]]), topics=(topic,), facts={}, **arrays)
 
 
 def test_with_complete_old_documents_are_negatives_of_a_new_topic(model):

@@ -196,15 +196,15 @@ def _of_folds() -> Iterator[Any]:
 
 
 def _of_product() -> Iterator[Any]:
-    from textcat.model import selection, storage, weights
+    from textcat.model import csr, dense, scorer, sparse
 
     W, bias = _matrix(9, 21), np.arange(21, dtype=np.float32) / 8
     rows, (starts, topics, values) = _csr(_matrix()), _csr(W)
-    scores = weights.product(*rows, W.astype(np.float32), bias)
-    yield from (scores, weights.sparse_product(*rows, starts, topics, values, bias))
-    yield from selection.sparse_top(*rows, starts, topics, values, bias, 4)
-    yield selection.highest(scores, 4)[0]
-    yield from (storage.are_rows(starts, topics, 21), storage.are_rows(starts, topics, int(topics.max())))
+    scores = dense.product(*rows, W.astype(np.float32), bias)
+    yield from (scores, sparse.sparse_product(*rows, starts, topics, values, bias))
+    yield from sparse.sparse_top(*rows, starts, topics, values, bias, 4)
+    yield scorer.highest(scores, 4)[0]
+    yield from (csr.are_rows(starts, topics, 21), csr.are_rows(starts, topics, int(topics.max())))
 
 
 def _of_shortlist() -> Iterator[Any]:

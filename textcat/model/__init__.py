@@ -13,6 +13,7 @@ MOST_CARD_BYTES = 1 << 16  # of a card that is read or copied
 VOCABULARY = "vocabulary.json"
 TOKENIZER = "tokenizer.json"  # tables that find most tokens without spaCy, if the language allows it
 ARRAYS = ("bias", "thresholds", "idf")
+BIAS, THRESHOLDS, IDF = ARRAYS
 WEIGHTS = "weights"  # of models with dense weights
 PARTS = ("weights_indptr", "weights_indices", "weights_data")  # of models with sparse weights, in CSR form
 CENTROIDS = ("centroids_indptr", "centroids_indices", "centroids_data")  # of models with a shortlist, in CSR form
@@ -24,16 +25,20 @@ SUPPORT = "documents.json"  # and their ids, titles, and maybe texts
 COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models; only `learn` reads them
 CALIBRATION = "calibration"  # an array that only models with probabilities have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
-_DENSE, _SPARSE = frozenset({f"{WEIGHTS}.npy"}), frozenset(f"{name}.npy" for name in PARTS)
-_SHORTLIST = frozenset(f"{name}.npy" for name in CENTROIDS)
+# What each scorer stores beside the bias, by the scorer's name.
+_OF_SCORER = {
+    "dense": frozenset({f"{WEIGHTS}.npy"}),
+    "sparse": frozenset(f"{name}.npy" for name in PARTS),
+    "listed": frozenset(f"{name}.npy" for name in (*PARTS, *CENTROIDS)),
+}
 _RELATED = frozenset(f"{name}.npy" for name in (*RELATED, RELATED_CURVES))
 _SUPPORT = frozenset({*(f"{name}.npy" for name in SUPPORT_ROWS + SUPPORT_ALPHAS), SUPPORT})
 _COUNTS = frozenset({COUNT_ARRAYS, COUNTS})
-_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _SHORTLIST | _RELATED | _SUPPORT | _COUNTS
-MAY_BE = _OPTIONAL | _DENSE | _SPARSE
+_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _RELATED | _SUPPORT | _COUNTS
+MAY_BE = _OPTIONAL.union(*_OF_SCORER.values())
 SUM = "sha256"  # of the manifest's other entries
 _ENTRIES = {
-    **dict.fromkeys(("versions", "recipe", "facts", "features", "files"), dict),
+    **dict.fromkeys(("versions", "recipe", "facts", "features", "files", "scorer"), dict),
     **dict.fromkeys(("topics", "train_sizes"), list),
     **dict.fromkeys(("corpus", SUM), str),
     "train_documents": int,
@@ -91,12 +96,10 @@ def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> N
     files = set(manifest["files"]) if not wrong else set()
     if (
         wrong
-        or files & _SHORTLIST not in (frozenset(), _SHORTLIST)
         or files & _RELATED not in (frozenset(), _RELATED)
-        or (files & _RELATED and not isinstance(manifest.get("related"), dict))
         or files & _SUPPORT not in (frozenset(), _SUPPORT)
         or files & _COUNTS not in (frozenset(), _COUNTS)
-        or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE)
+        or files - _OPTIONAL != FILES | _OF_SCORER.get(str(manifest["scorer"].get("name")), frozenset())
         or not _are_names(manifest.get("topic_names", []), len(manifest["topics"]))
         or not isinstance(manifest.get("names_language", ""), str)
         or not isinstance(manifest.get("choices", {}), dict)

@@ -22,7 +22,6 @@ from textcat.features.scripts import is_unspaced, shown
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, char_ngrams
 from textcat.features.zones import TextParts
-from textcat.model.weights import weights_of_topic
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
@@ -182,10 +181,11 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int, from_relate
             answer = Without(words or answer.words, answer.least and least)
         chosen = np.array([word in answer.words for word in left.words], np.float64)
         row = left.row(chosen)
-        if not answer.words or not tagger.decide(tagger.score_rows(row), row.has_terms)[0, column]:
+        if not answer.words or not tagger.decide(tagger.scorer.scores(row), row.has_terms)[0, column]:
             break
     answer = answer._replace(words=[*dict.fromkeys(map(shown, answer.words))])
-    return answer._replace(least=answer.least and (tagger.shortlist is None or len(answer.words) < 2))
+    scores_all = tagger.scorer.unlisted_score == -np.inf  # otherwise, fewer words may take a topic off the shortlist
+    return answer._replace(least=answer.least and (scores_all or len(answer.words) < 2))
 
 
 def _rivals(
@@ -199,9 +199,9 @@ def _rivals(
     """
 
     def weights_of(j: int) -> np.ndarray:
-        return weights_of_topic(tagger, tagger.topics[j], left.columns).astype(np.float64)
+        return tagger.scorer.weights_of(j, left.columns).astype(np.float64)
 
-    bias = tagger.bias.astype(np.float64)
+    bias = tagger.scorer.bias.astype(np.float64)
     if not tagger.single:
         yield weights_of(column), float(tagger.thresholds[column]) - float(bias[column]) - from_related
         return

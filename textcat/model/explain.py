@@ -16,9 +16,7 @@ from textcat.features.rows import Rows
 from textcat.features.scripts import shown
 from textcat.features.spans import Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
-from textcat.model.shortlist import NOT_LISTED
 from textcat.model.topic_names import find_topic, topic_label
-from textcat.model.weights import weights_of_topic
 from textcat.reading import document_stream
 
 if TYPE_CHECKING:
@@ -210,19 +208,20 @@ def explain_document(
     """
     counted = tagger.features.counted_texts([document])
     row = tagger.features.rows_of_counts(*counted)
-    scores = tagger.score_rows(row)
+    scorer = tagger.scorer
+    scores = scorer.scores(row)
     assigned = tagger.decide(scores, row.has_terms)[0]
     if topics is None:
         topics = [tag.topic for tag in tagger.select(scores, has_terms=row.has_terms)[0]]
     topics = [find_topic(tagger.topics, tagger.topic_names, topic) for topic in topics]
     explained = []
     for topic in topics:
-        weights = weights_of_topic(tagger, topic, row.indices)
         column = tagger.topics.index(topic)
-        if tagger.shortlist is not None and scores[0, column] <= NOT_LISTED:
+        weights = scorer.weights_of(column, row.indices)
+        if scores[0, column] <= scorer.unlisted_score:
             raise TextcatError(
-                f"The topic {topic!r} is none of the {tagger.shortlist.size} that the model lists for the document: "
-                "only these have a score that terms add up to."
+                f"The topic {topic!r} is none of those that the model lists for the document: only these have a score "
+                "that terms add up to."
             )
         explained.append((topic, column, weights, row.data * weights))
     strongest = [np.argsort(-np.abs(sums), kind="stable")[:n] for *_, sums in explained]
@@ -234,44 +233,23 @@ def explain_document(
         places_of = {j: Place(shown(names[j]), ()) for j in listed}
     from textcat.model.counterfactual import without
 
-    topic_names, speaking_of, explanations = tagger.topic_names, _speaking_topics(tagger, row), []
+    topic_names, related_to, explanations = tagger.topic_names, scorer.related(row, tagger.topics), []
     for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
         arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
         entries = zip(*arrays, strict=True)
         reasons = [Reason(places_of[j].name, x, weight, sum_, places_of[j].spans) for j, x, weight, sum_ in entries]
         score, rest = scores[:, column], np.delete(contributions, order).sum(dtype=np.float64)
-        numbers = float(score[0]), float(tagger.bias[column]), float(tagger.thresholds[column])
+        numbers = float(score[0]), float(scorer.bias[column]), float(tagger.thresholds[column])
         calibration = tagger.calibration and tagger.calibration.of_topics(np.array([column]))
         probability = float(calibration.probabilities(score)[0]) if calibration else None
         neighbours = partial(_neighbours, tagger, row, column, n) if tagger.support else None
-        related = speaking_of(column)
+        adding = related_to(column) if related_to else []
+        related = [SpeakingTopic(other, adds, topic_names.get(other)) for other, adds in adding]
         from_related = sum(topic.contribution for topic in related)
         fall = partial(without, tagger, counted, column, from_related) if assigned[column] else None
         described = topic, *numbers, probability, reasons, float(rest), topic_names.get(topic), related
         explanations.append(Explanation(*described, neighbours, fall))
     return explanations
-
-
-def _speaking_topics(tagger: "Tagger", row: Rows) -> Callable[[int], list[SpeakingTopic]]:
-    """Return a function that lists the topics of a document that add to the score of the topic in a column.
-
-    The list has the strongest topic first; it is empty if there are none, or if the model has no related topics.
-    """
-    shortlist = tagger.shortlist
-    if shortlist is None or shortlist.related is None:
-        return lambda column: []
-    related, restriction = shortlist.related, shortlist.restriction
-    topics = tagger.topics if restriction is None else restriction.topics
-    listed, scores = shortlist.scored(row, tagger.weights, tagger.bias)  # once for all topics that are explained
-
-    def speaking(column: int) -> list[SpeakingTopic]:
-        of_model = column if restriction is None else int(restriction.columns[column])
-        columns, added = related.parts(listed[0], scores[0], of_model)
-        names = [topics[j] for j in columns.tolist()]
-        described = zip(names, added.tolist(), map(tagger.topic_names.get, names), strict=True)
-        return [SpeakingTopic(*one) for one in described]
-
-    return speaking
 
 
 def term_contributions(

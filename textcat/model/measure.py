@@ -255,7 +255,7 @@ def score_rows(
 
     The iterator calls `advance` with the number of rows in each block.
     """
-    return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.score_rows(Rows.of(rows))
+    return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.scorer.scores(Rows.of(rows))
 
 
 def score_row_blocks(tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[NDArray[Any]]:
@@ -266,7 +266,7 @@ def score_row_blocks(tagger: "Tagger", rows: "csr_matrix", advance: Advance = la
     n = max(CELLS_AT_ONCE // len(tagger.topics), 1)
     for start in range(0, rows.shape[0], n):
         block = rows[start : start + n]
-        yield tagger.score_rows(Rows.of(block))
+        yield tagger.scorer.scores(Rows.of(block))
         advance(block.shape[0])
 
 

@@ -13,10 +13,7 @@ from textcat.base.frames import Frame, empty_frame
 from textcat.base.markup import html_table
 from textcat.features.rows import Rows
 from textcat.model import Reason
-from textcat.model._product import highest
-from textcat.model._product import top as sparse_top
-from textcat.model.shortlist import NOT_LISTED
-from textcat.model.weights import is_compiled, sparse_parts
+from textcat.model.scorer import highest_scores
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
@@ -119,7 +116,7 @@ class Selection(NamedTuple):
 
 def n_held(tagger: "Tagger") -> int:
     """Return the number of documents to score at a time, at least 1, so that scores take at most `SCORE_BYTES`."""
-    return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // (tagger.bias.itemsize * max(len(tagger.topics), 1))))
+    return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // (tagger.scorer.bias.itemsize * max(len(tagger.topics), 1))))
 
 
 def reasons_of(has_terms: np.ndarray) -> list[Reason | None]:
@@ -149,13 +146,9 @@ def _held_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[Rows]:
 
 def _tags_of_rows(tagger: "Tagger", rows: Rows, selection: Selection) -> list[list[Tag]]:
     has_terms = rows.has_terms
-    if selection.top is None or tagger.single or not tagger.sparse_weights or not is_compiled(tagger, rows):
-        return selected_tags(tagger, tagger.score_rows(rows), has_terms, selection)
-    n = min(selection.top, len(tagger.topics))
-    if tagger.shortlist is None:
-        columns, values = sparse_top(*rows, *sparse_parts(tagger), tagger.bias, n)
-    else:
-        columns, values = tagger.shortlist.top(rows, tagger.weights, tagger.bias, n)
+    if selection.top is None or tagger.single:
+        return selected_tags(tagger, tagger.scorer.scores(rows), has_terms, selection)
+    columns, values = tagger.scorer.top(rows, selection.top)
     n_documents, n = columns.shape
     tags = _tags(tagger, np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
     return _with_evidence(tagger, selection.likely(tags), has_terms)
@@ -191,9 +184,9 @@ def selected_tags(
 def _tags(
     tagger: "Tagger", rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int
 ) -> list[list[Tag]]:
-    if tagger.shortlist is not None:  # topics that are not listed have neither score nor probability
-        listed = values > NOT_LISTED
-        rows, columns, values = rows[listed], columns[listed], values[listed]
+    unlisted = values <= tagger.scorer.unlisted_score
+    if unlisted.any():  # such topics have neither score nor probability
+        rows, columns, values = rows[~unlisted], columns[~unlisted], values[~unlisted]
     probabilities: Iterable[float | None] = repeat(None)
     if tagger.calibration is not None:
         probabilities = tagger.calibration.of_topics(columns).probabilities(values).tolist()
@@ -209,9 +202,7 @@ def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None) -> np.ndar
     Topics of equal scores keep their order.
     """
     values = comparable(tagger, scores)
-    if n is not None and values.dtype == np.float32:
-        return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])
-    return np.argsort(-values, axis=1, kind="stable")[:, :n]
+    return highest_scores(values, values.shape[1] if n is None else n)[0]
 
 
 def comparable(tagger: "Tagger", scores: np.ndarray) -> np.ndarray:

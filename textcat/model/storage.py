@@ -1,11 +1,9 @@
 """A tagger ↔ a folder: a manifest with checksums, the vocabulary, and arrays that can be memory-mapped."""
 
 import json
-import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -20,49 +18,42 @@ from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
 from textcat.model import (
-    ARRAYS,
     CALIBRATION,
-    CENTROIDS,
     COUNT_ARRAYS,
     COUNTS,
+    IDF,
     MODEL,
-    PARTS,
-    RELATED,
-    RELATED_CURVES,
     SUM,
     SUPPORT,
     SUPPORT_ALPHAS,
     SUPPORT_ROWS,
+    THRESHOLDS,
     TOKENIZER,
     VOCABULARY,
-    WEIGHTS,
     ModelError,
     check_entries,
     names_in,
 )
-from textcat.model._product import are_rows
-from textcat.model.related import RelatedTopics
-from textcat.model.shortlist import Shortlist
+from textcat.model.csr import are_parts
+from textcat.model.dense import Dense
+from textcat.model.listed import Listed
+from textcat.model.scorer import NUMBERS, Scorer
+from textcat.model.sparse import Sparse
 from textcat.model.support import SupportDocuments
 from textcat.model.tagger import Tagger, checked_thresholds
 from textcat.model.topic_names import facts_with_names
 from textcat.model.training_counts import TrainingCounts
-from textcat.model.weights import FEW_TOPICS, csr_weights, sparse_parts
 from textcat.recipes.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
-_BY_TOPIC = (PARTS, CENTROIDS, RELATED)  # matrices in CSR form with a column for each topic
-_ALL_ARRAYS = (*ARRAYS, WEIGHTS, *chain(*_BY_TOPIC), RELATED_CURVES, *SUPPORT_ROWS, *SUPPORT_ALPHAS, CALIBRATION)
-_RELATED_NUMBERS = ("best", "weight", "least")
+_SCORERS: dict[str, type[Scorer]] = {scorer.name: scorer for scorer in (Dense, Sparse, Listed)}
 check_target = MODEL.check_target
-_NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
+_OF_ROWS = (np.dtype(np.int64),), (np.dtype(np.int32),), NUMBERS  # the types of support documents' CSR arrays
 _TYPES: dict[str, tuple[np.dtype[Any], ...]] = {
-    name: (np.dtype(kind),)
-    for parts in (PARTS, CENTROIDS, RELATED, SUPPORT_ROWS, SUPPORT_ALPHAS)
-    for name, kind in zip(parts, (np.int64, np.int32), strict=False)
-} | {parts[1]: (np.dtype(np.int32), np.dtype(np.uint16)) for parts in _BY_TOPIC}
-_TYPES |= {RELATED[2]: (np.dtype(np.float32),), RELATED_CURVES: (np.dtype(np.float64),)}  # of other arrays: _NUMBERS
-_MOST_LISTED = 100_000  # topics of a shortlist: a recipe that asks for more is damaged
+    **dict.fromkeys((THRESHOLDS, IDF, CALIBRATION), NUMBERS),
+    **dict(zip(SUPPORT_ROWS, _OF_ROWS, strict=True)),
+    **dict(zip(SUPPORT_ALPHAS, _OF_ROWS, strict=True)),
+}
 # Errors that are caused by files that `save` did not write.
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
@@ -96,15 +87,7 @@ def write_model(tagger: Tagger, folder: Path) -> None:
     """Write a tagger's files to an empty folder."""
     recipe = Recipe("", **tagger.recipe).complete().as_dict()
     thresholds = checked_thresholds(tagger.thresholds, tagger.topics)  # again: single ones may have been set since
-    arrays = {"bias": tagger.bias, "thresholds": thresholds, "idf": tagger.features.idf_}
-    arrays |= (
-        dict(zip(PARTS, sparse_parts(tagger), strict=True)) if tagger.sparse_weights else {WEIGHTS: tagger.weights}
-    )
-    if tagger.shortlist is not None:
-        arrays |= zip(CENTROIDS, Rows.of(tagger.shortlist.centroids), strict=True)
-        if (related := tagger.shortlist.related) is not None:
-            arrays |= zip(RELATED, Rows.of(related.shares), strict=True)
-            arrays[RELATED_CURVES] = np.stack([related.a, related.b])
+    arrays = {**tagger.scorer.arrays(), THRESHOLDS: thresholds, IDF: tagger.features.idf_}
     if tagger.calibration is not None:
         arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
     if (support := tagger.support) is not None:
@@ -116,9 +99,6 @@ def write_model(tagger: Tagger, folder: Path) -> None:
         (folder / COUNTS).write_text(json.dumps(tagger.training_counts.entries(recipe)), encoding="utf-8")
         counts: Any = tagger.training_counts.counts.arrays()
         np.savez(folder / COUNT_ARRAYS, **counts)
-    for parts in _BY_TOPIC:
-        if parts[1] in arrays and len(tagger.topics) <= FEW_TOPICS:
-            arrays[parts[1]] = arrays[parts[1]].astype(np.uint16)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
     (folder / VOCABULARY).write_text(json.dumps(tagger.features.listed_names()), encoding="utf-8")
@@ -193,7 +173,7 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
         "topics": list(tagger.topics),
         **_names(tagger),
         **({"choices": tagger.choices} if tagger.choices else {}),
-        **_related(tagger),
+        "scorer": {"name": tagger.scorer.name, **tagger.scorer.settings()},
         "train_sizes": [int(size) for size in tagger.train_sizes],
         "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.items()},
         "features": {
@@ -214,12 +194,6 @@ def _names(tagger: Tagger) -> dict[str, Any]:
     if not tagger.topic_names:
         return {}
     return {"topic_names": [*map(tagger.topic_names.get, tagger.topics)], "names_language": tagger.names_language}
-
-
-def _related(tagger: Tagger) -> dict[str, Any]:
-    """Return the manifest's entry on related topics; {} if the tagger has no related topics."""
-    related = tagger.shortlist and tagger.shortlist.related
-    return {"related": {name: getattr(related, name) for name in _RELATED_NUMBERS}} if related else {}
 
 
 def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
@@ -268,8 +242,8 @@ class _Contents(NamedTuple):
         # Training counts are large, and not used here.
         MODEL.check_files(folder, files, manifest["files"], unread={COUNTS, COUNT_ARRAYS})
         arrays = {
-            name: map_array(folder / f"{name}.npy", files[f"{name}.npy"], _TYPES.get(name, _NUMBERS))
-            for name in _ALL_ARRAYS
+            name: map_array(folder / f"{name}.npy", files[f"{name}.npy"], types)
+            for name, types in {**_TYPES, **_SCORERS[manifest["scorer"]["name"]].types}.items()
             if f"{name}.npy" in manifest["files"]
         }
         documents = json.loads(files[SUPPORT].read()) if SUPPORT in manifest["files"] else None
@@ -285,48 +259,29 @@ class _Contents(NamedTuple):
 
         They do not if somebody has changed files and has also made new checksums.
         """
-        arrays, n_topics = self.arrays, len(self.manifest["topics"])
+        manifest, arrays, n_topics = self.manifest, self.arrays, len(self.manifest["topics"])
         return (
-            {name: array.shape for name, array in arrays.items()} == self._shapes()
-            and all(array.flags.c_contiguous for array in arrays.values())
-            and all(are_rows(arrays[p[0]], arrays[p[1]], n_topics) for p in _BY_TOPIC if p[0] in arrays)
+            all(array.flags.c_contiguous for array in arrays.values())
+            and self._scorer.fit_together(arrays, manifest["scorer"], self.n_terms, n_topics)
+            and (arrays[THRESHOLDS].shape, arrays[IDF].shape) == ((n_topics,), (self.n_terms,))
+            and (CALIBRATION not in arrays or arrays[CALIBRATION].shape == (2, n_topics))
             and (self.documents is None or self._is_support(self.documents))
-            and (CENTROIDS[0] not in arrays or (WEIGHTS not in arrays and 0 < self._recipe.shortlist <= _MOST_LISTED))
-            and (RELATED[0] not in arrays or (RELATED_CURVES in arrays and self._is_related(self.manifest["related"])))
             and _are_names(self.terms)
             and self._is_manifest()
         )
 
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape that each array must have, by the array's name."""
-        n_topics, n_terms, arrays = len(self.manifest["topics"]), self.n_terms, self.arrays
-        shapes: dict[str, tuple[int, ...]] = {"bias": (n_topics,), "thresholds": (n_topics,), "idf": (n_terms,)}
-        optional = {WEIGHTS: (n_terms, n_topics), CALIBRATION: (2, n_topics), RELATED_CURVES: (2, n_topics)}
-        shapes |= {name: shape for name, shape in optional.items() if name in arrays}
-        n_documents = 0 if self.documents is None else len(self.documents["ids"])
-        n_rows = {
-            PARTS: n_terms,
-            CENTROIDS: n_terms,
-            RELATED: n_topics,
-            SUPPORT_ROWS: n_documents,
-            SUPPORT_ALPHAS: n_topics,
-        }
-        for parts, n in n_rows.items():
-            if parts[2] in arrays:
-                (n_entries,) = arrays[parts[2]].shape
-                shapes |= zip(parts, ((n + 1,), (n_entries,), (n_entries,)), strict=True)
-        return shapes
+    @property
+    def _scorer(self) -> type[Scorer]:
+        return _SCORERS[self.manifest["scorer"]["name"]]
 
     def _is_support(self, documents: dict[str, Any]) -> bool:
         """Return whether the rows, coefficients and lists of the support documents have sizes that fit together."""
-        rows, alphas = ([self.arrays[name] for name in parts[:2]] for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
-        n_documents = len(documents["ids"])
-        return are_rows(*rows, self.n_terms) and are_rows(*alphas, n_documents) and _are_documents(documents)
-
-    def _is_related(self, numbers: dict[str, Any]) -> bool:
-        """Return whether `numbers`, the manifest's entry on related topics, has numbers in the allowed ranges."""
-        best, weight, least = (numbers[name] for name in _RELATED_NUMBERS)
-        return type(best) is int and 0 < best <= _MOST_LISTED and 0 <= weight < math.inf and 0 < least < math.inf
+        n_topics, n_documents = len(self.manifest["topics"]), len(documents["ids"])
+        return (
+            are_parts(self.arrays, SUPPORT_ROWS, n_documents, self.n_terms)
+            and are_parts(self.arrays, SUPPORT_ALPHAS, n_topics, n_documents)
+            and _are_documents(documents)
+        )
 
     def _is_manifest(self) -> bool:
         """Return whether the manifest's lists have an entry per topic, and its numbers are numbers."""
@@ -346,21 +301,10 @@ class _Contents(NamedTuple):
     def _recipe(self) -> Recipe:
         return Recipe("", **self.manifest["recipe"])
 
-    def _by_topic(self, parts: tuple[str, str, str]) -> Any:
-        """Return a sparse matrix of shape (n_features, n_topics); `parts` are the names of its three CSR arrays."""
-        indptr, indices, data = (self.arrays[name] for name in parts)
-        return csr_weights(indptr, indices, data, len(self.manifest["topics"]))
-
-    def _related_topics(self) -> RelatedTopics:
-        numbers, unseen = self.manifest["related"], np.array(self.manifest["train_sizes"]) == 0
-        a, b = self.arrays[RELATED_CURVES]
-        best, weight, least = map(numbers.get, _RELATED_NUMBERS)
-        return RelatedTopics(self._by_topic(RELATED), a, b, best, weight, least, unseen)
-
     def features(self) -> TfIdf:
         """Return the features, which turn documents into rows."""
         statistics = self.manifest["features"]
-        learnt = self.arrays["idf"], statistics["n_documents"], statistics["average_lengths"]
+        learnt = self.arrays[IDF], statistics["n_documents"], statistics["average_lengths"]
         return TfIdf.restore(self.terms, *learnt, **self._recipe.feature_settings())
 
     def tagger(self, features: TfIdf) -> Tagger:
@@ -369,20 +313,13 @@ class _Contents(NamedTuple):
         optional: dict[str, Any] = {}
         if CALIBRATION in arrays:
             optional["calibration"] = Calibration(*arrays[CALIBRATION])
-        if CENTROIDS[0] in arrays:
-            size = min(self._recipe.shortlist, len(manifest["topics"]))
-            related = RELATED[0] in arrays
-            optional["shortlist"] = Shortlist(
-                self._by_topic(CENTROIDS), size, self._related_topics() if related else None
-            )
         if self.documents is not None:
             rows, alphas = (Rows(*(arrays[name] for name in parts)) for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
             optional["support"] = SupportDocuments(rows=rows, alphas=alphas, **self.documents)
         return Tagger(
             features,
-            arrays[WEIGHTS] if WEIGHTS in arrays else self._by_topic(PARTS),
-            arrays["bias"],
-            arrays["thresholds"],
+            self._scorer.restored(arrays, manifest["scorer"], len(manifest["topics"])),
+            arrays[THRESHOLDS],
             topics=tuple(manifest["topics"]),
             train_sizes=np.array(manifest["train_sizes"], int),
             **{name: manifest[name] for name in ("train_documents", "facts", "recipe", "corpus")},

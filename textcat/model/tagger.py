@@ -13,10 +13,11 @@ from textcat.base.errors import TextcatError
 from textcat.base.frames import answer_in_kind
 from textcat.base.progress import Stages
 from textcat.base.settings import check_whole_number
+from textcat.corpus.documents import largest_topics_table
 from textcat.evaluation.evaluation import Evaluation, one_topic
-from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
+from textcat.model.scorer import Scorer
 from textcat.model.selection import (
     BATCH_DOCUMENTS,
     Selection,
@@ -27,16 +28,12 @@ from textcat.model.selection import (
     selected_tags,
     tags_of_batches,
 )
-from textcat.model.shortlist import Shortlist
 from textcat.model.support import SupportDocuments
-from textcat.model.topic_names import find_topic
+from textcat.model.topic_names import find_topic, topic_label
 from textcat.model.training_counts import TrainingCounts
-from textcat.model.weights import canonical_weights, description, scores_of_rows, topics_table, weights_of_topic
 from textcat.reading import document_stream, named_in_training
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
     from textcat.model.explain import Explanation
     from textcat.recipes.recipe import Recipe
 
@@ -74,8 +71,8 @@ class Tagger:
     ----------
     features : TfIdf
         Fitted.
-    weights, bias : ndarray of shape (n_features, n_topics), (n_topics,), float32
-        A document's scores are its row times the weights, plus the bias. With many topics, weights may be a csr_array.
+    scorer : Scorer
+        Turns rows into scores: `Dense`, `Sparse` or `Listed`.
     thresholds : ndarray of shape (n_topics,), float32
         A document gets a topic if its score is above the threshold.
     topics : tuple of str
@@ -89,8 +86,6 @@ class Tagger:
         The curves from scores to probabilities.
     evaluation : Evaluation, optional
         What was measured after training; without the scores if the tagger was read from a folder.
-    shortlist : Shortlist, optional
-        With thousands of topics: chooses the topics for which a document is scored.
     support : SupportDocuments, optional
         The support documents, if they are kept for explanations.
     training_counts : TrainingCounts, optional
@@ -106,8 +101,7 @@ class Tagger:
     """
 
     features: TfIdf
-    weights: "np.ndarray | csr_array"
-    bias: np.ndarray
+    scorer: Scorer
     thresholds: np.ndarray
     topics: tuple[str, ...]
     train_sizes: np.ndarray
@@ -118,7 +112,6 @@ class Tagger:
     calibration: Calibration | None = None
     evaluation: Evaluation | None = None
     origin: dict[str, Any] = field(default_factory=dict)
-    shortlist: Shortlist | None = None
     support: SupportDocuments | None = None
     training_counts: TrainingCounts | None = None
     topic_names: Mapping[str, str] = field(default_factory=dict)
@@ -128,8 +121,6 @@ class Tagger:
     train_dates: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.weights, np.ndarray):
-            self.weights = canonical_weights(self.weights)
         self.thresholds = checked_thresholds(self.thresholds, self.topics)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -138,10 +129,24 @@ class Tagger:
         super().__setattr__(name, value)
 
     def __repr__(self) -> str:
-        return f"Tagger({len(self.topics):,} topics, {description(self)})"
+        return f"Tagger({len(self.topics):,} topics, {self._description()})"
+
+    def _description(self) -> str:
+        """Return one line: the number of features, the training documents, and the learner."""
+        learner = self.recipe.get("learner", {}).get("name", "paum")
+        documents = f"{self.train_documents:,} documents of {self.corpus!r}"
+        return f"{len(self.features.idf_):,} features, trained on {documents} by {learner}"
 
     def _repr_html_(self) -> str:
-        return topics_table(self)
+        order = np.argsort(-self.train_sizes, kind="stable").tolist()
+        sizes = {self.topics[j]: int(self.train_sizes[j]) for j in order}
+        rows = (
+            (topic_label(topic, self.topic_names), size, ", ".join(term for term, _ in self.terms(topic, 5)))
+            for topic, size in sizes.items()
+        )
+        caption = f"Tagger: {len(self.topics):,} topics, {self._description()}"
+        head = ("topic", "training documents", "terms of largest weight")
+        return largest_topics_table(caption, head, rows, len(self.topics))
 
     @classmethod
     def fit(
@@ -202,7 +207,8 @@ class Tagger:
             `scores`, of shape (n_documents, n_topics), and `has_terms`, of shape (n_documents,).
         """
         blocks = [
-            (self.score_rows(rows), rows.has_terms) for rows in self.features.row_blocks(self._stream(documents, text))
+            (self.scorer.scores(rows), rows.has_terms)
+            for rows in self.features.row_blocks(self._stream(documents, text))
         ]
         if not blocks:
             return Scored(np.zeros((0, len(self.topics)), np.float32), np.zeros(0, bool))
@@ -215,15 +221,6 @@ class Tagger:
 
     def _stream(self, documents: Records, text: str | Sequence[str] | None) -> Iterator[Any]:
         return document_stream(documents, text, self.text_columns)
-
-    def score_rows(self, rows: Rows) -> np.ndarray:
-        """Return the scores of documents, given their rows: see `scores`."""
-        return scores_of_rows(self, rows)
-
-    @property
-    def sparse_weights(self) -> bool:
-        """Whether the weights are a sparse array."""
-        return not isinstance(self.weights, np.ndarray)
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] | None = None) -> Any:
         """Return the probability that each document has each topic; a document's probabilities need not add up to 1.
@@ -411,9 +408,13 @@ class Tagger:
         list of (str, float)
         """
         check_whole_number(n, 0, "The number of terms")
-        weights = weights_of_topic(self, find_topic(self.topics, self.topic_names, topic))
+        weights = self.weights_of(find_topic(self.topics, self.topic_names, topic))
         names = self.features.get_feature_names_out()
         return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
+
+    def weights_of(self, topic: str) -> np.ndarray:
+        """Return the weights of a topic, given its id: shape (n_features,)."""
+        return self.scorer.weights_of(self.topics.index(topic))
 
     def explain(self, document: str | Zoned | Mapping[str, Any], topic: str, n: int | None = 10) -> "Explanation":
         """Explain why a document has, or does not have, a topic: list terms for and against it, with their positions.

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.evaluation.significance import holm, mcnemar
-from textcat.model.weights import weights_of_topic
 from textcat.report import figures
 from textcat.report.contents import REASONS_WITH_NUMBERS, Measured, excerpt_of
 from textcat.report.figures import rounded_values
@@ -62,7 +61,7 @@ def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[
     """
     weights = []
     for tagger, times in ((before.tagger, scale), (after.tagger, 1.0)):
-        values = weights_of_topic(tagger, topic) * times
+        values = tagger.weights_of(topic) * times
         places = np.flatnonzero(values)
         weights.append(dict(zip(tagger.features.get_feature_names_out()[places], values[places].tolist(), strict=True)))
     was, now = weights

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from textcat.evaluation.metrics import positives_by_topic
 from textcat.model.topic_names import topic_label
-from textcat.model.weights import weights_of_topic
 from textcat.report import figures
 from textcat.report.figures import rounded_values
 
@@ -118,7 +117,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
 
 def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
     """Return a list [term, weight] for each of the terms with the highest, and with the lowest negative, weights."""
-    weights = weights_of_topic(tagger, topic)
+    weights = tagger.weights_of(topic)
     names = tagger.features.get_feature_names_out()
     order = np.argsort(-weights, kind="stable")
     chosen = [*order[:_TERMS], *(k for k in order[max(len(order) - _AGAINST, _TERMS) :] if weights[k] < 0)]

@@ -13,7 +13,6 @@ from textcat.base.progress import Stages
 from textcat.features.rows import Rows
 from textcat.model.measure import relevant_topics, score_row_blocks, without_unjudged
 from textcat.model.selection import first_topics
-from textcat.model.shortlist import NOT_LISTED
 
 if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus, Document
@@ -51,7 +50,7 @@ def rank_documents(tagger: Tagger, corpus: Corpus, stages: Stages) -> Rankings:
         blocks, start = score_row_blocks(tagger, rows, advance), 0
         for scores in without_unjudged(blocks, corpus.unjudged(documents)):
             top = first_topics(tagger, scores, RANKS)
-            is_listed = np.take_along_axis(scores, top, axis=1) > NOT_LISTED
+            is_listed = np.take_along_axis(scores, top, axis=1) > tagger.scorer.unlisted_score
             tops.append(np.where(is_listed, top, -1).astype(np.int32))
             here = slice(start, start + len(scores))
             labels = relevant[here].toarray() > 0

@@ -13,7 +13,6 @@ import numpy as np
 from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.model.topic_names import find_topic
-from textcat.model.weights import weights_of_topic
 from textcat.teaching.ranker import Weights
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def keep(
     else:
         name, tagger = "a model in memory", model  # type: ignore[assignment]
     topic = find_topic(tagger.topics, tagger.topic_names, topic)
-    weights = weights_of_topic(tagger, topic)
+    weights = tagger.weights_of(topic)
     columns_of_pool = pool.features.vocabulary_
     names = tagger.features.listed_names()
     mapped = np.zeros(len(pool.features.idf_), np.float64)

@@ -58,13 +58,13 @@ class Rankings:
         `RankerSettings.length`), so that the tagger scores this document as the ranking does. `labels` has the label of
         each judged group of near-duplicates.
         """
+        from textcat.model.dense import Dense
         from textcat.model.tagger import Tagger
 
         w, bias = self._ranker.whole(ranking.weights, 1 if position is None else self._ranker.factors[position])
         return Tagger(
             features=self._pool.features,
-            weights=w.reshape(-1, 1),
-            bias=np.array([bias], np.float32),
+            scorer=Dense(w.reshape(-1, 1), np.array([bias], np.float32)),
             thresholds=np.zeros(1, np.float32),
             topics=(topic,),
             train_sizes=np.array([sum(labels.values())]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from textcat.base.calibration import Calibration
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.features.rows import Rows
 from textcat.margin.learners import MarginClassifier
+from textcat.model.csr import csr_weights
 from textcat.model.related import RelatedTopics
-from textcat.model.weights import csr_weights
 from textcat.training.shortlist import (
     FEWEST,
     INVERSE_PROPENSITY,
@@ -80,7 +81,7 @@ def relate_topics(
     chosen = np.append(part, described)
     options: dict[str, Any] = {"size": size, "n_documents": len(part), "n_jobs": n_jobs, "seed": seed}
     first = train_shortlist(matrix[chosen], sp.csc_matrix(by_document[chosen]), names, learner, **options)
-    listed, scores = first.shortlist.scored(Rows.of(matrix[held_out]), first.weights, first.bias)
+    listed, scores = first.scorer.listed(Rows.of(matrix[held_out]))
     documents, places = np.nonzero(listed >= 0)
     column = listed[documents, places]
     target = are_labels(by_document[held_out], documents, column)
@@ -127,7 +128,7 @@ def _with_related(
         np.where(has_documents, of_odds * a, a),
         np.where(has_documents, of_odds * b + by_size * np.log1p(sizes) + constant, b - a * most),
     )
-    return trained._replace(shortlist=trained.shortlist.with_related(related), calibration=calibration)
+    return trained._replace(scorer=replace(trained.scorer, related_topics=related), calibration=calibration)
 
 
 def topic_shares(labels: sp.csr_matrix) -> sp.csr_array:

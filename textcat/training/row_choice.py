@@ -18,6 +18,7 @@ from textcat.evaluation.at_k import evaluate_at_k
 from textcat.features.char_ngrams import add_char_ngrams
 from textcat.features.counts import StoredCounts
 from textcat.features.rows import Rows
+from textcat.model.listed import Listed
 from textcat.model.shortlist import Shortlist
 from textcat.recipes.recipe import Recipe
 from textcat.training.examples import CountedCorpus
@@ -115,7 +116,8 @@ def _ndcg(stored: StoredCounts, recipe: Recipe, labels: sp.csc_matrix, relevant:
     centroids = topic_centroids(rows, labels)
     no_bias = np.zeros(labels.shape[1], np.float32)
     rows_held_out = Rows.of(features.rows_of(counted, held_out).astype(np.float32, copy=False))
-    top, _ = Shortlist(centroids, min(10, labels.shape[1])).top(rows_held_out, centroids, no_bias, 10)
+    by_centroids = Listed(centroids, no_bias, Shortlist(centroids, min(10, labels.shape[1])))
+    top, _ = by_centroids.top(rows_held_out, 10)
     sizes = np.asarray(labels[:n_trained].sum(axis=0)).ravel()
     evaluation = evaluate_at_k(top, relevant, [str(i) for i in range(len(sizes))], sizes, n_trained, ks=(10,))
     return float(evaluation.bands[0]["ndcg@10"] or 0.0)

@@ -25,8 +25,9 @@ from textcat.margin.primal import subset
 from textcat.margin.problems import PackedWeights, Problem
 from textcat.margin.rules import Rule
 from textcat.margin.solve import Workers, opened, solve
-from textcat.model.shortlist import Shortlist, rows_by_topic
-from textcat.model.weights import FEW_TOPICS, csr_weights
+from textcat.model.csr import FEW_TOPICS, csr_weights
+from textcat.model.listed import Listed
+from textcat.model.shortlist import Shortlist, products_of_listed, rows_by_topic
 
 # A topic's sum of rows is divided by its length to this power. With 1, frequent topics are listed too seldom, with 0,
 # hardly any others.
@@ -57,11 +58,9 @@ _DOCUMENTS, _TOPICS, _ROWS = 5_000, 16, 1_000_000
 
 
 class TrainedTopics(NamedTuple):
-    """The rankers of all topics, the shortlist that chooses a document's topics, and the curves to probabilities."""
+    """Trained topics: the scorer, the curves from its scores to probabilities, and facts about the training."""
 
-    weights: sp.csr_array  # shape (n_features, n_topics), float32, in log odds: see `_Evidence`
-    bias: np.ndarray  # shape (n_topics,), float32
-    shortlist: Shortlist
+    scorer: Listed  # its weights are in log odds: see `_Evidence`
     calibration: Calibration
     facts: dict[str, list[Any]]  # of each topic: epochs, updates, support, stopped
     converged: np.ndarray  # shape (n_topics,), bool
@@ -157,7 +156,7 @@ def train_shortlist(
         evidence = weigh_evidence(topics, seed)
         of_names = weigh_names(topics, seed) if (sizes == 0).any() else None
     rankers = _combined_rankers(topics, evidence, of_names, progress)
-    shortlist = Shortlist(known.listing(topics.centroids), size)
+    shortlist = Shortlist(known.listing(topics.centroids), topics.size)
     log_sizes, n_features = np.log1p(topics.sizes), rows.shape[1]
     del topics, known  # the next step takes as much memory again
     odds_of_score = np.full(len(log_sizes), max(evidence.odds_of_score, 0.0))
@@ -165,9 +164,7 @@ def train_shortlist(
     if of_names is not None:
         odds_of_score[log_sizes == 0], odds[log_sizes == 0] = max(of_names.odds_of_score, 0.0), of_names.odds
     return TrainedTopics(
-        columns_in_rows(rankers.columns, n_features),
-        rankers.bias,
-        shortlist,
+        Listed(columns_in_rows(rankers.columns, n_features), rankers.bias, shortlist),
         Calibration(odds_of_score, odds),
         rankers.facts,
         rankers.converged,
@@ -450,7 +447,7 @@ def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
     is_sampled = np.zeros(n_topics + 1, bool)
     is_sampled[sample] = True
     listed[~is_sampled[listed]] = -1
-    rows, shortlist = Rows.of(topics.matrix[held_out]), Shortlist(centroids, topics.size)
+    rows = Rows.of(topics.matrix[held_out])
     bias, columns = np.zeros(n_topics, np.float32), [(np.empty(0, np.int32), np.empty(0, np.float32))] * n_topics
     for topic, ranker in zip(sample.tolist(), topics.train(sample.tolist(), is_held_out), strict=True):
         columns[topic] = ranker.features, ranker.weights / np.float32(ranker.unit)
@@ -459,7 +456,7 @@ def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
     column = listed[documents, places]
     matrices = (centroids, columns_in_rows(columns, topics.matrix.shape[1]), topics.names.by_topic.tocsr())
     similarity, score, name = (
-        shortlist.products(rows, matrix, listed)[documents, places].astype(float) for matrix in matrices
+        products_of_listed(rows, matrix, listed)[documents, places].astype(float) for matrix in matrices
     )
     score += bias[column]
     target = are_labels(topics.labels.tocsr()[held_out], documents, column)
@@ -500,9 +497,9 @@ def weigh_names(topics: _ListedTopics, seed: int) -> _NameEvidence | None:
     target = are_labels(topics.labels.tocsr()[held_out], documents, column)
     if not FEWEST <= target.sum() < len(target):
         return None
-    rows, shortlist = Rows.of(topics.matrix[held_out]), Shortlist(listing, topics.size)
+    rows = Rows.of(topics.matrix[held_out])
     matrices = (names.by_topic,) if alike is None else (names.by_topic, alike)
-    similarities = [shortlist.products(rows, matrix.tocsr(), listed)[documents, places] for matrix in matrices]
+    similarities = [products_of_listed(rows, matrix.tocsr(), listed)[documents, places] for matrix in matrices]
     lengths = [] if alike is None else [names.log_lengths[column]]
     kinds = np.column_stack([*similarities, *lengths]).astype(float)
     missing = inverse_propensities(topics.sizes[column], topics.n_documents, *PROPENSITY)

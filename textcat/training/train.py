@@ -27,6 +27,8 @@ from textcat.features.store import check_target
 from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
+from textcat.model.csr import csr_weights
+from textcat.model.dense import Dense
 from textcat.model.measure import (
     evaluate_tagger,
     has_many_topics,
@@ -35,10 +37,11 @@ from textcat.model.measure import (
     score_rows,
     with_twins,
 )
+from textcat.model.scorer import Scorer
+from textcat.model.sparse import Sparse
 from textcat.model.support import support_documents, title_of
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, without_texts
-from textcat.model.weights import csr_weights
 from textcat.reading import date_range
 from textcat.recipes.recipe import Recipe, default_recipe, read_recipe
 from textcat.training.checks import (
@@ -385,8 +388,8 @@ class _Training:
         del examples
         named.clear()  # its texts may be many
         release_memory()
-        weights, bias = _weights(learner.solutions_, n_features, units), learner.intercept_ / units
-        parts = {"weights": weights, "bias": bias, "thresholds": thresholds, "calibration": calibration}
+        scorer = _scorer(learner.solutions_, n_features, units, learner.intercept_ / units)
+        parts = {"scorer": scorer, "thresholds": thresholds, "calibration": calibration}
         return tagger_of(**parts, facts=learner.facts(), converged=learner.converged_, support=support), test_rows
 
     def _fitted(self, examples: Examples) -> MarginClassifier:
@@ -512,21 +515,20 @@ def _train_listed(
     return {**parts, "thresholds": trained.calibration.threshold(probability).astype(np.float32)}
 
 
-def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) -> Any:
-    """Return the weights of the solutions, each divided by the unit of its scores.
+def _scorer(solutions: Sequence[Solution], n_features: int, units: np.ndarray, bias: np.ndarray) -> Scorer:
+    """Return a scorer by the weights of the solutions, each divided by the unit of its scores.
 
-    The result is an array or, with many topics, maybe a sparse array; its shape is (n_features, n_topics). `units` has
-    a number per solution.
+    With many topics, weights are kept without their zeros if that saves memory. `units` has a number per solution.
     """
     if not are_sparse(solutions, n_features):
         weights = side_by_side(solutions, n_features)
         if (units != 1).any():
             weights /= units
-        return weights
+        return Dense(weights, bias)
     indptr, indices, data = in_rows(solutions, n_features)
     if (units != 1).any():
         data /= units[indices]
-    return csr_weights(indptr, indices, data, len(solutions))
+    return Sparse(csr_weights(indptr, indices, data, len(solutions)), bias)
 
 
 def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:

@@ -13,13 +13,16 @@ from scipy import sparse
 
 import textcat
 from textcat.margin.problems import PackedWeights, Solution, StopReason, in_rows, side_by_side
-from textcat.model import selection, storage
+from textcat.model import csr, selection
 from textcat.model import tagger as module
+from textcat.model.csr import are_rows
+from textcat.model.csr import parts_of as parts_of_matrix
+from textcat.model.dense import Dense, product
 from textcat.model.restrict import restrict_topics
-from textcat.model.selection import highest, n_held
-from textcat.model.selection import sparse_top as top
-from textcat.model.storage import are_rows
-from textcat.model.weights import product, sparse_parts, sparse_product
+from textcat.model.scorer import highest
+from textcat.model.selection import n_held
+from textcat.model.sparse import Sparse, sparse_product
+from textcat.model.sparse import sparse_top as top
 from textcat.reading import Record
 from textcat.runs.results import BatchResult, Counts
 from textcat.tagging import job
@@ -173,7 +176,7 @@ def dense(corpus, request):
 
 @pytest.fixture(scope="module")
 def thin(dense):
-    return replace(dense, weights=sparse.csr_array(dense.weights))
+    return replace(dense, scorer=Sparse(sparse.csr_array(dense.scorer.weights), dense.scorer.bias))
 
 
 def test_sparse_weights_give_what_dense_ones_give(corpus, dense, thin, monkeypatch):
@@ -209,9 +212,9 @@ def test_a_saved_and_loaded_tagger_with_sparse_weights_is_the_one_in_memory(corp
     folder = textcat.save(thin, tmp_path / "model")
     assert not (folder / "weights.npy").exists()
     for again in (textcat.load(folder), module.Tagger(**vars(textcat.load(folder)))):
-        assert isinstance(again.weights, sparse.csr_array)
-        assert (again.weights.indptr.dtype, again.weights.indices.dtype) == (np.int64, np.uint16)
-        assert all(isinstance(part, np.memmap) for part in sparse_parts(again))
+        assert isinstance(again.scorer.weights, sparse.csr_array)
+        assert (again.scorer.weights.indptr.dtype, again.scorer.weights.indices.dtype) == (np.int64, np.uint16)
+        assert all(isinstance(part, np.memmap) for part in parts_of_matrix(again.scorer.weights))
         np.testing.assert_array_equal(again.scores(corpus.test), dense.scores(corpus.test), strict=True)
         assert again.tag(corpus.test, top=4) == dense.tag(corpus.test, top=4)
     textcat.save(textcat.load(folder), tmp_path / "copy")
@@ -222,18 +225,18 @@ def test_a_saved_and_loaded_tagger_with_sparse_weights_is_the_one_in_memory(corp
 
 
 def test_many_topics_and_older_models_have_numbers_of_four_bytes(corpus, dense, thin, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "FEW_TOPICS", 0)
+    monkeypatch.setattr(csr, "FEW_TOPICS", 0)
     again = textcat.load(textcat.save(thin, tmp_path / "model"))
-    assert again.weights.indices.dtype == np.int32
+    assert again.scorer.weights.indices.dtype == np.int32
     np.testing.assert_array_equal(again.scores(corpus.test), dense.scores(corpus.test), strict=True)
 
 
-def test_weights_of_any_sparse_form_are_taken(dense, thin):
-    twice = sparse.coo_array((np.ones(4, np.float32), ([0, 0, 1, 1], [3, 1, 2, 2])), shape=dense.weights.shape)
+def test_weights_of_any_sparse_form_are_taken(dense):
+    twice = sparse.coo_array((np.ones(4, np.float32), ([0, 0, 1, 1], [3, 1, 2, 2])), shape=dense.scorer.weights.shape)
     for form in (twice, twice.tocsr(), twice.tocsc(), sparse.csr_matrix(twice)):
-        tagger = replace(dense, weights=form)
-        np.testing.assert_array_equal(tagger.weights.indices, [1, 3, 2])
-        np.testing.assert_array_equal(tagger.weights.data, [1, 1, 2])
+        scorer = Sparse(form, dense.scorer.bias)
+        np.testing.assert_array_equal(scorer.weights.indices, [1, 3, 2])
+        np.testing.assert_array_equal(scorer.weights.data, [1, 1, 2])
 
 
 def test_an_archive_is_tagged_the_same_and_topics_can_be_left_out(dense, thin):
@@ -255,14 +258,16 @@ def test_the_memory_of_tagging_does_not_grow_with_documents_times_topics(dense):
     n_topics = 20_000
     many = replace(
         dense,
-        weights=sparse.csr_array((len(dense.features.idf_), n_topics), dtype=dense.weights.dtype),
-        bias=np.zeros(n_topics, dense.bias.dtype),
+        scorer=Sparse(
+            sparse.csr_array((len(dense.features.idf_), n_topics), dtype=dense.scorer.weights.dtype),
+            np.zeros(n_topics, dense.scorer.bias.dtype),
+        ),
         thresholds=np.ones(n_topics, np.float32),
         topics=tuple(map(str, range(n_topics))),
         calibration=None,
         recipe={},
     )
-    assert n_held(many) == selection.SCORE_BYTES // (many.bias.itemsize * n_topics) <= 209
+    assert n_held(many) == selection.SCORE_BYTES // (many.scorer.bias.itemsize * n_topics) <= 209
     assert n_held(dense) == 4096
     texts = [f"wheat {i}" for i in range(2000)]
     many.tag(texts[:1])
@@ -279,15 +284,15 @@ def test_training_keeps_weights_without_zeros_where_topics_are_many(corpus, rule
     """And then gives the tagger that it gives with dense ones; the rule "micra" has units other than 1."""
     recipe = textcat.read_recipe("paum").changed(rule)
     dense = textcat.train(corpus, recipe)
-    assert isinstance(dense.weights, np.ndarray)
+    assert isinstance(dense.scorer, Dense)
     monkeypatch.setattr(train, "MANY_TOPICS", 50)
     monkeypatch.setattr(train, "SPARSE_SHARE", 10)
     monkeypatch.setattr(train, "side_by_side", None)  # the dense array is never made
     thin = textcat.train(corpus, recipe)
-    assert isinstance(thin.weights, sparse.csr_array)
-    whole = np.diff(thin.weights.indptr) == len(corpus.topics)
+    assert isinstance(thin.scorer, Sparse)
+    whole = np.diff(thin.scorer.weights.indptr) == len(corpus.topics)
     assert 0 < whole.sum() < len(whole)
-    np.testing.assert_array_equal(bits(thin.weights.toarray()), bits(dense.weights))
+    np.testing.assert_array_equal(bits(thin.scorer.weights.toarray()), bits(dense.scorer.weights))
     np.testing.assert_array_equal(bits(thin.scores(corpus.test)), bits(dense.scores(corpus.test)))
     assert thin.tag(corpus.test) == dense.tag(corpus.test)
     assert thin.evaluate(corpus) == dense.evaluate(corpus)

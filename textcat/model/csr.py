@@ -1,0 +1,98 @@
+"""Sparse matrices with a column for each topic, as compiled code takes them: CSR arrays that may be mapped."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from textcat.model._product import are_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+FEW_TOPICS = 1 << 16  # whose numbers take two bytes
+
+_OF_TOPICS = np.dtype(np.int32), np.dtype(np.uint16)
+
+Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]  # where rows start (int64), columns, values
+
+
+def parts_of(matrix: Any) -> Parts:
+    """Return the three CSR arrays of a matrix with a column per topic, as compiled code takes them.
+
+    Those of `csr_weights` are returned without a copy.
+    """
+    return matrix.indptr.astype(np.int64, copy=False), _numbers(matrix.indices), matrix.data
+
+
+def parts_to_store(matrix: Any) -> Parts:
+    """Return the three CSR arrays of a matrix with a column per topic; numbers of few topics take two bytes."""
+    starts, topics, values = parts_of(matrix)
+    return starts, topics.astype(np.uint16 if matrix.shape[1] <= FEW_TOPICS else np.int32, copy=False), values
+
+
+def types_of_parts(names: tuple[str, str, str], numbers: tuple[np.dtype[Any], ...]) -> dict[str, tuple[Any, ...]]:
+    """Return the types that stored CSR arrays may have, by the arrays' names; `numbers` are those of values."""
+    return dict(zip(names, ((np.dtype(np.int64),), _OF_TOPICS, numbers), strict=True))
+
+
+def are_parts(arrays: Mapping[str, np.ndarray], names: tuple[str, str, str], n_rows: int, n_columns: int) -> bool:
+    """Return whether the arrays of these names are those of a matrix in CSR form; they must be contiguous."""
+    starts, columns, values = map(arrays.__getitem__, names)
+    return (
+        starts.shape == (n_rows + 1,)
+        and columns.ndim == 1
+        and columns.shape == values.shape
+        and bool(are_rows(starts, columns, n_columns))
+    )
+
+
+def canonical_weights(weights: Any) -> "csr_array":
+    """Return sparse weights in CSR form, with sorted topics and no duplicate entries."""
+    rows = weights.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return csr_weights(rows.indptr, rows.indices, rows.data, rows.shape[1])
+
+
+def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":
+    """Return a csr_array that shares the given (perhaps mapped) arrays; scipy's constructor would copy the indices.
+
+    Indices may have two bytes, as stored models have them. Compiled code takes such an array as it is; scipy computes
+    only with what `wide` returns.
+    """
+    from scipy.sparse import csr_array  # here, so that tagging with dense weights need not import it
+
+    weights = csr_array((len(indptr) - 1, n_topics), dtype=data.dtype)
+    weights.indptr, weights.indices = indptr.astype(np.int64, copy=False), _numbers(indices)
+    weights.data = data
+    weights.has_canonical_format = True
+    return weights
+
+
+def wide(weights: "csr_array") -> "csr_array":
+    """Return sparse weights whose indices have four bytes, so that scipy can compute with them."""
+    if weights.indices.dtype != np.uint16:
+        return weights
+    return csr_weights(weights.indptr, weights.indices.astype(np.int32), weights.data, weights.shape[1])
+
+
+def column_of(matrix: Any, column: int, rows: np.ndarray | None = None) -> np.ndarray:
+    """Return the entries of a column in the given rows, or in all: shape (n_rows,)."""
+    starts, topics, values = parts_of(matrix)
+    entries_of_column = np.zeros(len(starts) - 1 if rows is None else len(rows), values.dtype)
+    if rows is None:
+        entries = np.flatnonzero(topics == column)
+        entries_of_column[np.searchsorted(starts, entries, side="right") - 1] = values[entries]
+        return entries_of_column
+    for i, (start, end) in enumerate(zip(starts[rows].tolist(), starts[rows + 1].tolist(), strict=True)):
+        entry = start + int(np.searchsorted(topics[start:end], topics.dtype.type(column)))  # topics are in order
+        if entry < end and topics[entry] == column:
+            entries_of_column[i] = values[entry]
+    return entries_of_column
+
+
+def _numbers(indices: np.ndarray) -> np.ndarray:
+    """Return numbers of topics as compiled code takes them: two bytes stay two, all others become four."""
+    return indices if indices.dtype == np.uint16 else indices.astype(np.int32, copy=False)

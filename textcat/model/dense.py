@@ -1,0 +1,63 @@
+"""Score every topic by dense weights."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from textcat.features.rows import Rows
+from textcat.model import BIAS, WEIGHTS
+from textcat.model._product import product
+from textcat.model.scorer import NUMBERS, Arrays, are_float32, highest_scores
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Score a document for every topic: its row times the weights, plus the bias."""
+
+    name: ClassVar[str] = "dense"
+    types: ClassVar[Mapping[str, tuple[np.dtype[Any], ...]]] = {WEIGHTS: NUMBERS, BIAS: NUMBERS}
+    unlisted_score: ClassVar[float] = -np.inf
+
+    weights: np.ndarray  # shape (n_features, n_topics)
+    bias: np.ndarray  # shape (n_topics,)
+
+    def scores(self, rows: Rows) -> np.ndarray:
+        """Return the scores of rows for every topic."""
+        if are_float32(rows.data, self.weights, self.bias):
+            return np.asarray(product(*rows, self.weights, self.bias))
+        return np.asarray(rows.matrix(len(self.weights)) @ self.weights + self.bias)
+
+    def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of the topics with the n highest scores of each row, and these scores."""
+        return highest_scores(self.scores(rows), n)
+
+    def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:
+        """Return the weights of the topic in a column."""
+        return np.asarray(self.weights[slice(None) if features is None else features, column])
+
+    def related(self, row: Rows, topics: Sequence[str]) -> None:
+        """Return None, as no topic adds to the score of another."""
+
+    def of_topics(self, columns: np.ndarray, topics: Sequence[str]) -> "Dense":
+        """Return a scorer of the topics in some columns."""
+        return Dense(np.ascontiguousarray(self.weights[:, columns]), self.bias[columns])
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays to store."""
+        return {WEIGHTS: self.weights, BIAS: self.bias}
+
+    def settings(self) -> dict[str, Any]:
+        """Return {}, as there is nothing to store beside the arrays."""
+        return {}
+
+    @classmethod
+    def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
+        """Return whether stored arrays are those of dense weights."""
+        return arrays[WEIGHTS].shape == (n_features, n_topics) and arrays[BIAS].shape == (n_topics,)
+
+    @classmethod
+    def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Dense":
+        """Return the scorer that was stored."""
+        return cls(arrays[WEIGHTS], arrays[BIAS])

@@ -1,0 +1,195 @@
+"""Score only the topics on a document's shortlist, where a model has thousands of topics."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from textcat.features.rows import Rows
+from textcat.model import BIAS, CENTROIDS, PARTS, RELATED, RELATED_CURVES
+from textcat.model._product import highest
+from textcat.model.csr import are_parts, column_of, csr_weights, parts_to_store, types_of_parts
+from textcat.model.related import RelatedTopics
+from textcat.model.scorer import NUMBERS, Arrays, Related
+from textcat.model.shortlist import Shortlist, products_of_listed
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_MOST_BEST = 100_000  # topics of a document that raise others: a stored scorer with more is damaged
+_FLOAT32 = (np.dtype(np.float32),)
+
+
+class Restriction(NamedTuple):
+    """Say which topics of a whole model a scorer has; the model's other topics may raise their scores."""
+
+    columns: np.ndarray  # of the scorer's topics, in the model
+    topics: Sequence[str]  # of the model
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Score a document for the topics on its shortlist; topics that often go with its best topics are raised.
+
+    Each topic's weights were trained only on documents for which the topic was listed; its scores of other documents
+    mean nothing.
+    """
+
+    name: ClassVar[str] = "listed"
+    types: ClassVar[Mapping[str, tuple[np.dtype[Any], ...]]] = {
+        **types_of_parts(PARTS, _FLOAT32),
+        **types_of_parts(CENTROIDS, _FLOAT32),
+        **types_of_parts(RELATED, _FLOAT32),
+        RELATED_CURVES: (np.dtype(np.float64),),
+        BIAS: NUMBERS,
+    }
+    unlisted_score: ClassVar[float] = -30.0  # as log odds, a probability of 1 in 10^13
+
+    weights: "csr_array"  # shape (n_features, n_topics of the model), float32
+    biases: np.ndarray  # shape (n_topics of the model,)
+    shortlist: Shortlist
+    related_topics: RelatedTopics | None = None  # None: related topics change no score
+    restriction: Restriction | None = None  # None: the scorer has all topics of the model
+
+    @property
+    def bias(self) -> np.ndarray:
+        """The score of each topic for a row without entries, if the topic were listed: shape (n_topics,)."""
+        return self.biases if self.restriction is None else self.biases[self.restriction.columns]
+
+    def scores(self, rows: Rows) -> np.ndarray:
+        """Return the scores of rows for every topic; those of topics that are not listed are `unlisted_score`."""
+        listed, values = self._listed_and_raised(rows)
+        scores = np.full((len(listed), len(self.bias)), self.unlisted_score, np.float32)
+        documents, places = np.nonzero(listed >= 0)
+        scores[documents, listed[documents, places]] = values[documents, places]
+        return scores
+
+    def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of the topics with the n highest scores of each row, and these scores.
+
+        There are at most as many as are listed.
+        """
+        listed, scores = self._listed_and_raised(rows)
+        places, values = highest(scores, min(n, self.shortlist.size))
+        return np.take_along_axis(listed, places, 1), values
+
+    def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:
+        """Return the weights of the topic in a column."""
+        return column_of(self.weights, self._column_in_model(column), features)
+
+    def listed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Return the topics of the model nearest to each row, and their scores before related topics raise them.
+
+        Both arrays have the shape (n_rows, size); where fewer topics are listed, they are filled up with -1 and
+        `unlisted_score`.
+        """
+        rows = rows._replace(data=rows.data.astype(np.float32, copy=False))
+        listed = self.shortlist.topics(rows)
+        scores = products_of_listed(rows, self.weights, listed) + self.biases[listed]
+        return listed, np.where(listed < 0, np.float32(self.unlisted_score), scores)
+
+    def _listed_and_raised(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of the topics nearest to each row, and their scores; -1 stands for any other topic."""
+        listed, scores = self.listed(rows)
+        if self.related_topics is not None:
+            scores += self.related_topics.evidence(listed, scores)
+        if self.restriction is not None:
+            columns = self.restriction.columns
+            position_of = np.full(len(self.biases) + 1, -1, np.int32)  # its last entry is where -1 stays -1
+            position_of[columns] = np.arange(len(columns))
+            listed = position_of[listed]
+            scores = np.where(listed < 0, np.float32(self.unlisted_score), scores)
+        return listed, scores
+
+    def _column_in_model(self, column: int) -> int:
+        return column if self.restriction is None else int(self.restriction.columns[column])
+
+    def related(self, row: Rows, topics: Sequence[str]) -> Related | None:
+        """Return a function that tells which topics add to the score of another for a row."""
+        if (related := self.related_topics) is None:
+            return None
+        names = topics if self.restriction is None else self.restriction.topics
+        listed, scores = self.listed(row)  # once for all topics that are asked for
+
+        def of_topic(column: int) -> list[tuple[str, float]]:
+            columns, added = related.parts(listed[0], scores[0], self._column_in_model(column))
+            return [(names[j], adds) for j, adds in zip(columns.tolist(), added.tolist(), strict=True)]
+
+        return of_topic
+
+    def of_topics(self, columns: np.ndarray, topics: Sequence[str]) -> "Listed":
+        """Return a scorer of the topics in some columns, for which the whole model is still needed."""
+        if self.restriction is not None:
+            columns, topics = self.restriction.columns[columns], self.restriction.topics
+        return replace(self, restriction=Restriction(columns, topics))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays to store."""
+        arrays = {**dict(zip(PARTS, parts_to_store(self.weights), strict=True)), BIAS: self.biases}
+        arrays |= zip(CENTROIDS, parts_to_store(self.shortlist.centroids), strict=True)
+        if (related := self.related_topics) is not None:
+            arrays |= zip(RELATED, parts_to_store(related.shares), strict=True)
+            arrays[RELATED_CURVES] = np.stack([related.a, related.b])
+        return arrays
+
+    def settings(self) -> dict[str, Any]:
+        """Return the length of shortlists, and the numbers of related topics."""
+        settings: dict[str, Any] = {"size": self.shortlist.size}
+        if (related := self.related_topics) is not None:
+            unseen = np.flatnonzero(related.unseen).tolist()
+            settings["related"] = {
+                "best": related.best,
+                "weight": related.weight,
+                "least": related.least,
+                "unseen": unseen,
+            }
+        return settings
+
+    @classmethod
+    def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
+        """Return whether stored arrays and settings are those of a scorer with shortlists."""
+        return (
+            are_parts(arrays, PARTS, n_features, n_topics)
+            and are_parts(arrays, CENTROIDS, n_features, n_topics)
+            and arrays[BIAS].shape == (n_topics,)
+            and _is_count(settings["size"], n_topics)
+            and (("related" in settings) == (RELATED_CURVES in arrays))
+            and ("related" not in settings or _are_related(arrays, settings["related"], n_topics))
+        )
+
+    @classmethod
+    def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Listed":
+        """Return the scorer that was stored."""
+
+        def matrix(names: tuple[str, str, str]) -> "csr_array":
+            indptr, indices, data = map(arrays.__getitem__, names)
+            return csr_weights(indptr, indices, data, n_topics)
+
+        related = None
+        if (numbers := settings.get("related")) is not None:
+            unseen = np.zeros(n_topics, bool)
+            unseen[numbers["unseen"]] = True
+            best, weight, least = (numbers[name] for name in ("best", "weight", "least"))
+            a, b = arrays[RELATED_CURVES]
+            related = RelatedTopics(matrix(RELATED), a, b, best, weight, least, unseen)
+        return cls(matrix(PARTS), arrays[BIAS], Shortlist(matrix(CENTROIDS), settings["size"]), related)
+
+
+def _is_count(number: Any, most: int) -> bool:
+    return type(number) is int and 0 < number <= most
+
+
+def _are_related(arrays: Arrays, numbers: Mapping[str, Any], n_topics: int) -> bool:
+    """Return whether stored arrays and numbers are those of related topics."""
+    best, weight, least, unseen = (numbers[name] for name in ("best", "weight", "least", "unseen"))
+    return (
+        are_parts(arrays, RELATED, n_topics, n_topics)
+        and arrays[RELATED_CURVES].shape == (2, n_topics)
+        and _is_count(best, _MOST_BEST)
+        and 0 <= weight < math.inf
+        and 0 < least < math.inf
+        and isinstance(unseen, list)
+        and all(type(topic) is int and 0 <= topic < n_topics for topic in unseen)
+    )

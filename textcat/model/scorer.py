@@ -1,0 +1,80 @@
+"""What every scorer does: score rows for topics. Each way to score is a class in a file of its own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+import numpy as np
+
+from textcat.features.rows import Rows
+from textcat.model._product import highest
+
+Arrays: TypeAlias = Mapping[str, np.ndarray]
+#: Returns the topics that add to the score of the topic in a column, the strongest first, and what each of them adds.
+Related: TypeAlias = Callable[[int], list[tuple[str, float]]]
+NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))  # types of stored arrays that hold weights
+
+
+class Scorer(Protocol):
+    """Score documents for topics, given the documents' rows; callers do not know which class they have."""
+
+    name: ClassVar[str]  # of the class, in manifests
+    types: ClassVar[Mapping[str, tuple[np.dtype[Any], ...]]]  # the types that stored arrays may have, by their names
+    #: The score of a topic that was not scored for a document; -inf where every topic is scored.
+    unlisted_score: ClassVar[float]
+
+    @property
+    def bias(self) -> np.ndarray:
+        """The score of each topic for a row without entries: shape (n_topics,)."""
+
+    def scores(self, rows: Rows) -> np.ndarray:
+        """Return the scores of rows for every topic: shape (n_rows, n_topics)."""
+
+    def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of the topics with the n highest scores of each row, and these scores, the highest first.
+
+        Topics of equal scores keep their order. There may be fewer than n; where a row has fewer than others, its
+        columns are filled up with -1, and its scores with `unlisted_score`.
+        """
+
+    def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:
+        """Return the weights of the topic in a column for features, given by their numbers, or for all features."""
+
+    def related(self, row: Rows, topics: Sequence[str]) -> Related | None:
+        """Return a function that tells which topics add to the score of another for a row; None if none ever does.
+
+        `topics` are the names of the scorer's columns.
+        """
+
+    def of_topics(self, columns: np.ndarray, topics: Sequence[str]) -> "Scorer":
+        """Return a scorer of the topics in some columns, with the same scores; `topics` names all columns."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays to store, by the names in `types`."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return the numbers to store beside the arrays, as JSON values."""
+
+    @classmethod
+    def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
+        """Return whether stored arrays and settings are those of a scorer.
+
+        They are not if somebody has changed files, and has also made new checksums. KeyError, TypeError or ValueError
+        are raised for entries that are missing or of another type.
+        """
+
+    @classmethod
+    def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Scorer":
+        """Return the scorer that `arrays` and `settings` have stored; arrays that are mapped stay mapped."""
+
+
+def are_float32(*arrays: Any) -> bool:
+    """Return whether all arrays are float32, as compiled code takes them; otherwise, scipy computes scores."""
+    return all(array.dtype == np.float32 for array in arrays)
+
+
+def highest_scores(scores: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns of the n highest scores of each row, and these scores, as `Scorer.top` does."""
+    if scores.dtype == np.float32:
+        return highest(np.ascontiguousarray(scores), min(n, scores.shape[1]))
+    columns = np.argsort(-scores, axis=1, kind="stable")[:, :n]
+    return columns, np.take_along_axis(scores, columns, axis=1)

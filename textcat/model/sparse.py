@@ -1,0 +1,86 @@
+"""Score every topic by weights that are stored without their zeros, as they are with many topics."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from textcat.features.rows import Rows
+from textcat.model import BIAS, PARTS
+from textcat.model._product import sparse_product
+from textcat.model._product import top as sparse_top
+from textcat.model.csr import (
+    are_parts,
+    canonical_weights,
+    column_of,
+    csr_weights,
+    parts_of,
+    parts_to_store,
+    types_of_parts,
+    wide,
+)
+from textcat.model.scorer import NUMBERS, Arrays, are_float32, highest_scores
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """Score a document for every topic, to the bit as `Dense` does. Weights of any sparse form are taken."""
+
+    name: ClassVar[str] = "sparse"
+    types: ClassVar[Mapping[str, tuple[np.dtype[Any], ...]]] = {**types_of_parts(PARTS, NUMBERS), BIAS: NUMBERS}
+    unlisted_score: ClassVar[float] = -np.inf
+
+    weights: "csr_array"  # shape (n_features, n_topics)
+    bias: np.ndarray  # shape (n_topics,)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", canonical_weights(self.weights))
+
+    def scores(self, rows: Rows) -> np.ndarray:
+        """Return the scores of rows for every topic."""
+        if are_float32(rows.data, self.weights, self.bias):
+            return np.asarray(sparse_product(*rows, *parts_of(self.weights), self.bias))
+        return np.asarray((rows.matrix(self.weights.shape[0]) @ wide(self.weights)).toarray() + self.bias)
+
+    def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of the topics with the n highest scores of each row, and these scores.
+
+        Compiled code holds the scores of one row at a time.
+        """
+        if not are_float32(rows.data, self.weights, self.bias):
+            return highest_scores(self.scores(rows), n)
+        return sparse_top(*rows, *parts_of(self.weights), self.bias, min(n, len(self.bias)))
+
+    def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:
+        """Return the weights of the topic in a column."""
+        return column_of(self.weights, column, features)
+
+    def related(self, row: Rows, topics: Sequence[str]) -> None:
+        """Return None, as no topic adds to the score of another."""
+
+    def of_topics(self, columns: np.ndarray, topics: Sequence[str]) -> "Sparse":
+        """Return a scorer of the topics in some columns."""
+        return Sparse(wide(self.weights)[:, columns], self.bias[columns])
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays to store."""
+        return {**dict(zip(PARTS, parts_to_store(self.weights), strict=True)), BIAS: self.bias}
+
+    def settings(self) -> dict[str, Any]:
+        """Return {}, as there is nothing to store beside the arrays."""
+        return {}
+
+    @classmethod
+    def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
+        """Return whether stored arrays are those of sparse weights."""
+        return are_parts(arrays, PARTS, n_features, n_topics) and arrays[BIAS].shape == (n_topics,)
+
+    @classmethod
+    def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Sparse":
+        """Return the scorer that was stored."""
+        indptr, indices, data = map(arrays.__getitem__, PARTS)
+        return cls(csr_weights(indptr, indices, data, n_topics), arrays[BIAS])
