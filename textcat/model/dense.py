@@ -25,7 +25,7 @@ class Dense:
 
     def scores(self, rows: Rows) -> np.ndarray:
         """Return the scores of rows for every topic."""
-        if are_float32(rows.data, self.weights, self.bias):
+        if are_float32(rows, self.weights, self.bias):
             return np.asarray(product(*rows, self.weights, self.bias))
         return np.asarray(rows.matrix(len(self.weights)) @ self.weights + self.bias)
 

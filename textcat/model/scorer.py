@@ -67,9 +67,9 @@ class Scorer(Protocol):
         """Return the scorer that `arrays` and `settings` have stored; arrays that are mapped stay mapped."""
 
 
-def are_float32(*arrays: Any) -> bool:
-    """Return whether all arrays are float32, as compiled code takes them; otherwise, scipy computes scores."""
-    return all(array.dtype == np.float32 for array in arrays)
+def are_float32(rows: Rows, weights: Any, bias: np.ndarray) -> bool:
+    """Return whether all numbers are float32, as compiled code takes them; otherwise, scipy computes scores."""
+    return bool(rows.data.dtype == weights.dtype == bias.dtype == np.float32)
 
 
 def highest_scores(scores: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

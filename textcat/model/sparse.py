@@ -42,7 +42,7 @@ class Sparse:
 
     def scores(self, rows: Rows) -> np.ndarray:
         """Return the scores of rows for every topic."""
-        if are_float32(rows.data, self.weights, self.bias):
+        if are_float32(rows, self.weights, self.bias):
             return np.asarray(sparse_product(*rows, *parts_of(self.weights), self.bias))
         return np.asarray((rows.matrix(self.weights.shape[0]) @ wide(self.weights)).toarray() + self.bias)
 
@@ -51,7 +51,7 @@ class Sparse:
 
         Compiled code holds the scores of one row at a time.
         """
-        if not are_float32(rows.data, self.weights, self.bias):
+        if not are_float32(rows, self.weights, self.bias):
             return highest_scores(self.scores(rows), n)
         return sparse_top(*rows, *parts_of(self.weights), self.bias, min(n, len(self.bias)))
 
