@@ -23,7 +23,7 @@ _FLOAT32 = (np.dtype(np.float32),)
 
 
 class Restriction(NamedTuple):
-    """Say which topics of a whole model a scorer has; the model's other topics may raise their scores."""
+    """Hold the topics of a whole model that a scorer has; the model's other topics may raise their scores."""
 
     columns: np.ndarray  # of the scorer's topics, in the model
     topics: Sequence[str]  # of the model
