@@ -73,9 +73,9 @@ def test_none_and_nan_stand_for_no_value(value, is_one):
 def test_a_table_trains_the_model_that_its_records_train(table, tagger):
     of_table = textcat.train(table, "paum", text=TEXT, topics="section")
     assert (of_table.topics, of_table.train_documents) == (("grain", "metal"), 12)
-    np.testing.assert_array_equal(of_table.weights, tagger.weights)
+    np.testing.assert_array_equal(of_table.scorer.weights, tagger.scorer.weights)
     in_columns = textcat.train(table, "paum", text=[*TEXT], topics=["metal", "grain"])
-    np.testing.assert_array_equal(in_columns.weights, tagger.weights)
+    np.testing.assert_array_equal(in_columns.scorer.weights, tagger.scorer.weights)
 
 
 LEAKY = {
@@ -110,7 +110,7 @@ def test_a_title_beside_the_column_that_is_named_changes_neither_training_nor_sc
         leaky = rows
     source = iter(leaky) if kind == "generator" else leaky
     tagger = textcat.train(source, "paum", text="body")
-    np.testing.assert_array_equal(tagger.weights, of_bodies.weights)
+    np.testing.assert_array_equal(tagger.scorer.weights, of_bodies.scorer.weights)
     expected = of_bodies.scores(LEAKY["body"])
     if kind not in ("csv", "jsonl"):
         np.testing.assert_array_equal(np.asarray(tagger.scores(leaky, text="body")), expected)

@@ -31,7 +31,7 @@ def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeyp
     alone = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("many-topics"))
     assert (by_name.scorer.weights != alone.scorer.weights).nnz == 0
     run("train", "newswire", "--out", "default", "--recipe", "default")
-    assert (run.err, textcat.load("default").shortlist) == ("", None)
+    assert (run.err, textcat.load("default").scorer.name) == ("", "dense")
 
 
 def test_the_recipe_for_many_topics_is_taken_with_the_settings_and_the_learner_asked_for(run, monkeypatch):
@@ -42,7 +42,7 @@ def test_the_recipe_for_many_topics_is_taken_with_the_settings_and_the_learner_a
     assert textcat.load("chars").recipe == asked_for.complete().as_dict()
     run("train", "newswire", "--out", "pam", "--learner", "pam")
     assert run.err == "textcat: 50 topics: trained by the recipe many-topics-pam; --recipe names another.\n"
-    assert textcat.load("pam").shortlist.size == 50
+    assert textcat.load("pam").scorer.shortlist.size == 50
 
 
 def test_a_setting_that_only_the_other_recipe_can_have_is_refused_where_many_topics_take_theirs(run, monkeypatch):
