@@ -47,8 +47,9 @@ def facts_of_listed(rows, labels, **settings):
     settings = {"tau_neg": 1, "tau_pos": 50, "lambda_": 0.0, **settings}
     options = {"size": n_topics // 2, "n_documents": rows.shape[0] - n_topics, "n_jobs": -1}
     trained = train_shortlist(rows, labels, names, textcat.PAUM(**settings), **options)
-    arrays = trained.weights.indptr, trained.weights.indices, trained.weights.data, trained.bias, trained.converged
-    same_bytes = [array.tobytes() for array in (*arrays, trained.shortlist.centroids.data)]
+    scorer, weights = trained.scorer, trained.scorer.weights
+    arrays = weights.indptr, weights.indices, weights.data, scorer.bias, scorer.shortlist.centroids.data
+    same_bytes = [array.tobytes() for array in (*arrays, trained.converged)]
     return same_bytes, trained.facts, trained.evidence
 
 
