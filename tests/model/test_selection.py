@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from textcat.model.selection import highest
+from textcat.model.scorer import highest
 
 
 @pytest.mark.parametrize("n_topics", [63, 64, 65, 200, 1000])
