@@ -76,6 +76,7 @@ class File:
     def __init__(self, path: str, members: list[tuple[str, list[Doc]]]):
         self.path, self.members = path, members
         self.known_as = ""  # its path when a run was started last
+        self.known_before = set[str]()  # its paths before runs that were killed, which may not have come to it
         self.done_as = ""  # its path when `check` saw that a run has read it to its end
         self.tried_as = ""  # its path when a run was killed that may have read it, or have removed its rows to do so
         self.size = 0
@@ -384,6 +385,8 @@ class History:
         """Tag the archive in a process of its own, which is killed before its n-th operation on a disk, if so."""
         self.latest = max(self.latest, self.clock)
         for file in self.files:
+            if file.known_as:
+                file.known_before.add(file.known_as)
             file.known_as = file.path
         ours, theirs = os.pipe()
         child = os.fork()
@@ -405,6 +408,9 @@ class History:
                 if self._is_readable(file, blocked):
                     file.done_as, file.tried_as = "", file.path
             self.told.update(line["source"] for line in self._rejections())
+        else:
+            for file in self.files:
+                file.known_before.clear()
         return ended
 
     def _run_here(self, kill_at: int) -> tuple[int, str, Mapping[str, Any]]:
@@ -467,7 +473,9 @@ class History:
             if there and is_known and key in in_rows:
                 if not self._is_hidden(there[0], blocked):
                     wrong.append(f"{key} of {file.path} was replaced, and still has a row of {source}")
-            elif not there and not replaced_at and key in self.held and key not in in_rows:
+            elif there or replaced_at or any(_is_at(before, one) for before in file.known_before for one in self.files):
+                continue  # what has its name now replaced it
+            elif key in self.held and key not in in_rows:
                 wrong.append(f"{key} of {file.path}, which is gone, has no row")
         strange = {key for key in in_rows if key not in ends and key[0] not in by_id}
         wrong += [f"{key} is in no file" for key in strange]
