@@ -140,7 +140,7 @@ def read_batches(
     complete. `start` is where reading begins: the end of an earlier batch of the same sources and settings. `pipes`
     has, for each pipe by name, the number and checksum of the bytes that an interrupted run has read; if a pipe gives
     other bytes now, a TextcatError is raised, in which the clause `start_over` says how to begin again. If `pipes` is
-    None, nothing is compared.
+    None, as no run is to be resumed, nothing is compared, and batches have no checksums of files.
     """
     observed = [
         _Pipe(source, pipes.get(source.name), start_over)
@@ -152,7 +152,7 @@ def read_batches(
 
     begin: Checkpoint = tuple(start or _Place().checkpoint(0))
     blocks: list[Block | Rejection] = []
-    size, end, read, sums = 0, begin, 0, dict[str, str]()
+    size, end, read, sums = 0, begin, 0, None if pipes is None else dict[str, str]()
     for step in chain(_steps(sources, settings, begin, sums), [None]):
         if step is not None:
             item, end, read = step
@@ -160,20 +160,21 @@ def read_batches(
             size += _OF_ONE + (len(item.data) if isinstance(item, Block) else 0)
         if blocks and (step is None or size >= settings.block_bytes):
             states = {pipe.name: pipe.state for pipe in observed if pipe.state.n_bytes}
-            yield Batch(tuple(blocks), begin, end, read, states, dict(sums))
+            yield Batch(tuple(blocks), begin, end, read, states, dict(sums or {}))
             begin, blocks, size = end, [], 0
-            sums.clear()
+            if sums:
+                sums.clear()
 
 
 def _steps(
-    sources: Sequence[Source], settings: InputSettings, start: Checkpoint, sums: dict[str, str]
+    sources: Sequence[Source], settings: InputSettings, start: Checkpoint, sums: dict[str, str] | None
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
     """Yield the blocks of records of sources, and a Rejection for each part that cannot be read.
 
     Each is yielded with the checkpoint after it, from which reading can resume, and the number of bytes read so far.
 
     Yield None where a batch must end. The checksum of each file that has been read from its start to its end is put
-    into `sums`.
+    into `sums`; if that is None, no checksum is taken.
     """
     before = sum(source.size or 0 for source in sources[: start[0]])
     position = _Place(start[1], start[2], start[3], start[4:])
