@@ -296,10 +296,12 @@ main()
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="system: there is no /dev/full")
-def test_a_full_disk_ends_in_a_sentence(model):
+def test_a_full_disk_ends_in_a_sentence(model, unbuffered):
     with open("/dev/full", "w") as full:
-        ended = subprocess.run([*COMMAND, "topics", str(model)], stdout=full, stderr=subprocess.PIPE, text=True)
+        settings = {"stdout": full, "stderr": subprocess.PIPE, "env": {**os.environ, "PYTHONUNBUFFERED": unbuffered}}
+        ended = subprocess.run([*COMMAND, "topics", str(model)], text=True, **settings)
     assert (ended.returncode, ended.stderr) == (1, "textcat: No space left on device.\n")
 
 

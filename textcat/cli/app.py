@@ -134,13 +134,21 @@ def main() -> None:
         _fail_as_wrong_usage(error)
     except Interrupted as end:
         _fail(f"interrupted; {str(end) or 'no file was left half written'}.", 130)
-    except BrokenPipeError:
-        # The reader has closed the pipe (as `| head` does); the interpreter must not flush to it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
+        _discard_output()
         sys.exit(1)
     except OSError as error:
+        _discard_output()
         _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.", 1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _discard_output() -> None:
+    """Discard what standard output cannot write: the interpreter would try again at its exit, and report that, too."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _replace_closed_streams() -> None:
