@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection
 from functools import cache, partial, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 
 from textcat.base.errors import TextcatError
-from textcat.base.normal_forms import nfc
 from textcat.features._token_cache import AffixTable as AffixTable
 from textcat.features._token_cache import SpanCutter, WordTable
 from textcat.features.affixes import TOKENIZER_METHODS, read_exact_affixes, regex_function
@@ -52,7 +52,8 @@ class _Attributes(NamedTuple):
         """Return the attributes for tokens in normal form C, which some of spaCy's stop words do not have."""
         if self.stop_words is None:
             return self
-        return _usual_attributes(frozenset(map(nfc, self.stop_words)))
+        # Not by `nfc`, whose tables take some ms to fill, and are not needed for texts in Latin letters.
+        return _usual_attributes(frozenset(map(partial(normalize, "NFC"), self.stop_words)))
 
 
 def _usual_attributes(stop_words: Collection[str]) -> _Attributes:
