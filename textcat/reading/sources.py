@@ -482,7 +482,7 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
         return _remote(text, settings)
     if not os.path.exists(text) and not _GLOB.isdisjoint(text):
         closed = _closed_folders(text)
-        paths = [path for path in matches(text) if closed.isdisjoint(_folders_above(path))]
+        paths = [path for path in matches(text) if not closed or closed.isdisjoint(_folders_above(path))]
         if not paths and not closed:
             raise TextcatError(f"No file matches {text}: check the pattern.")
         # The pattern reads no folder here, so that none needs a format.
