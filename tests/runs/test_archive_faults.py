@@ -16,12 +16,12 @@ import archive_runs
 import pytest
 from archive_folders import JSONL, content, write
 from archive_runs import make_archive, run, written
+from interrupted_runs import STEPS
 
 from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.tagging.output import OutputSettings
 
-STEPS = ("create", "reopen", "write_all", "sync", "rename", "remove", "truncate_file", "sync_folder")
 OUTPUTS = (JSONL, OutputSettings("csv", "zst"))
 N_PIECES = 5
 

@@ -5,14 +5,14 @@ import json
 import os
 import sys
 import threading
-import time
 import zipfile
 from datetime import datetime, timedelta, timezone
 from functools import partial
 
 import pytest
 from archive_runs import make_archive, run
-from attacks.histories import Fault, fail_at, history, topics_of_texts
+from attacks.histories import Fault, history, topics_of_texts
+from interrupted_runs import NOW
 from news_versions import item, write_items
 from read_sources import tarred, zipped
 
@@ -29,7 +29,6 @@ class DoneError(Exception):
     pass
 
 
-NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 LINE = b'{"id": "%s", "text": "Wheat rose."}\n'
 
 
@@ -44,26 +43,6 @@ def folder(tmp_path):
 @pytest.fixture
 def out(tmp_path):
     return tmp_path / "out"
-
-
-@pytest.fixture
-def faults(monkeypatch):
-    """Paths that fail, as long as they are in this dict."""
-    import builtins
-
-    monkeypatch.setattr(builtins, "open", builtins.open)  # what `fail_at` replaces
-    monkeypatch.setattr(os, "scandir", os.scandir)
-    found = {}
-    fail_at(found)
-    return found
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """The time in seconds, in a list."""
-    now = [NOW.timestamp()]
-    monkeypatch.setattr(time, "time", lambda: now[0])
-    return now
 
 
 def ids(out):

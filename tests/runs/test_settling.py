@@ -5,17 +5,16 @@ import json
 import os
 import random
 import shutil
-import time
 from collections import Counter
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 
 import pytest
 from archive_runs import run
-from attacks.histories import Fault, fail_at
+from attacks.histories import Fault
+from interrupted_runs import NOW, Killed
 from news_versions import item, write_items
 
-from textcat.base import disk
 from textcat.reading import InputSettings
 from textcat.runs.records import own_journal, replay
 from textcat.tagging.duplicates import find_duplicates
@@ -23,13 +22,7 @@ from textcat.tagging.output import OutputSettings
 from textcat.tagging.shards import read_tags
 
 READ = InputSettings(block_bytes=400)  # some eight documents
-STEPS = ("create", "reopen", "write_all", "sync", "rename", "remove", "truncate_file", "sync_folder")
-NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 WORDS = ("Wheat", "Gold", "Crude oil", "Corn")
-
-
-class Killed(BaseException):
-    pass
 
 
 def put(path, name, n=16, ns=1):
@@ -60,45 +53,6 @@ def check_counts(out, summary, shows_counted=True):
     topics = Counter(topic for tags in read_tags(out) for topic in tags.topics)
     assert not shows_counted or +counts.topics == topics
     assert min(counts.topics.values(), default=0) >= 0
-
-
-@pytest.fixture
-def kill_at(monkeypatch):
-    """Return a list: at the step with its number, the process is killed; the second number counts the steps."""
-    left = [-1, 0]
-
-    def counted(function):
-        def call(*arguments):
-            left[1] += 1
-            if left[1] == left[0]:
-                raise Killed
-            return function(*arguments)
-
-        return call
-
-    for name in STEPS:
-        monkeypatch.setattr(disk, name, counted(getattr(disk, name)))
-    return left
-
-
-@pytest.fixture
-def faults(monkeypatch):
-    """Paths that fail, as long as they are in this dict."""
-    import builtins
-
-    monkeypatch.setattr(builtins, "open", builtins.open)  # what `fail_at` replaces
-    monkeypatch.setattr(os, "scandir", os.scandir)
-    found = {}
-    fail_at(found)
-    return found
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """The time in seconds, in a list."""
-    now = [NOW.timestamp()]
-    monkeypatch.setattr(time, "time", lambda: now[0])
-    return now
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import zlib
 
 import pytest
 from archive_runs import make_archive, run, written
+from interrupted_runs import Killed
 from news_versions import item, make_news, newest_in, write_items
 
-from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, ItemVersion, VersionState
 from textcat.runs import workers
@@ -186,32 +186,6 @@ def check_places(model, folder, out):
     newest, places = newest_in(sorted(folder.iterdir()))
     assert sorted(tags.id for tags in read_tags(out)) == sorted(newest)
     assert summary.counts.records == len(places)
-
-
-class Killed(BaseException):
-    pass
-
-
-STEPS = ("create", "reopen", "write_all", "sync", "rename", "remove", "truncate_file", "sync_folder")
-
-
-@pytest.fixture
-def kill_at(monkeypatch):
-    """Return a list: at the step with its number, the process is killed; the second number counts the steps."""
-    left = [-1, 0]
-
-    def counted(function):
-        def call(*arguments):
-            left[1] += 1
-            if left[1] == left[0]:
-                raise Killed
-            return function(*arguments)
-
-        return call
-
-    for name in STEPS:
-        monkeypatch.setattr(disk, name, counted(getattr(disk, name)))
-    return left
 
 
 def test_a_run_that_was_killed_at_any_step_ends_with_the_same(model, tmp_path, out, kill_at):
