@@ -25,10 +25,20 @@ def parts_of(matrix: Any) -> Parts:
     return matrix.indptr.astype(np.int64, copy=False), _numbers(matrix.indices), matrix.data
 
 
-def parts_to_store(matrix: Any) -> Parts:
-    """Return the three CSR arrays of a matrix with a column per topic; numbers of few topics take two bytes."""
+def parts_to_store(matrix: Any, names: tuple[str, str, str]) -> dict[str, np.ndarray]:
+    """Return the three CSR arrays of a matrix with a column per topic, by the names given.
+
+    Numbers of few topics take two bytes.
+    """
     starts, topics, values = parts_of(matrix)
-    return starts, topics.astype(np.uint16 if matrix.shape[1] <= FEW_TOPICS else np.int32, copy=False), values
+    numbers = topics.astype(np.uint16 if matrix.shape[1] <= FEW_TOPICS else np.int32, copy=False)
+    return dict(zip(names, (starts, numbers, values), strict=True))
+
+
+def stored_matrix(arrays: Mapping[str, np.ndarray], names: tuple[str, str, str], n_topics: int) -> "csr_array":
+    """Return the matrix whose CSR arrays were stored under the names given: see `csr_weights`."""
+    indptr, indices, data = map(arrays.__getitem__, names)
+    return csr_weights(indptr, indices, data, n_topics)
 
 
 def types_of_parts(names: tuple[str, str, str], numbers: tuple[np.dtype[Any], ...]) -> dict[str, tuple[Any, ...]]:

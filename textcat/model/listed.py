@@ -10,7 +10,7 @@ import numpy as np
 from textcat.features.rows import Rows
 from textcat.model import BIAS, CENTROIDS, PARTS, RELATED, RELATED_CURVES
 from textcat.model._product import highest
-from textcat.model.csr import are_parts, column_of, csr_weights, parts_to_store, types_of_parts
+from textcat.model.csr import are_parts, column_of, parts_to_store, stored_matrix, types_of_parts
 from textcat.model.related import RelatedTopics
 from textcat.model.scorer import NUMBERS, Arrays, Related
 from textcat.model.shortlist import Shortlist, products_of_listed
@@ -127,10 +127,10 @@ class Listed:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays to store."""
-        arrays = {**dict(zip(PARTS, parts_to_store(self.weights), strict=True)), BIAS: self.biases}
-        arrays |= zip(CENTROIDS, parts_to_store(self.shortlist.centroids), strict=True)
+        arrays = {**parts_to_store(self.weights, PARTS), BIAS: self.biases}
+        arrays |= parts_to_store(self.shortlist.centroids, CENTROIDS)
         if (related := self.related_topics) is not None:
-            arrays |= zip(RELATED, parts_to_store(related.shares), strict=True)
+            arrays |= parts_to_store(related.shares, RELATED)
             arrays[RELATED_CURVES] = np.stack([related.a, related.b])
         return arrays
 
@@ -162,19 +162,15 @@ class Listed:
     @classmethod
     def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Listed":
         """Return the scorer that was stored."""
-
-        def matrix(names: tuple[str, str, str]) -> "csr_array":
-            indptr, indices, data = map(arrays.__getitem__, names)
-            return csr_weights(indptr, indices, data, n_topics)
-
         related = None
         if (numbers := settings.get("related")) is not None:
             unseen = np.zeros(n_topics, bool)
             unseen[numbers["unseen"]] = True
             best, weight, least = (numbers[name] for name in ("best", "weight", "least"))
             a, b = arrays[RELATED_CURVES]
-            related = RelatedTopics(matrix(RELATED), a, b, best, weight, least, unseen)
-        return cls(matrix(PARTS), arrays[BIAS], Shortlist(matrix(CENTROIDS), settings["size"]), related)
+            related = RelatedTopics(stored_matrix(arrays, RELATED, n_topics), a, b, best, weight, least, unseen)
+        shortlist = Shortlist(stored_matrix(arrays, CENTROIDS, n_topics), settings["size"])
+        return cls(stored_matrix(arrays, PARTS, n_topics), arrays[BIAS], shortlist, related)
 
 
 def _is_count(number: Any, most: int) -> bool:

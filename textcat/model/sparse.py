@@ -14,9 +14,9 @@ from textcat.model.csr import (
     are_parts,
     canonical_weights,
     column_of,
-    csr_weights,
     parts_of,
     parts_to_store,
+    stored_matrix,
     types_of_parts,
     wide,
 )
@@ -68,7 +68,7 @@ class Sparse:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays to store."""
-        return {**dict(zip(PARTS, parts_to_store(self.weights), strict=True)), BIAS: self.bias}
+        return {**parts_to_store(self.weights, PARTS), BIAS: self.bias}
 
     def settings(self) -> dict[str, Any]:
         """Return {}, as there is nothing to store beside the arrays."""
@@ -82,5 +82,4 @@ class Sparse:
     @classmethod
     def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Sparse":
         """Return the scorer that was stored."""
-        indptr, indices, data = map(arrays.__getitem__, PARTS)
-        return cls(csr_weights(indptr, indices, data, n_topics), arrays[BIAS])
+        return cls(stored_matrix(arrays, PARTS, n_topics), arrays[BIAS])
