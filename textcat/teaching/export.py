@@ -210,10 +210,8 @@ def _label_line(view: View, record: _Exported) -> dict[str, Any]:
 
 
 def _label_row(view: View, record: _Exported, prefixes: Mapping[str, str]) -> dict[str, Any]:
-    fields = bibliographic_fields(view.pool, record.position)
-    row = {name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in fields.items()}
     ids = view.pool.ids
-    row = {name: value for name, value in row.items() if name in _BIBLIOGRAPHIC} | {"id": ids[record.position]}
+    row = _bibliographic_row(view.pool, record.position) | {"id": ids[record.position]}
     for topic, one in record.decisions.items():
         texts = one.word, one.exclusion_reason, one.rank, "; ".join(one.answers), "; ".join(one.notes)
         row |= {prefixes[topic] + name: text for name, text in zip(_DECISION_COLUMNS, texts, strict=True)}
@@ -259,10 +257,14 @@ def write_duplicates(view: View, out: str | os.PathLike[str], topics: Sequence[s
 
 
 def _duplicate_row(pool: Pool, group: int, position: int) -> dict[str, Any]:
+    return {"group": group, "position": position, "id": pool.ids[position], **_bibliographic_row(pool, position)}
+
+
+def _bibliographic_row(pool: Pool, position: int) -> dict[str, Any]:
+    """Return the fields of a record that have a column in CSV; of several values, as one text."""
     fields = bibliographic_fields(pool, position)
-    texts = {name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in fields.items()}
-    known = {name: texts[name] for name in _BIBLIOGRAPHIC if name in texts}
-    return {"group": group, "position": position, "id": pool.ids[position], **known}
+    wanted = {name: fields[name] for name in _BIBLIOGRAPHIC if name in fields}
+    return {name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in wanted.items()}
 
 
 def bibliographic_fields(pool: Pool, i: int) -> dict[str, Any]:
