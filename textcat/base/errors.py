@@ -1,7 +1,7 @@
 """Define the exception that explains a mistake of the user or bad input in a sentence, and hints for such sentences."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 DISTRIBUTION = "textcat-margin"  # the name on the package index, where `textcat` is somebody else's
@@ -16,6 +16,11 @@ class TextcatError(Exception):
 def install_hint(extra: str) -> str:
     """Return the command that installs an extra of the package, such as "pip install 'textcat-margin[cluster]'"."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def first_of(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, divided by commas, for a sentence; "…" stands for those behind the first `most`."""
+    return ", ".join(names[:most]) + ", …" * (len(names) > most)
 
 
 def did_you_mean(wrong: str, names: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
-from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.errors import TextcatError, did_you_mean, first_of
 
 _LIBRARIES = ("pandas", "polars")
 _MISSING = ("NAType", "NaTType")  # the types of the values by which pandas marks missing data
@@ -84,7 +84,7 @@ class Frame(NamedTuple):
         columns = self.columns
         for name in names:
             if name not in columns:
-                listed = ", ".join(columns[:_COLUMNS_SHOWN]) + ", …" * (len(columns) > _COLUMNS_SHOWN)
+                listed = first_of(columns, _COLUMNS_SHOWN)
                 known = f"It has {listed or 'none'}: name the ones to take by text= and topics=."
                 raise TextcatError(f"The table has no column {name!r}.{did_you_mean(name, columns)} {known}")
             if columns.count(name) > 1:

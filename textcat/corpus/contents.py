@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textcat.base.errors import TextcatError
+from textcat.base.errors import TextcatError, first_of
 from textcat.corpus.cards import RECORD_READERS, Card, is_wanted, tree_digest
 from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.documents import Corpus, Document
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from textcat.base.progress import Bar
 
 _log = logging.getLogger(__name__)
-
-_NAMED = 3  # files that are left out, by their names, in a warning
 
 
 def read_corpus(
@@ -84,7 +82,7 @@ def read_corpus(
 def _log_empty_texts(card: Card, documents: list[Document]) -> None:
     empty = [document.id for document in documents if not any(map(str.strip, document.zones.values()))]
     if empty:
-        shown = ", ".join(empty[:_NAMED]) + ", …" * (len(empty) > _NAMED)
+        shown = first_of(empty)
         _log.warning(
             "%s: %d of %d documents %s no text: %s. They count like the others; leave them out, or name the field "
             "that has their texts.",

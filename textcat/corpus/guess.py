@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from textcat.base.errors import TextcatError
+from textcat.base.errors import TextcatError, first_of
 from textcat.corpus import descriptions
 from textcat.corpus.cards import RECORD_READERS, Card, holds_documents, is_wanted
 from textcat.reading import (
@@ -28,7 +28,6 @@ from textcat.reading import (
 
 _log = logging.getLogger(__name__)
 
-_NAMED = 3  # files that are left out, by their names, in a warning
 _NO_DATA = re.compile(r"[._]|(readme|licen[cs]e|changelog|citation|copying|notice)\b", re.IGNORECASE)
 _LOOKED_INTO = 9  # the number of files that are searched for a list of subjects; some may be empty
 
@@ -79,7 +78,7 @@ def _log_files_left_out(data: str, card: Card, names: list[str], settings: Input
     wanted = is_wanted(card, settings)
     left_out = [name for name in names if not (wanted(name) or settings.for_file(name).skip or _is_no_data(name))]
     if left_out:
-        shown = ", ".join(left_out[:_NAMED]) + ", …" * (len(left_out) > _NAMED)
+        shown = first_of(left_out)
         _log.warning(
             "%s: %d of %d files are not read, as the others are read as %s: %s. If they hold documents, name their "
             "format, such as --for '%s --format text'.",

@@ -5,9 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from textcat.base.errors import TextcatError
+from textcat.base.errors import TextcatError, first_of
 
-_SHOWN = 3  # ids of topics with the same name in an error
 _END = re.compile("[/#]")  # of what a URI has before its last part
 
 
@@ -26,7 +25,7 @@ def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -
     if len(ids) == 1:
         return ids[0]
     if ids:
-        shown = ", ".join(sorted(ids)[:_SHOWN]) + ", …" * (len(ids) > _SHOWN)
+        shown = first_of(sorted(ids))
         raise TextcatError(f"{len(ids)} topics have the name {wanted!r}: give the id of one of them, {shown}.")
     text_of = {text.casefold(): text for text in chain(topics, names.values())}
     # Of a URI, people know the end; of a name of several words, maybe one.

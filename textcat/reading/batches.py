@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from textcat.base.errors import TextcatError
+from textcat.base.errors import TextcatError, first_of
 from textcat.reading.containers import ContainerEntry, MemberNames, tar_entries, zip_entries
 from textcat.reading.document import Document
 from textcat.reading.formats import (
@@ -93,7 +93,6 @@ log = logging.getLogger(__name__)
 _DEPTH = 3  # archives that are opened inside of each other: one that holds itself must end
 _OF_ONE = 256  # bytes that a block counts for besides its data, as a batch of empty files must end, too
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
-_NAMED = 3  # files that are left out, by their names, in a warning
 _LONGEST_NAME = 200  # characters of a name that are shown
 _BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets", "warc"}  # formats whose topics come from where their files lie
 _OF_VALUES = frozenset(("csv", "jsonl", "mbox", "tsv"))  # formats of lines in which carriage returns may be text
@@ -152,18 +151,17 @@ def read_batches(
 
     begin: Checkpoint = tuple(start or _Place().checkpoint(0))
     blocks: list[Block | Rejection] = []
-    size, end, read, sums = 0, begin, 0, None if pipes is None else dict[str, str]()
-    for step in chain(_steps(sources, settings, begin, sums), [None]):
+    size, end, read, sums = 0, begin, 0, dict[str, str]()
+    for step in chain(_steps(sources, settings, begin, None if pipes is None else sums), [None]):
         if step is not None:
             item, end, read = step
             blocks.append(item)
             size += _OF_ONE + (len(item.data) if isinstance(item, Block) else 0)
         if blocks and (step is None or size >= settings.block_bytes):
             states = {pipe.name: pipe.state for pipe in observed if pipe.state.n_bytes}
-            yield Batch(tuple(blocks), begin, end, read, states, dict(sums or {}))
+            yield Batch(tuple(blocks), begin, end, read, states, dict(sums))
             begin, blocks, size = end, [], 0
-            if sums:
-                sums.clear()
+            sums.clear()
 
 
 def _steps(
@@ -816,7 +814,7 @@ def _refuse_without_topics(documents: Sequence[Document], without_topic: Sequenc
             "folder there: put them into folders per topic, or give their topics as fields of JSON Lines or CSV."
         )
     if without_topic:
-        shown = ", ".join(without_topic[:_NAMED]) + ", …" * (len(without_topic) > _NAMED)
+        shown = first_of(without_topic)
         log.warning("%s: %d files in no topic's folder are left out: %s.", location, len(without_topic), shown)
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from textcat.base.errors import TextcatError
+from textcat.base.errors import TextcatError, first_of
 from textcat.base.progress import peak_memory
 from textcat.reading import Batch, Rejection, read_batches
 from textcat.runs.inputs import total_size
@@ -161,7 +161,7 @@ def _check_table(plan: Plan, table: CodeTable) -> None:
         what = f"{table.path} has no code for any topic of the model"
         raise TextcatError(f"{what}: its column topic must have their ids.")
     if lacking:
-        named = f"{', '.join(lacking[:5])}{', …' if len(lacking) > 5 else ''}"
+        named = first_of(lacking, 5)
         log.warning("Topics without a code in %s are written by their names, %d: %s.", table.path, len(lacking), named)
 
 
