@@ -6,7 +6,8 @@ from read_sources import faults, ids, read, tarred, zipped
 from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
 from textcat.reading import InputSettings, find_sources
-from textcat.reading.layouts import part_of, placed
+from textcat.reading.layouts import part_of
+from textcat.reading.maildir import placed
 
 MAIL = "From: a@example.org\nSubject: {0}\n\nThe {0} of {1}.\n"
 

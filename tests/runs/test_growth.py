@@ -58,15 +58,15 @@ def change(path, seed=99, n=9):
 
 def reads(monkeypatch):
     """Return a list that gets the name of each file that is opened for its documents."""
-    from textcat.reading import batches
+    from textcat.reading import source_reader
 
-    opened, format_of = [], batches.format_of
+    opened, format_of = [], source_reader.format_of
 
     def noting(stream, name, *arguments):
         opened.append(os.path.basename(name))
         return format_of(stream, name, *arguments)
 
-    monkeypatch.setattr(batches, "format_of", noting)
+    monkeypatch.setattr(source_reader, "format_of", noting)
     return opened
 
 

@@ -10,7 +10,7 @@ from typing import Any
 # What other rooms use, and where it comes from: imported at its first use, so that whoever needs settings only loads no
 # more. Type checkers read the names in __init__.pyi: write it anew with `python tests/test_front_door.py --write`.
 _NAMES_IN = {
-    "batches": "DamagedError folders_of read_batches read_documents shared_depth text_of_file",
+    "batches": "read_batches",
     "changes": "Change ChangeKind FileState",
     "containers": "ContainerEntry open_file",
     "dates": "date_range",
@@ -26,11 +26,14 @@ _NAMES_IN = {
     "formats.xml_elements": "ElementSpan child_elements element_at",
     "formats.xml_items": "declared_encoding",
     "in_memory": "as_documents document_stream named_in_training",
-    "layouts": "is_message part_of placed",
+    "labelled": "DamagedError read_documents",
+    "layouts": "folders_of part_of shared_depth",
+    "maildir": "is_message placed",
     "records": (
         "ALL_FIELDS EVERY_FIELD FIELDS_OF_TOPICS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings "
         "ItemVersion LabelSettings PipeState Record Rejection UnreadableError VersionState is_matched superseded_reason"
     ),
+    "single_file": "text_of_file",
     "sources": (
         "ARCHIVES FOLDERS Source file_system find_sources format_by_name format_of is_url matches named_format "
         "path_inside"

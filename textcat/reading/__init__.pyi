@@ -1,11 +1,6 @@
 """The names that `textcat.reading` imports at their first use."""
 
-from textcat.reading.batches import DamagedError as DamagedError
-from textcat.reading.batches import folders_of as folders_of
 from textcat.reading.batches import read_batches as read_batches
-from textcat.reading.batches import read_documents as read_documents
-from textcat.reading.batches import shared_depth as shared_depth
-from textcat.reading.batches import text_of_file as text_of_file
 from textcat.reading.changes import Change as Change
 from textcat.reading.changes import ChangeKind as ChangeKind
 from textcat.reading.changes import FileState as FileState
@@ -44,9 +39,13 @@ from textcat.reading.formats.xml_items import declared_encoding as declared_enco
 from textcat.reading.in_memory import as_documents as as_documents
 from textcat.reading.in_memory import document_stream as document_stream
 from textcat.reading.in_memory import named_in_training as named_in_training
-from textcat.reading.layouts import is_message as is_message
+from textcat.reading.labelled import DamagedError as DamagedError
+from textcat.reading.labelled import read_documents as read_documents
+from textcat.reading.layouts import folders_of as folders_of
 from textcat.reading.layouts import part_of as part_of
-from textcat.reading.layouts import placed as placed
+from textcat.reading.layouts import shared_depth as shared_depth
+from textcat.reading.maildir import is_message as is_message
+from textcat.reading.maildir import placed as placed
 from textcat.reading.records import ALL_FIELDS as ALL_FIELDS
 from textcat.reading.records import EVERY_FIELD as EVERY_FIELD
 from textcat.reading.records import FIELDS_OF_TOPICS as FIELDS_OF_TOPICS
@@ -66,6 +65,7 @@ from textcat.reading.records import UnreadableError as UnreadableError
 from textcat.reading.records import VersionState as VersionState
 from textcat.reading.records import is_matched as is_matched
 from textcat.reading.records import superseded_reason as superseded_reason
+from textcat.reading.single_file import text_of_file as text_of_file
 from textcat.reading.sources import ARCHIVES as ARCHIVES
 from textcat.reading.sources import FOLDERS as FOLDERS
 from textcat.reading.sources import Source as Source

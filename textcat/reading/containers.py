@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from textcat.base.surrogates import decode_surrogates
 from textcat.reading import streams
 from textcat.reading.changes import FileMark, FolderMarks
-from textcat.reading.layouts import is_bookkeeping, is_maildir, placed
+from textcat.reading.maildir import is_bookkeeping, is_maildir, placed
 from textcat.reading.records import FaultKind, UnreadableError
 from textcat.reading.streams import (
     IN_MEMORY_BYTES,

@@ -45,7 +45,7 @@ from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
 from textcat.reading.formats.unread import unread_format, unread_text, unread_xml
 from textcat.reading.formats.xml_items import xml_format
-from textcat.reading.layouts import is_message
+from textcat.reading.maildir import is_message
 from textcat.reading.records import (
     LAST,
     InputSettings,

@@ -1,0 +1,243 @@
+"""Cut a file into blocks of whole records, beginning at any position."""
+
+import posixpath
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+from textcat.reading.containers import ContainerEntry
+from textcat.reading.formats import BINARY, FORMATS, REFERENCES, WHOLE, delimited, parquet, xml_items
+from textcat.reading.formats.delimited import RowCutter
+from textcat.reading.formats.documents import LARGER
+from textcat.reading.formats.text import LineCutter
+from textcat.reading.formats.warc import RecordCutter
+from textcat.reading.records import (
+    Block,
+    Checkpoint,
+    FaultKind,
+    InputSettings,
+    Rejection,
+    UnreadableError,
+    log_left_out,
+    log_usual_names,
+    reject_or_raise,
+)
+from textcat.reading.scans import mets_blocks
+from textcat.reading.sources import Source, holds_array
+from textcat.reading.streams import ByteStream, LookAhead, as_utf8, sought_in, whole_bytes, with_line_feeds
+
+_TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
+_OF_VALUES = frozenset(("csv", "jsonl", "mbox", "tsv"))  # formats of lines in which carriage returns may be text
+_LINE_FORMATS = REFERENCES - {"endnote"} | {"annif", "lines", *_OF_VALUES}
+
+
+class Place(NamedTuple):
+    """Hold a position inside a source, from which reading can resume."""
+
+    offset: int = 0  # in the uncompressed file; in a Parquet file, the number of the group of rows
+    position: int = 0  # the line, row or number of the document that follows there; 0 at the beginning of a file
+    base: int = 0  # bytes of a folder's files that come before the file
+    path: tuple[int, ...] = ()  # the number of the source's entry; if that is an archive, of its entry, and so on
+
+    def checkpoint(self, number: int) -> Checkpoint:
+        """Return the checkpoint, from which reading can resume: this position in the source with the given number."""
+        return (number, *self[:3], *self.path)
+
+
+class Step(NamedTuple):
+    """Hold a block of records or a Rejection, and the place after it in the source."""
+
+    item: Block | Rejection
+    after: Place | None  # the place after the item; None at the end of the source or file
+    read: int  # bytes of the source that have been consumed so far
+
+
+def file_steps(stream: ByteStream, model: Block, settings: InputSettings, position: Place, name: str) -> Iterator[Step]:
+    """Return an iterator over the steps of reading a file: blocks of whole records, and Rejections of unreadable parts.
+
+    `model` is a block without data, whose source and format the blocks of the file get.
+    """
+    if model.format == "parquet":
+        return _tables(stream, model, settings, position, name)
+    if model.format in BINARY & WHOLE:
+        return _whole(stream, model, LARGER * settings.max_bytes)
+    decoded = None if model.format in BINARY else as_utf8(stream, settings.encoding)
+    if decoded is not None:
+        stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
+    if model.format in WHOLE:
+        return _whole(stream, model, settings.max_bytes)
+    if model.format in _LINE_FORMATS:
+        stream = with_line_feeds(stream, only_if_alone=model.format in _OF_VALUES)
+    return _cut(stream, model, settings, position, name)
+
+
+def mets_steps(
+    stream: ByteStream, model: Block, settings: InputSettings, position: Place, entry: Source | ContainerEntry
+) -> Iterator[Step]:
+    """Yield blocks of the documents of a METS file, each with the place after it."""
+    inside = posixpath.dirname(entry.name) if isinstance(entry, ContainerEntry) else ""
+    blocks = mets_blocks(stream, model, settings, entry.neighbours, inside, max(position.position, 1))
+    block = next(blocks)
+    for following in chain(blocks, [None]):
+        after = None if following is None else Place(0, following.position)
+        yield Step(block, after, stream.consumed())
+        if following is not None:
+            block = following
+
+
+def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[Step]:
+    """Yield a file that is one document, as a single block; raise UnreadableError if it has more than `most` bytes.
+
+    `model` is a block without data, whose source and format the yielded block gets.
+    """
+    data = whole_bytes(stream, most)
+    if data or not stream.prompt:
+        yield Step(model._replace(data=data), None, stream.consumed())
+
+
+def _tables(stream: ByteStream, model: Block, settings: InputSettings, position: Place, name: str) -> Iterator[Step]:
+    """Yield blocks of rows of a Parquet file, each with the place after it; if it is damaged, end with a Rejection.
+
+    UnreadableError is raised if the file does not have the needed columns.
+    """
+    file, part = sought_in(stream)
+    try:
+        for block, *after, share in parquet.row_blocks(
+            file, model.source, settings, position.offset, position.position
+        ):
+            yield Step(block, Place(*after), part.at(share))
+    except UnreadableError as fault:
+        if fault.kind in (FaultKind.CONTENT, FaultKind.ENCODING):
+            raise  # it is not damaged, but has not the columns
+        yield Step(reject_or_raise(settings, fault, name, subject="The file, or the rest of it,"), None, part.end)
+
+
+def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: Place, name: str) -> Iterator[Step]:
+    """Yield the steps of reading a file of many records: blocks that end where a record ends, and Rejections."""
+    ahead, largest = LookAhead(stream), settings.most_held
+    if model.format in delimited.SEPARATORS:
+        n = ahead.find(partial(delimited.header_length, quotes=settings.quotes), settings.block_bytes, largest)
+        if not n and not ahead.ended:
+            raise UnreadableError(f"has a header of more than {largest} bytes: check that it is a table")
+        if not n and ahead.error:
+            raise ahead.error
+        row = ahead.data[:n] if settings.columns else ahead.drop(n)
+        header = delimited.read_header(row, model.format, settings) if settings.columns and row.strip() else row
+        model = model._replace(header=header)
+        if not model.header.strip():
+            return  # an empty file has no names of columns, either
+    if model.format in xml_items.TAGS:
+        model = _with_opening(ahead, model, settings, largest)
+    is_array = model.format in ("json", "ninjs", "json-feed") and holds_array(stream, settings)
+    is_enclosed = is_array or model.format in xml_items.TAGS
+    whole = _WholeRecords(ahead, model, settings, largest, is_enclosed)
+    if position.position:
+        ahead.move_to(position.offset)
+        whole.position = position.position
+    while (item := whole.take()) is not None:
+        yield Step(item, Place(ahead.offset, whole.position), stream.consumed())
+    if ahead.error:
+        fault, subject = ahead.error, f"The file, from byte {ahead.offset} on,"
+        n_left = fault.n_expected - ahead.offset if fault.n_expected >= 0 and stream.file else -1
+        rejection = reject_or_raise(settings, fault, name, offset=ahead.offset, length=n_left, subject=subject)
+        yield Step(rejection, None, stream.consumed())
+    elif is_enclosed and (end := _end_of_enclosed(ahead, model, settings, whole.position, name, is_array)):
+        yield Step(end, None, stream.consumed())
+
+
+def _with_opening(ahead: LookAhead, model: Block, settings: InputSettings, largest: int) -> Block:
+    """Return a block without data whose header is what stands before the first item of an XML file, if it has any."""
+    n = ahead.find(lambda data, _: xml_items.first_item(model.format, data) + 1, settings.block_bytes, largest)
+    if not n and not ahead.ended:
+        raise UnreadableError(f"has no item in its first {largest} bytes: check its format")
+    return model._replace(header=ahead.drop(n - 1)) if n else model
+
+
+def _end_of_enclosed(
+    ahead: LookAhead, model: Block, settings: InputSettings, position: int, name: str, is_array: bool
+) -> Block | Rejection | None:
+    """Return what is left of a file behind its last whole record; None if it is nothing.
+
+    It is a Rejection if the array or the element that encloses all records is not closed.
+    """
+    rest = model._replace(offset=ahead.offset, position=position, data=ahead.data)
+    if is_array:
+        # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
+        if settings.without_mark(rest)[0].strip(b" \t\r\n[,"):  # a ], or what is no whole object and rejected as such
+            return rest
+        closing, what, missing = "]", "The array", "objects"
+    else:
+        is_cut_off = xml_items.first_item(model.format, rest.data) >= 0
+        root = "" if is_cut_off else xml_items.ends_without_root(model.header, rest.data)
+        if not root:
+            return rest if rest.data.strip() or (rest.data and rest.offset) else None
+        closing, what, missing = f"</{root}>", "The file", "items"
+    why = f"ends without {closing}, so {missing} may be missing: check whether the file is complete"
+    fault = UnreadableError(why, FaultKind.DAMAGE, f"its {'array ' if is_array else 'XML '}ends without {closing}")
+    return reject_or_raise(settings, fault, name, what, rest.position, rest.offset, len(rest.data))
+
+
+class _WholeRecords:
+    """Take whole records from a buffer of a file's next bytes: about `block_bytes`, or more if a record is longer."""
+
+    def __init__(
+        self, ahead: LookAhead, model: Block, settings: InputSettings, largest: int, is_enclosed: bool
+    ) -> None:
+        self.position = 1 + (0 if model.format in xml_items.TAGS else model.header.count(b"\n"))
+        self._ahead, self._model, self._settings, self._largest = ahead, model, settings, largest
+        self._is_enclosed = is_enclosed
+        self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
+        if isinstance(self._cutter, RowCutter):
+            log_usual_names(model.source, self._cutter.columns, settings)
+
+    def take(self) -> Block | Rejection | None:
+        """Return a block of the next whole records, or a Rejection if the next record is too long.
+
+        Return None at the end of the data, even if the data end because of an error.
+        """
+        ahead = self._ahead
+        n = ahead.find(self._end, self._settings.block_bytes, self._largest, self._without_rest)
+        if not n:
+            return None if ahead.ended else self._passed_over()
+        block = self._model._replace(offset=ahead.offset, position=self.position, data=ahead.drop(n))
+        self.position += self._cutter.count(block.data)
+        return block
+
+    def _end(self, data: bytes, whole: bool) -> int:
+        # A line that had been written in part when the file was found is left with what was added after it.
+        is_part = whole and isinstance(self._cutter, LineCutter) and self._ahead.ends_within_line()
+        return len(data) if whole and not self._is_enclosed and not is_part else self._cutter.cut(data)
+
+    def _without_rest(self, size: int) -> int:
+        """Return how many bytes to read: `size`, or fewer if a line ends shortly before `size`.
+
+        Reading then stops at the end of this line. No part of a record is left over, which would have to be copied.
+        """
+        start = size - _TAIL
+        if start < 0 or type(self._cutter) is not LineCutter:
+            return size
+        end = self._cutter.cut(self._ahead.ahead(start, _TAIL))
+        return start + end if end else size
+
+    def _passed_over(self) -> Block | Rejection:
+        ahead, settings, start, position = self._ahead, self._settings, self._ahead.offset, self.position
+        ends = False
+        while not ends:
+            n, ends = self._cutter.skip(ahead.data)
+            n = len(ahead.data) if ahead.ended and not ends else n
+            self.position += self._cutter.count(ahead.drop(n))
+            if ahead.ended:
+                break
+            ahead.fill(len(ahead.data) + settings.block_bytes)
+        length = ahead.offset - start
+        if isinstance(self._cutter, RecordCutter):
+            fault = self._cutter.fault(length)
+            if settings.labels is not None and fault.kind is FaultKind.LEFT_OUT:
+                log_left_out(self._model.source, f"{fault.detail}.")
+                return self._model._replace(position=position, offset=start)
+        elif length <= settings.max_bytes:
+            fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: close it")
+        else:
+            fault = settings.too_long(length)
+        return reject_or_raise(settings, fault, self._model.source, "The record", position, start, length)

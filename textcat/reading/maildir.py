@@ -1,0 +1,40 @@
+"""Recognise the folders and messages of a Maildir, whose names are no topics."""
+
+import re
+
+# A message has a name of three parts, and maybe flags.
+_MESSAGE = re.compile(r"(?:(.*)/)?(?:cur|new)/((?:[^/]+[:;!]2,[^/]*)|(?:[0-9]+\.[^/.]+\.[^/]+))")
+_MAILDIR = frozenset(("cur", "new"))
+_BOOKKEEPING = re.compile(r"(?:dovecot|courier|maildir|subscriptions|tmp$)", re.IGNORECASE)
+_INBOX = "INBOX"
+
+
+def is_message(path: str) -> bool:
+    """Return whether a path is that of a message in a Maildir, such as ``spam/cur/1700.M1P1.host:2,S``."""
+    return _message(path) is not None
+
+
+def placed(path: str) -> str:
+    """Return the path that gives a file's place: a message of a Maildir lies in the folder above cur and new.
+
+    The outermost folder of a Maildir is its inbox; the dot that begins the name of any other folder is left out.
+    """
+    match = _message(path)
+    if not match:
+        return path
+    above, _, folder = (match[1] or _INBOX).rpartition("/")
+    return f"{above}/{folder.removeprefix('.')}/{match[2]}".lstrip("/")
+
+
+def _message(path: str) -> re.Match[str] | None:
+    return _MESSAGE.fullmatch(path) if "cur/" in path or "new/" in path else None  # each file of a folder is asked for
+
+
+def is_maildir(names: set[str]) -> bool:
+    """Return whether a folder is a Maildir, given the names of the folders in it."""
+    return names >= _MAILDIR
+
+
+def is_bookkeeping(name: str) -> bool:
+    """Return whether a file or folder in a Maildir holds no mail: that of a mail server, or mail that is on its way."""
+    return bool(_BOOKKEEPING.match(name))

@@ -1,0 +1,226 @@
+"""Read all files of an input, also those in its archives, and cut each file into blocks of whole records."""
+
+import logging
+import posixpath
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import PurePath
+from typing import TypeAlias
+
+from textcat.reading.containers import ContainerEntry, MemberNames, tar_entries, zip_entries
+from textcat.reading.cutting import Place, Step, file_steps, mets_steps
+from textcat.reading.formats import annif
+from textcat.reading.records import (
+    Block,
+    FaultKind,
+    InputSettings,
+    UnreadableError,
+    log_left_out,
+    reject_or_raise,
+    shrunk_error,
+)
+from textcat.reading.scans import AltoOwners
+from textcat.reading.sources import ARCHIVES, Source, format_of, is_archive
+from textcat.reading.streams import STEP, ByteStream, as_utf8, plain_name, unpacked_stream
+
+Wanted: TypeAlias = Callable[[str], object]  # see `read_documents`
+Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
+
+log = logging.getLogger(__name__)
+
+_DEPTH = 3  # archives that are opened inside of each other: one that holds itself must end
+
+
+class SourceReader:
+    """Read all files of one source, and cut each file into blocks."""
+
+    def __init__(
+        self,
+        source: Source,
+        settings: InputSettings,
+        wanted: Wanted | None = None,
+        opened: Opened | None = None,
+        sums: dict[str, str] | None = None,
+    ) -> None:
+        self._source, self._settings, self._wanted, self._opened = source, settings, wanted, opened
+        self._sums = sums  # the checksums of files on disk that have been read whole, by their names; None: not wanted
+        self.on_disk = source.name  # the file that is being read, itself or as an archive
+        self._owners: dict[int, AltoOwners] = {}  # by the number of archives around the files
+        self._warned = False  # that ALTO files are parts of METS files
+        self.subjects: dict[str, tuple[str, ...]] = {}  # that files beside texts list, by the texts' names without .txt
+
+    def steps(self, position: Place) -> Iterator[Step]:
+        """Yield the source's blocks of records and Rejections from a position on, each with the place after it."""
+        source = self._source
+        if source.kind == "folder":
+            return self._folder(position)
+        return self._file(source.name, source, position, 0, source.format)
+
+    def _folder(self, position: Place) -> Iterator[Step]:
+        source, size, read, files = self._source, 0, 0, 0
+
+        def entries() -> Iterator[ContainerEntry]:
+            nonlocal size, files
+            for entry in source.entries():
+                size, files = size + entry.size, files + (entry.fault is None)
+                yield entry
+
+        for step in self._entries(entries(), source.name, position, 0, lambda: 0):
+            yield step
+            read = step.read
+        if source.size is not None and size < source.size:
+            gone = source.files - files
+            what = f"{gone} of its {source.files} files are" if gone > 0 else "a part of its files is"
+            fault, missing = shrunk_error(source.size, size, what), source.size - size
+            yield Step(
+                reject_or_raise(self._settings, fault, source.name, length=missing, subject="The folder"), None, read
+            )
+
+    def inside(self, name: str) -> str:
+        """Return the path of a file inside the source, without the extension of a compression such as ".gz"."""
+        above = self._source.name
+        if name == above:
+            return plain_name(PurePath(name).name)
+        return plain_name(name if above == "." else name[len(above) :].lstrip("/"))
+
+    def _file(
+        self, name: str, entry: Source | ContainerEntry, position: Place, depth: int, form: str = ""
+    ) -> Iterator[Step]:
+        """Yield blocks of a file's records and Rejections of its unreadable parts, each with the place after it.
+
+        `depth` counts the archives around the file. If `form` is "", the file's name or content tells its format.
+        """
+        self.on_disk = name if depth == 0 else self.on_disk
+        # Documents of a corpus are named by where they are inside of it.
+        inside = name if self._settings.labels is None else self.inside(name)
+        is_document = self._settings.labels is not None and not is_archive(name)
+        settings = self._settings.for_file(name)
+        if settings.skip:
+            return
+        fault = entry.fault if isinstance(entry, ContainerEntry) else None
+        if fault is None and self._wanted is not None and is_document and not self._wanted(inside):
+            return
+        try:
+            if fault is not None:
+                raise UnreadableError(*fault.args)  # another one, as it holds on to where it is raised
+            with closing(entry.open()) as stored:
+                if depth == 0 and self._sums is not None:
+                    stored.sum_up()
+                unpacked = unpacked_stream(stored, name)
+                stream = self._opened(inside, unpacked) if self._opened is not None and is_document else unpacked
+                if stream is None:
+                    return
+                form = format_of(stream, name, settings, form)
+                for step in self._file_of(form, stream, name, entry, position, depth):
+                    # With the last step, not after it: who stops there knows the sum of a file that is done.
+                    is_last = step.after is None or step.read >= (entry.size or 0)
+                    if depth == 0 and is_last and form not in ARCHIVES:
+                        self._take_sum(name, stored)
+                    yield step
+                if depth == 0:
+                    self._take_sum(name, stored)
+        except UnreadableError as error:
+            if self._settings.labels is not None and error.kind in (FaultKind.LINK, FaultKind.DANGLING):
+                log.warning("%s %s.", name, error)
+            elif self._settings.labels is not None and error.kind is FaultKind.LEFT_OUT:
+                log_left_out(name, f"The file {error}.")
+            else:
+                yield Step(reject_or_raise(self._settings, error, name), None, 0)
+
+    def _file_of(
+        self,
+        form: str,
+        stream: ByteStream,
+        name: str,
+        entry: Source | ContainerEntry,
+        position: Place,
+        depth: int,
+    ) -> Iterator[Step]:
+        """Yield the steps of reading a file, given its format and its unpacked stream."""
+        inside, settings = name if self._settings.labels is None else self.inside(name), self._settings.for_file(name)
+        model = Block(inside, form, b"")
+        if form in ARCHIVES:
+            if depth == _DEPTH:
+                raise UnreadableError("is nested in too many archives: unpack the outer ones")
+            is_reopened = depth == 0 and self._source.kind != "pipe"
+            reopen = (lambda: unpacked_stream(entry.open(), name)) if is_reopened else None
+            entries = zip_entries(stream) if form == "zip" else tar_entries(stream, reopen)
+            yield from self._entries(entries, name, position, depth + 1, stream.consumed)
+        elif form == annif.SUBJECTS:
+            self._take_subjects(inside, stream)
+        elif form == "mets":
+            yield from mets_steps(stream, model, settings, position, entry)
+        elif form != "alto" or not self._is_part_of_mets(name, entry, depth):
+            if form in ("tsv", "annif") and not stream.peek(1):
+                self.subjects.setdefault(annif.stem_of_name(inside), ())  # maybe of a text without subjects
+            yield from file_steps(stream, model, settings, position, name)
+
+    def _is_part_of_mets(self, name: str, entry: Source | ContainerEntry, depth: int) -> bool:
+        """Return whether an ALTO file is read as a part of a METS file in the same folder or archive."""
+        if not isinstance(entry, ContainerEntry) or entry.neighbours is None:
+            return False
+        owners = self._owners.get(depth)
+        if owners is None or owners.neighbours is not entry.neighbours:
+            owners = self._owners[depth] = AltoOwners(entry.neighbours, name[: len(name) - len(entry.name)])
+        owner = owners.owner(entry.name, self._settings)
+        if owner and not self._warned:
+            self._warned = True
+            source = self._source.name
+            log.warning("%s: the ALTO files of METS files, such as %s, are read as parts of these only.", source, owner)
+        return bool(owner)
+
+    def _take_sum(self, name: str, stored: ByteStream) -> None:
+        if self._sums is not None and name not in self._sums and (sum_ := stored.checksum()):
+            self._sums[name] = sum_
+
+    def _take_subjects(self, name: str, stream: ByteStream) -> None:
+        """Store the subjects (topics) that a file lists for the text next to it, but only if labels are wanted.
+
+        UnreadableError is raised if the source is this file alone, without the text.
+        """
+        if self._source.kind != "folder" and self._source.format not in ARCHIVES:
+            raise UnreadableError("lists the subjects of a text: name the folder that holds both, or the text")
+        if self._settings.labels is not None:
+            decoded = as_utf8(stream, self._settings.encoding)
+            encoding, stream = "" if decoded else self._settings.encoding, decoded or stream
+            data, stem = b"".join(iter(lambda: stream.read(STEP), b"")), annif.stem_of_name(name)
+            if posixpath.basename(name) == annif.CATEGORIES:
+                self.subjects |= annif.read_categories(name, data, encoding)
+                return
+            subjects = annif.read_subjects(name, data, encoding)
+            if stem not in self.subjects or name.lower().endswith(".tsv"):  # which goes before a .key, as in Annif
+                self.subjects[stem] = subjects
+
+    def _entries(
+        self, entries: Iterator[ContainerEntry], name: str, position: Place, depth: int, consumed: Callable[[], int]
+    ) -> Iterator[Step]:
+        """Yield blocks of records and Rejections of the files of a folder or an archive, beginning at a position.
+
+        `depth` counts the archives around the files, and `consumed` returns how many bytes of the source have been
+        used.
+        """
+        first, base = position.path[0] if position.path else 0, position.base
+        within = Place(position.offset, position.position, 0, position.path[1:])
+        # In a corpus, names are topics and ids, and two documents with the same id are refused.
+        names = MemberNames() if depth and self._settings.labels is None else None
+        while True:
+            try:
+                entry = next(entries, None)
+            except UnreadableError as fault:
+                subject = "The archive, or the rest of it,"
+                yield Step(reject_or_raise(self._settings, fault, name, subject=subject), None, consumed())
+                return
+            if entry is None:
+                return
+            inside = names.unique(entry.name) if names is not None and entry.name else entry.name
+            if entry.number < first:
+                continue
+            path = posixpath.join("" if name == "." else name, inside) if inside else name
+            for item, after, read in self._file(path, entry, within if entry.number == first else Place(), depth):
+                if after:
+                    yield Step(item, after._replace(base=base, path=(entry.number, *after.path)), base + read)
+                else:
+                    behind = Place(0, 0, base + entry.size, (entry.number + 1,))
+                    read = entry.read if entry.read >= 0 else consumed()
+                    yield Step(item, behind, behind.base or read)
+            base += entry.size
