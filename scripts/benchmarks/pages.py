@@ -1,4 +1,4 @@
-"""Write pages of docs/benchmarks: each has a head that says when and of what it was measured, and one table."""
+"""Write tables of docs/benchmarks/tables, and show them in the pages of docs/benchmarks."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import tables
 from machine import PACKAGES, commit, load_average, processor
-
-from textcat.base.disk import write_atomically
-from textcat.evaluation.export import markdown_table
 
 
 @dataclass(frozen=True)
 class Page:
-    """A table, with what is said of it: the page NAME.md, and its picture NAME.svg where it has one."""
+    """A table NAME.json, with what is said of it, and its picture NAME.svg where it has one."""
 
     name: str
     title: str
-    head: str
+    head: tables.Conditions
     text: str  # before the table
     rows: Sequence[Mapping[str, Any]]
     notes: str = ""  # after it
@@ -35,10 +33,12 @@ class Page:
     draw: Callable[[Path], None] | None = None
 
     def __str__(self) -> str:
-        shown = f"![{self.picture}]({self.name}.svg)" if self.picture else ""
-        text, notes = wrapped(self.text), wrapped(self.notes)
-        parts = (f"# {self.title}", self.head, text, markdown_table(self.rows), shown, notes)
+        parts = (f"# {self.title}", wrapped(self.text), str(self.table()), wrapped(self.notes))
         return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+    def table(self) -> tables.Table:
+        """Return the table."""
+        return tables.make_table(self.title, self.head, self.rows)
 
 
 def wrapped(text: str) -> str:
@@ -52,22 +52,21 @@ def _wrapped(paragraph: str) -> str:
     return paragraph if re.search(r"^([-+*#>|]|\d+[.)])( |$)", f"{paragraph}\n{filled}", re.MULTILINE) else filled
 
 
-def head(recipe: str, load: str, *, commits: str = "", dates: str = "") -> str:
-    """Return the list at the head of a page: what was measured, when, where and by which command.
+def head(recipe: str, load: str, *, commits: str = "", dates: str = "") -> tables.Conditions:
+    """Return of what, when, where and by which command something was measured.
 
     Without commits and dates, it was measured now, from this checkout.
     """
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    fields = {
-        "Date": dates or str(date.today()),
-        "Commit": commits or commit(),
-        "Recipe": recipe,
-        "Machine": f"{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "Load": load,
-        "Software": f"Python {platform.python_version()}, {versions}",
-        "Command": f"`{shlex.join(['scripts/benchmark', *sys.argv[1:]])}`",
-    }
-    return "".join(f"- {name}: {value}\n" for name, value in fields.items())
+    return tables.Conditions(
+        dates or str(date.today()),
+        commits or commit(),
+        recipe,
+        f"{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        load,
+        f"Python {platform.python_version()}, {versions}",
+        f"`{shlex.join(['scripts/benchmark', *sys.argv[1:]])}`",
+    )
 
 
 class Conditions:
@@ -76,17 +75,17 @@ class Conditions:
     def __init__(self, recipe: str):
         self._recipe, self._load = recipe, load_average()
 
-    def head(self) -> str:
-        """Return the head of the page, made after the last run."""
+    def head(self) -> tables.Conditions:
+        """Return the conditions, made after the last run."""
         return head(self._recipe, f"{self._load} before, {load_average()} after")
 
 
 def publish(parts: Iterable[Page | str], folder: Path | None) -> None:
-    """Print pages, and other parts that are in no folder; write the pages to a folder if one is given."""
+    """Print tables and other parts; write the tables to a folder and its pages if one is given."""
     for part in parts:
         print(part)
         if folder and isinstance(part, Page):
-            folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(folder / f"{part.name}.md", str(part))
+            tables.write_table(folder / tables.FOLDER / f"{part.name}.json", part.table())
+            tables.write_pages(folder)
             if part.draw:
                 part.draw(folder / f"{part.name}.svg")

@@ -1,75 +1,56 @@
-"""A page of docs/benchmarks has one table, and says when, of what, where and by which command it was measured."""
+"""Pages of docs/benchmarks show tables as they were measured: when, of what, where and by which command is told."""
 
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from benchmarks.tables import FOLDER, Conditions, make_table, names_of_tables, read_table, with_tables, write_table
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs/benchmarks"
-PAGES = sorted({*FOLDER.glob("*.md")} - {FOLDER / "index.md"})
-FIELDS = ["Date", "Commit", "Recipe", "Machine", "Load", "Software", "Command"]
+PAGES = ROOT / "docs/benchmarks"
+TABLES = {path.stem: path for path in (PAGES / FOLDER).glob("*.json")}
+TEXTS = {path: path.read_text(encoding="utf-8") for path in sorted(PAGES.glob("*.md"))}
 UNKNOWN = "not recorded"
-EXAMPLE = """# Speed
-
-- Date: 2026-11-25
-- Commit: 1234567
-- Recipe: default
-- Machine: two cores
-- Load: not recorded
-- Software: Python
-- Command: `scripts/benchmark`
-
-How fast it is.
-
-| what | seconds |
-| --- | --- |
-| textcat | 1 |
-"""
+CONDITIONS = Conditions("2026-11-25", "1234567", "default", "two cores", UNKNOWN, "Python", "`scripts/benchmark speed`")
 
 
-def head_of(text):
-    """Return the fields of the list behind the title; a page whose head has others, or another order, is at fault."""
-    block = re.match(r"# .+\n\n((?:- \w+: .+\n)+)\n", text)
-    fields = dict(re.findall(r"^- (\w+): (.+)$", block[1], re.MULTILINE)) if block else {}
-    assert [*fields] == FIELDS, f"the head has {', '.join(fields) or 'nothing'}, not {', '.join(FIELDS)}"
-    return fields
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_a_page_shows_the_tables_that_it_names_as_they_were_measured(path):
+    assert with_tables(TEXTS[path], PAGES / FOLDER) == TEXTS[path], "write it by scripts/benchmarks/tables.py"
 
 
-def check(text):
-    """Check what can be seen of a page alone."""
-    fields = head_of(text)
-    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
-    assert len(tables) == 1, f"{len(tables)} tables"
-    assert any(character.isdigit() for character in tables[0].partition("---")[2]), "no figures"
-    for name, form in (("Date", r"20\d\d-\d\d-\d\d"), ("Commit", r"\b[0-9a-f]{7,40}\b")):
-        assert fields[name] == UNKNOWN or re.search(form, fields[name]), f"{name} is {fields[name]}"
-        assert "-changed" not in fields[name]
-    assert fields["Command"] == UNKNOWN or re.fullmatch("`.+`", fields["Command"])
+def test_each_table_is_shown_once():
+    assert Counter(name for text in TEXTS.values() for name in names_of_tables(text)) == Counter(TABLES.keys())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_has_one_table_and_a_head(page):
-    check(page.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_figures_and_says_how_they_were_measured(name):
+    table = read_table(TABLES[name])
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    assert any(character.isdigit() for row in table.rows for cell in row for character in cell or "")
+    date, commit, *_, command = table.conditions
+    assert re.search(r"20\d\d-\d\d-\d\d", date)
+    assert re.search(r"\b[0-9a-f]{7,40}\b", commit)
+    assert "-changed" not in commit
+    assert command == UNKNOWN or re.fullmatch("`.+`", command)
+    assert all(table.conditions)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        EXAMPLE.replace("- Load: not recorded\n", ""),
-        EXAMPLE.replace("- Load: not recorded\n- Software: Python\n", "- Software: Python\n- Load: 1\n"),
-        EXAMPLE + "\n| a | b |\n| --- | --- |\n| c | 1 |\n",
-        EXAMPLE.partition("| what")[0],
-        EXAMPLE.replace("2026-11-25", "yesterday"),
-        EXAMPLE.replace("1234567", "1234567-changed"),
-        EXAMPLE.replace("| textcat | 1 |", "| textcat | fast |"),
-    ],
-)
-def test_a_page_that_lacks_something_is_found(text):
-    check(EXAMPLE)
-    with pytest.raises(AssertionError):
-        check(text)
+def test_a_page_gets_what_was_measured_and_keeps_its_text(tmp_path):
+    page = "# Speed\n\nHow fast it is.\n\n<!-- table: speed -->\nold\n<!-- end of table -->\n\nNotes.\n"
+    rows = [{"what": "textcat", "seconds": 1}, {"what": "é", "seconds": None}]
+    write_table(tmp_path / "tables" / "speed.json", make_table("Speed", CONDITIONS, rows))
+    shown = with_tables(page, tmp_path / "tables")
+    lines = ["| what | seconds |", "| --- | --- |", "| textcat | 1 |", "| é | - |"]
+    assert shown.splitlines()[6:10] == lines
+    assert "old" not in shown
+    assert "commit: 1234567; recipe: default;" in shown
+    assert shown.splitlines()[:5] == page.splitlines()[:5]
+    assert shown.endswith("<!-- end of table -->\n\nNotes.\n")
+    assert with_tables(shown, tmp_path / "tables") == shown
+    assert read_table(tmp_path / "tables" / "speed.json").rows == [["textcat", "1"], ["é", None]]
 
 
 def test_the_commits_are_in_the_history():
@@ -83,9 +64,9 @@ def test_the_commits_are_in_the_history():
     if shallow != "false":
         pytest.skip("system: this checkout has no history")
     commits = {
-        commit: page.name
-        for page in PAGES
-        for commit in re.findall(r"\b[0-9a-f]{7,40}\b", head_of(page.read_text(encoding="utf-8"))["Commit"])
+        commit: name
+        for name, path in TABLES.items()
+        for commit in re.findall(r"\b[0-9a-f]{7,40}\b", read_table(path).conditions.commit)
     }
     found = git("cat-file", "--batch-check", input="".join(f"{commit}^{{commit}}\n" for commit in commits))
     lines = found.stdout.splitlines()
@@ -94,17 +75,17 @@ def test_the_commits_are_in_the_history():
 
 
 def test_the_overview_has_each_page_with_a_figure_that_is_on_it():
-    index = (FOLDER / "index.md").read_text(encoding="utf-8")
+    index = TEXTS[PAGES / "index.md"]
     entries = re.findall(r"^- \[(.+?)\]\(([\w-]+)\.md\): ((?:.+\n)(?:  .+\n)*)", index, re.MULTILINE)
     assert [name for _, name, _ in entries] == index.partition(":hidden:\n\n")[2].splitlines()[:-1]
-    assert {name for _, name, _ in entries} == {page.stem for page in PAGES}
+    assert {name for _, name, _ in entries} == {path.stem for path in TEXTS} - {"index"}
     for title, name, sentence in entries:
-        text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+        text = TEXTS[PAGES / f"{name}.md"]
         assert text.startswith(f"# {title}\n")
         (figure,) = re.findall(r"\*\*(.+?)\*\*", sentence)
         assert re.search(rf"(?<![\w.,]){re.escape(figure)}(?![\w])", text), f"{name} has no {figure}: mend the overview"
 
 
 def test_every_picture_is_shown():
-    shown = {name for page in PAGES for name in re.findall(r"!\[.+\]\((.+)\)", page.read_text(encoding="utf-8"))}
-    assert shown == {path.name for path in FOLDER.iterdir() if path.suffix != ".md"}
+    shown = {name for text in TEXTS.values() for name in re.findall(r"!\[.+\]\((.+)\)", text)}
+    assert shown == {path.name for path in PAGES.glob("*.*") if path.suffix != ".md"}

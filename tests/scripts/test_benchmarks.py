@@ -80,24 +80,21 @@ def test_what_runs_once_is_paired_with_the_first_counted_round():
     assert Timing([2.0, 1.0, 1.0]).ratio(Timing([4.0])) == "0.5"
 
 
-def test_a_page_has_a_head_a_table_and_a_picture_and_is_written_under_its_name(tmp_path, capsys):
+def test_a_table_is_written_under_its_name_and_shown_where_a_page_names_it(tmp_path, capsys):
     from machine import commit
     from pages import Conditions, Page, publish
+    from tables import read_table
 
-    rows, text = [{"what": "textcat", "seconds": "1"}], "Words " * 40 + "\n\n- a list,\n  of one"
-    draw = Path.touch
-    page = Page("speed", "Speed", Conditions("default").head(), text, rows, "Notes.", picture="Seconds", draw=draw)
-    publish([page, "more"], tmp_path / "pages")
+    (tmp_path / "page.md").write_text("# Times\n\n<!-- table: speed -->\n<!-- end of table -->\n")
+    rows = [{"what": "textcat", "seconds": "1"}]
+    page = Page("speed", "Speed", Conditions("default").head(), "Words.", rows, picture="Seconds", draw=Path.touch)
+    publish([page, "more"], tmp_path)
     assert capsys.readouterr().out == f"{page}\nmore\n"
-    assert {path.name for path in (tmp_path / "pages").iterdir()} == {"speed.md", "speed.svg"}
-    lines = (tmp_path / "pages" / "speed.md").read_text().splitlines()
-    assert lines[0] == "# Speed"
-    fields = [line.partition(": ")[0] for line in lines if line.startswith("- ")][:7]
-    assert fields == ["- Date", "- Commit", "- Recipe", "- Machine", "- Load", "- Software", "- Command"]
-    assert f"- Commit: {commit()}" in lines
-    assert max(map(len, lines[10:])) <= 120
-    assert lines[-8:] == ["", "| what | seconds |", "| --- | --- |", "| textcat | 1 |", "", *lines[-3:]]
-    assert lines[-3:] == ["![Seconds](speed.svg)", "", "Notes."]
+    assert {path.name for path in tmp_path.iterdir()} == {"tables", "speed.svg", "page.md"}
+    table = read_table(tmp_path / "tables" / "speed.json")
+    assert (table.title, table.columns, table.rows) == ("Speed", ["what", "seconds"], [["textcat", "1"]])
+    assert (table.conditions.commit, table.conditions.recipe) == (commit(), "default")
+    assert "| textcat | 1 |" in (tmp_path / "page.md").read_text()
 
 
 @pytest.fixture
@@ -241,6 +238,12 @@ def run_here(command, **options):
         run(command, **options)
 
 
+def tables_in(folder):
+    from tables import read_table
+
+    return {path.stem: str(read_table(path)) for path in (folder / "tables").iterdir()}
+
+
 @pytest.mark.long
 def test_the_pages_on_many_topics_are_written_and_resumed(finna_titles, tmp_path, monkeypatch, capfd):
     import many_topics
@@ -251,7 +254,7 @@ def test_the_pages_on_many_topics_are_written_and_resumed(finna_titles, tmp_path
     for name, value in (("SIZES", ()), ("RESAMPLES", 50), ("LEAST_DOCUMENTS", 440), ("run", run_here)):
         monkeypatch.setattr(many_topics, name, value)
     many_topics.main(words)
-    written, printed = {path.name: path.read_text() for path in out.glob("*.md")}, capfd.readouterr().out
+    written, printed = tables_in(out), capfd.readouterr().out
     with_annif = bool(many_topics.many_topics_annif.python())
     names = [
         "training",
@@ -262,11 +265,11 @@ def test_the_pages_on_many_topics_are_written_and_resumed(finna_titles, tmp_path
         "unseen",
         "cost",
     ]
-    assert sorted(written) == sorted(f"many-topics-{name}.md" for name in names)
+    assert sorted(written) == sorted(f"many-topics-{name}" for name in names)
     assert (out / "many-topics-cost.svg").exists()
-    assert all(text in printed and text.count("\n| --- |") == 1 for text in written.values())
-    assert ("| Omikuji, Bonsai-like | ALL |" in written["many-topics-quality.md"]) == bool(many_topics.peers())
-    assert ("| Annif, tfidf |" in written["many-topics-training.md"]) == with_annif
+    assert all(text in printed for text in written.values())
+    assert ("| Omikuji, Bonsai-like | ALL |" in written["many-topics-quality"]) == bool(many_topics.peers())
+    assert ("| Annif, tfidf |" in written["many-topics-training"]) == with_annif
     kept, corpus = keep / "440", many_topics.Space(keep, 440, 1).corpus
     with titles.opened(finna_titles) as file:
         first = [line.split("\t")[0] for line in islice(file, 484)]
@@ -281,7 +284,7 @@ def test_the_pages_on_many_topics_are_written_and_resumed(finna_titles, tmp_path
     for name in ("run", "measured"):
         monkeypatch.setattr(many_topics, name, None)  # nothing is measured twice
     many_topics.main(words)
-    assert written == {path.name: path.read_text() for path in out.glob("*.md")}
+    assert written == tables_in(out)
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.rglob("*.py")), ids=lambda path: str(path.relative_to(SCRIPTS)))
@@ -314,13 +317,13 @@ def test_the_pages_of_hostile_texts_have_each_operation_and_what_was_measured_is
     monkeypatch.setattr(hostile_texts.logging, "disable", lambda: None)
     arguments = ["--patterns", "wheat,", "--results", str(tmp_path / "a.json"), "--out", str(tmp_path)]
     hostile_texts.main(arguments)
-    page = (tmp_path / "hostile-texts-slowest.md").read_text()
+    page = tables_in(tmp_path)["hostile-texts-slowest"]
     assert all(f"| {operation} | `" in page for operation in ("tag", "explain", "train", "teach"))
     kept = json.loads((tmp_path / "a.json").read_text())
     kept["tag"]["'wheat,' repeated"]["4000"] = 123.0
     (tmp_path / "a.json").write_text(json.dumps(kept))
     hostile_texts.main(arguments)
-    assert "123.00 s" in (tmp_path / "hostile-texts.md").read_text()
+    assert "123.00 s" in tables_in(tmp_path)["hostile-texts"]
     capsys.readouterr()
 
 
@@ -333,7 +336,7 @@ def test_hostile_files_are_made_of_each_format_and_measured(monkeypatch, tmp_pat
         assert len(makers) >= 100
         assert all(len(make(400)) > 300 for make in makers.values())
     hostile_files.main(["--formats", "csv", "pdf", "--out", str(tmp_path)])
-    page = (tmp_path / "hostile-files.md").read_text()
+    page = tables_in(tmp_path)["hostile-files"]
     assert page.count("| csv | ") >= 3 <= page.count("| pdf | ")
     capsys.readouterr()
 
