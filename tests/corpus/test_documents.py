@@ -119,13 +119,19 @@ def test_the_parts_of_a_split_hang_on_the_seed_and_only_described_topics_stay_wi
     assert Corpus.from_documents("c", documents, "both").split(10).topics == ("all",)
 
 
-@pytest.mark.parametrize("size", [0, 1.5, -1, 4, 10, float("nan")])
+@pytest.mark.parametrize("size", [0, 1.5, -1, 4, 10, float("nan"), None, "0.5", True, [1], 1j])
 def test_a_test_part_that_cannot_be_made_is_refused(size):
     corpus = Corpus.from_documents("c", [document("a")] * 4)
     with pytest.raises(TextcatError, match="give a fraction between 0 and 1, or a smaller number"):
         corpus.split(size)
     with pytest.raises(TextcatError, match="has a test part of 1 documents already"):
         Corpus.from_documents("c", [document("a"), document("a", "test")]).split(0.5)
+
+
+@pytest.mark.parametrize("seed", [None, -1, 0.5, "1"])
+def test_a_seed_that_gives_no_part_again_is_refused(seed):
+    with pytest.raises(TextcatError, match="give a whole number, 0 or more"):
+        Corpus.from_documents("c", [document("a")] * 4).split(2, seed=seed)
 
 
 # --- what is shown ---------------------------------------------------------------------------------------------------

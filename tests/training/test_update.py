@@ -374,8 +374,11 @@ def test_a_model_with_a_shortlist_can_be_updated(tmp_path):
         ([document("d1", "ash")], ["d1"], "Document 'd1' is both to be learnt and removed"),
         ([Document("d1", {}, (), split="test")], [], "Document 'd1' is in the train part of the model"),
         ([{"text": "ashwood", "topics": ["ash"]}], [], "Record 1 has no id"),
+        ([{"id": float("nan"), "text": "ashwood", "topics": ["ash"]}], [], "Record 1 has no id"),
         (["ashwood"], [], "'ashwood' is not a document"),
-        ("ashwood", [], "A str is not a list of documents"),
+        (document("x", "ash"), [], "A Document is not a list of documents"),
+        ({"id": "x", "text": "ashwood"}, [], "A dict is not a list of documents"),
+        ("ashwood", [], "No corpus 'ashwood'"),
     ],
 )
 def test_what_cannot_be_learnt_is_refused_and_leaves_the_model_as_it_was(model, new, remove, told):
@@ -603,3 +606,44 @@ def test_learning_reads_the_fields_that_training_named_or_those_that_are_named_n
         assert "cedar" not in textcat.learn(model, new, topics="labels", **named).tagger.features.vocabulary_
     learnt = textcat.learn(model, [{**new[0], "id": "m"}], topics="labels", text=["title", "story"])
     assert "cedar" in learnt.tagger.features.vocabulary_
+
+
+NEW = [{"id": f"n{k}", "text": f"{topic}wood {topic}grove", "topics": topic} for k, topic in enumerate(TOPICS)]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "the index of pandas", "polars", "a file", "a corpus"])
+def test_learning_takes_what_training_takes(model, tmp_path, kind):
+    other = shutil.copytree(model, tmp_path / "other")
+    expected = textcat.learn(other, NEW)
+    if "pandas" in kind:
+        new = pytest.importorskip("pandas").DataFrame(NEW)
+        new = new if kind == "pandas" else new.set_index("id")
+    elif kind == "polars":
+        new = pytest.importorskip("polars").DataFrame(NEW)
+    else:
+        new = tmp_path / "new.jsonl"
+        new.write_text("".join(f"{json.dumps(row)}\n" for row in NEW))
+        new = textcat.open_corpus(new) if kind == "a corpus" else new
+    assert textcat.learn(model, new).added == expected.added == ("n0", "n1", "n2", "n3")
+    check_same(bytes_of(model), bytes_of(other))
+
+
+def test_the_columns_of_a_table_to_learn_are_named_as_for_training(model):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"id": [7, 8], "ash": [1, 0], "elm": [0, 1], "story": ["ashwood", "elmwood"]})
+    learnt = textcat.learn(model, table, text="story", topics=["ash", "elm"])
+    assert (learnt.added, learnt.tagger.topics) == (("7", "8"), ("ash", "birch", "cedar", "elm"))
+
+
+@pytest.mark.parametrize("kind", ["numbered", "missing", "column", "polars"])
+def test_a_table_without_ids_is_not_learnt(model, kind):
+    pandas = pytest.importorskip("pandas")
+    before, table = bytes_of(model), pandas.DataFrame(NEW)
+    tables = {"numbered": table.drop(columns="id"), "missing": table.assign(id=["a", None, "b", "c"])}
+    tables |= {"column": table["text"]}
+    if kind == "polars":
+        tables[kind] = pytest.importorskip("polars").DataFrame(NEW).drop("id")
+    says = {"missing": "^Row 1 has no id", "column": "^A Series is not a table"}.get(kind, "^The table has no ids")
+    with pytest.raises(TextcatError, match=says):
+        textcat.learn(model, tables[kind])
+    check_same(bytes_of(model), before)

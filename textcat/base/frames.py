@@ -66,6 +66,14 @@ class Frame(NamedTuple):
         return getattr(self._index, "name", None)
 
     @property
+    def is_numbered(self) -> bool:
+        """Whether the rows have no names but their numbers, from 0, as in a table of pandas that was given no index."""
+        index: Any = self._index
+        if self.library != "pandas":
+            return True
+        return type(index).__name__ == "RangeIndex" and (index.start, index.step, index.name) == (0, 1, None)
+
+    @property
     def row_names(self) -> list[str]:
         """The names of the rows, which are all different: values of the index as `str` writes them.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textcat.runs.growth import Growth
     from textcat.tagging.difference import TagDifference
     from textcat.tagging.output import OutputSettings
-    from textcat.tagging.run import Plan
+    from textcat.tagging.run import TaggingPlan
     from textcat.tagging.summary import Summary
     from textcat.tagging.write_back import WriteBackSummary
 
@@ -232,10 +232,10 @@ def _show(
 
 
 def _watch(
-    plan: "Callable[[], Plan]",
+    plan: "Callable[[], TaggingPlan]",
     inputs: list[str],
     out: Path,
-    writer: "Callable[[Plan], object] | None",
+    writer: "Callable[[TaggingPlan], object] | None",
     *,
     quiet: bool,
     as_json: bool,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textcat.recipes.recipe import Recipe
     from textcat.training.cross_validation import Trial
     from textcat.training.examples import CountedCorpus
-    from textcat.training.plan import Plan
+    from textcat.training.plan import TrainingPlan
     from textcat.training.update import UpdateResult
 
 _MOST_TRIALS = 30  # trials of a study that are printed; a file has all trials
@@ -324,7 +324,7 @@ def recipes(
 # --- what is printed and written -------------------------------------------------------------------------------------
 
 
-def show_plan(console: "Console", plan: "Plan", stages: "Stages", *, as_json: bool) -> None:
+def show_plan(console: "Console", plan: "TrainingPlan", stages: "Stages", *, as_json: bool) -> None:
     """Print a plan: the recipe and why, what is trained on, the cost of each stage, and whether it fits into memory."""
     from textcat.cli import tables
 

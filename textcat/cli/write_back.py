@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.tagging.output import OutputSettings
-    from textcat.tagging.run import Plan
+    from textcat.tagging.run import TaggingPlan
     from textcat.tagging.write_back import WriteBackSummary
 
 # Settings that files with tags in them have no use for.
@@ -31,7 +31,7 @@ class WriteBack(NamedTuple):
 
     def writer(
         self, inputs: Sequence[str], has_out: bool, **options: Any
-    ) -> "Callable[[Plan], WriteBackSummary] | None":
+    ) -> "Callable[[TaggingPlan], WriteBackSummary] | None":
         """Return a function that writes the files of a plan back; None if that is not asked for.
 
         `has_out` tells whether all tags are written to shards, too.
@@ -42,7 +42,7 @@ class WriteBack(NamedTuple):
 
         folder, codes = expanded(self.folder), str(self.codes or "")
 
-        def write(plan: "Plan") -> "WriteBackSummary":
+        def write(plan: "TaggingPlan") -> "WriteBackSummary":
             summary = write_back(plan, folder, base_of(inputs), codes, **options)
             options.pop("restart", None)  # which the first round in a watched folder has done
             _print_formats(summary, has_out)
@@ -68,7 +68,7 @@ class WriteBack(NamedTuple):
             if one == other or one in other.parents or other in one.parents:
                 raise TextcatError(f"--out {out} and --write-back {self.folder} overlap: write to separate folders.")
 
-    def check_inputs(self, plan: "Plan | None") -> None:
+    def check_inputs(self, plan: "TaggingPlan | None") -> None:
         """Raise TextcatError if inputs of a plan cannot be written back; None: nothing is to be."""
         if self.folder is not None and plan is not None:
             from textcat.tagging.write_back import check_inputs

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain, islice
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from textcat.base.errors import TextcatError
-from textcat.base.frames import is_table, named_columns
+from textcat.base.frames import is_boolean, is_table, named_columns
 from textcat.base.markup import html_table
+from textcat.base.settings import check_whole_number
 from textcat.base.stratified import stratified_sample
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents, origin_of_columns
@@ -284,10 +286,12 @@ class Corpus:
             raise TextcatError(
                 f"Corpus {self.name} has a test part of {len(self.test):,} documents already: leave out test_size."
             )
-        n_test = max(round(test_size * len(self.train)), 1) if 0 < test_size < 1 else test_size
-        if not 0 < n_test < len(self.train) or n_test != int(n_test):
+        check_whole_number(seed, 0, "The seed of a test part")
+        is_number = isinstance(test_size, Real) and not is_boolean(test_size)
+        n_test = max(round(test_size * len(self.train)), 1) if is_number and 0 < test_size < 1 else test_size
+        if not is_number or not 0 < n_test < len(self.train) or n_test != int(n_test):
             raise TextcatError(
-                f"A test part of {test_size} documents cannot be made of {len(self.train):,}: "
+                f"A test part of {test_size!s:.60} documents cannot be made of {len(self.train):,}: "
                 "give a fraction between 0 and 1, or a smaller number."
             )
         members = self._groups() if keep_groups else [[position] for position in range(len(self.train))]

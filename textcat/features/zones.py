@@ -69,8 +69,8 @@ class ZoneTexts:
 
     def __init__(self, documents: Documents, zones: Mapping[str, float] | None, zone_terms: bool | Sequence[str]):
         self._documents, self._zones, self._zone_terms = documents, zones, zone_terms
-        self._plans: list[_Plan] = []
-        self._plan_of: dict[tuple[str, ...], _Plan] = {}
+        self._plans: list[_ZonePlan] = []
+        self._plan_of: dict[tuple[str, ...], _ZonePlan] = {}
         self._space_ids = {} if zone_terms is True else {SHARED_SPACE: 0}
 
     def __iter__(self) -> Iterator[str]:
@@ -82,8 +82,8 @@ class ZoneTexts:
                     raise FeatureError(f"Zone {zone!r} of document {i + 1} is {text!r:.60}: give a string.")
                 yield text
 
-    def plan_document(self, names: tuple[str, ...]) -> _Plan:
-        """Record a document whose zones have these names, and return which parts it has: see `_Plan`."""
+    def plan_document(self, names: tuple[str, ...]) -> _ZonePlan:
+        """Record a document whose zones have these names, and return which parts it has: see `_ZonePlan`."""
         plan = self._plan_of.get(names)
         if plan is None:
             plan = self._plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)
@@ -106,7 +106,7 @@ class ZoneTexts:
         )
 
 
-class _Plan(NamedTuple):
+class _ZonePlan(NamedTuple):
     """Hold the parts that every document with certain zones has, given by the names of the zones.
 
     A part is a zone's text with a space to which its terms belong: the zone's own, or the one that all zones share.
@@ -123,7 +123,7 @@ def plan_texts(
     weights: Mapping[str, float] | None,
     zone_terms: bool | Sequence[str],
     spaces: dict[str, int],
-) -> _Plan:
+) -> _ZonePlan:
     """Return which parts documents have whose zones have these names.
 
     A part is a zone's text with a space to which its terms belong: the zone's own, or the one that all zones share.
@@ -137,7 +137,7 @@ def plan_texts(
         parts += [(k, SHARED_SPACE)] * (zone_terms is not True) + [(k, zone)] * has_own_terms
     offsets = [k for k, _ in parts]
     numbers = [spaces.setdefault(space, len(spaces)) for _, space in parts]
-    return _Plan(used, offsets, numbers, [1.0 if weights is None else weights[used[k]] for k in offsets])
+    return _ZonePlan(used, offsets, numbers, [1.0 if weights is None else weights[used[k]] for k in offsets])
 
 
 def checked_documents(documents: Documents) -> Iterator[str | Zoned]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from textcat.reading.containers import Neighbours
 from textcat.reading.formats.documents import LARGER
-from textcat.reading.formats.mets import PageFile, Plan, PlannedDocument, block_of, path_of, read_plan
+from textcat.reading.formats.mets import PageFile, PlannedDocument, ScanPlan, block_of, path_of, read_plan
 from textcat.reading.formats.xml_items import xml_format
 from textcat.reading.records import Block, FaultKind, InputSettings, UnreadableError
 from textcat.reading.streams import (
@@ -41,7 +41,7 @@ def _text(stream: ByteStream, settings: InputSettings) -> _Text:
     return _Text(whole_bytes(stream if decoded is None else decoded, settings.max_bytes), decoded is not None)
 
 
-def _plan(stream: ByteStream, settings: InputSettings) -> Plan:
+def _plan(stream: ByteStream, settings: InputSettings) -> ScanPlan:
     text = _text(stream, settings)
     return read_plan(text.data, text.settings(settings))
 

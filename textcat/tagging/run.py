@@ -60,7 +60,7 @@ _MAX_LOGGED = 100  # inputs whose formats are logged
 _MOST_NAMED = 5  # files that have changed, and files that are gone, in warnings
 
 
-class Plan(NamedTuple):
+class TaggingPlan(NamedTuple):
     """Hold all that a run needs: model and settings, inputs, the model's manifest, and how the work is done."""
 
     job: Job
@@ -178,7 +178,7 @@ def make_plan(
     output_settings: OutputSettings = OUTPUT,
     lang: str = "",
     **how: Any,
-) -> Plan:
+) -> TaggingPlan:
     """Find the inputs, read the model's manifest, and return the plan of the run; for `lang`, see `tag_archive`.
 
     `how` has the fields `jobs`, `scheduler` and `strict` of the plan. A TextcatError is raised if the settings
@@ -208,10 +208,10 @@ def make_plan(
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = find_sources([os.fspath(path) for path in paths], input_settings)
     job = Job(folder, manifest.get(SUM, ""), installed_spacy(), input_settings, output_settings, parts)
-    return Plan(job, sources, manifest, **how)
+    return TaggingPlan(job, sources, manifest, **how)
 
 
-def _with_dates(plan: Plan, former: dict[str, Any]) -> Plan:
+def _with_dates(plan: TaggingPlan, former: dict[str, Any]) -> TaggingPlan:
     """Return the plan with the decision whether CSV and Parquet have a column of dates.
 
     `former` has the facts of the run in the output folder, whose shards have such a column or not; {}: it is a new run.
@@ -255,7 +255,7 @@ def _models_by_language(folder: Path, lang: str, output: OutputSettings) -> dict
 
 
 def tag_to_folder(
-    plan: Plan,
+    plan: TaggingPlan,
     out: Path,
     *,
     restart: bool = False,
@@ -315,13 +315,13 @@ def set_aside(model: Path, out: Path) -> None:
     log.info("The tags in %s are by model %s: they are in %s now", out, model_before, aside)
 
 
-def workers_of(plan: Plan) -> AbstractContextManager[WorkerPool]:
+def workers_of(plan: TaggingPlan) -> AbstractContextManager[WorkerPool]:
     """Return the workers of a plan, for a ``with`` block: this process, or others that have loaded the model."""
     return open_workers(plan.jobs, total_size(plan.sources), plan.scheduler, partial(load_taggers, plan.job))
 
 
 def _tagged(
-    plan: Plan, batches: Iterable[Batch], workers: WorkerPool, tally: "_Tally"
+    plan: TaggingPlan, batches: Iterable[Batch], workers: WorkerPool, tally: "_Tally"
 ) -> Generator[tuple[Batch, BatchResult]]:
     """Yield each batch with its result; when the caller has written the result, add it to the tally."""
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
@@ -351,7 +351,7 @@ def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
 class _Tally:
     """Add up the counts, formats, memory and time of a run."""
 
-    def __init__(self, plan: Plan, before: RunState, progress: ShowProgress | None):
+    def __init__(self, plan: TaggingPlan, before: RunState, progress: ShowProgress | None):
         self._plan, self._before, self._progress = plan, before, progress
         self._counts = Counts()
         self._counts.add(before.counts)
@@ -402,7 +402,7 @@ class _Tally:
         return max(time.monotonic() - self._started, 0.0), sum(memory.values())
 
 
-def facts_of_plan(plan: Plan) -> dict[str, Any]:
+def facts_of_plan(plan: TaggingPlan) -> dict[str, Any]:
     """Return the model, versions and settings that the output depends on, under names that error messages can show."""
     write = plan.job.output
     by_language = [f"{language} {digest[:16]}" for language, _, digest in plan.job.by_language]
@@ -446,7 +446,7 @@ def _log_growth(growth: Growth | None) -> None:
         log.info("Since the last run: %d new files, %d changed, %d renamed", *map(len, growth[:3]))
 
 
-def _log_plan(plan: Plan, where: str) -> None:
+def _log_plan(plan: TaggingPlan, where: str) -> None:
     n = len(plan.sources)
     log.info("Tagging %d input%s by %s into %s", n, "s" * (n > 1), plan.job.model, where)
     for source in plan.sources[:_MAX_LOGGED]:

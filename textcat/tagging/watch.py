@@ -11,7 +11,7 @@ from typing import Any
 from textcat.base.errors import TextcatError, install_hint
 from textcat.reading import FileState, Source, is_url
 from textcat.runs.growth import list_files
-from textcat.tagging.run import Plan, tag_to_folder
+from textcat.tagging.run import TaggingPlan, tag_to_folder
 from textcat.tagging.summary import Summary
 
 log = logging.getLogger(__name__)
@@ -30,13 +30,13 @@ States = dict[str, FileState]
 
 
 def watch_archive(
-    plan: Callable[[], Plan],
+    plan: Callable[[], TaggingPlan],
     inputs: Sequence[str],
     out: Path,
     show: Callable[[Summary], None],
     *,
     rounds: int | None = None,
-    after: Callable[[Plan], object] | None = None,
+    after: Callable[[TaggingPlan], object] | None = None,
     **options: Any,
 ) -> None:
     """Tag the inputs into a folder, then each file that arrives or changes, once it is complete.

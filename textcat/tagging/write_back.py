@@ -28,7 +28,7 @@ from textcat.tagging.concepts import CodeTable, find_codes
 from textcat.tagging.edit_news import EditJob, creator_of, edit_batch
 from textcat.tagging.news_folder import open_news_folder
 from textcat.tagging.read_news import NewsFiles, check_sources, refuse_archives
-from textcat.tagging.run import Plan, facts_of_plan, workers_of
+from textcat.tagging.run import TaggingPlan, facts_of_plan, workers_of
 from textcat.tagging.watch import folder_of
 from textcat.tagging.write_news import Fate, NewsWriter, Outcome
 
@@ -50,7 +50,7 @@ class WriteBackSummary(NamedTuple):
 
 
 def write_back(
-    plan: Plan,
+    plan: TaggingPlan,
     folder: Path,
     base: str,
     codes: str = "",
@@ -63,7 +63,7 @@ def write_back(
 
     Parameters
     ----------
-    plan : Plan
+    plan : TaggingPlan
         The model, the inputs, and which topics are written.
     folder : Path
         Where files get the same paths as below `base`. It is made if it does not exist.
@@ -145,7 +145,7 @@ class _Tally:
         return max(time.monotonic() - self._began, 0.0), sum(memory.values())
 
 
-def check_inputs(plan: Plan, folder: Path) -> None:
+def check_inputs(plan: TaggingPlan, folder: Path) -> None:
     """Raise TextcatError if inputs of a plan, or files in them, cannot be written back to a folder.
 
     `write_back` leaves out zips and tars, as they may arrive in a watched folder, where this function refuses them.
@@ -154,7 +154,7 @@ def check_inputs(plan: Plan, folder: Path) -> None:
     refuse_archives(plan.sources, plan.job.input)
 
 
-def _check_table(plan: Plan, table: CodeTable) -> None:
+def _check_table(plan: TaggingPlan, table: CodeTable) -> None:
     topics = plan.job.output.topics or plan.manifest["topics"]
     lacking = [topic for topic in topics if topic not in table.concepts()] if table.path else []
     if lacking and len(lacking) == len(topics):

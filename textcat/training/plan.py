@@ -38,7 +38,7 @@ _LARGE_SCORES, _LARGE_TEXTS = 0.1, 0.005
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """The estimated time, memory and disk space that training by a recipe on a corpus takes.
 
     Evaluating and saving the model are included.
@@ -74,7 +74,7 @@ def plan_training(
     why: str = "",
     stages: Stages | None = None,
     **options: Any,
-) -> Plan:
+) -> TrainingPlan:
     """Estimate the time, memory and disk space that training by a recipe on a corpus takes.
 
     Evaluating and saving the model are included. A model is trained on each of two samples of the training documents,
@@ -89,7 +89,7 @@ def plan_training(
     train_and_evaluate : callable
         `textcat.training.train.train_and_evaluate`.
     why : str, optional
-        The reason for the choice of the recipe, for `Plan.why`.
+        The reason for the choice of the recipe, for `TrainingPlan.why`.
     stages : Stages, optional
         Has timed the reading of the corpus; draws the progress of the plan.
     **options
@@ -97,7 +97,7 @@ def plan_training(
 
     Returns
     -------
-    Plan
+    TrainingPlan
 
     Raises
     ------
@@ -113,7 +113,7 @@ def plan_training(
     with stages.stage("plan", 4) as advance:
         whole = planning.whole(advance)
     used = whole.used_memory
-    return Plan(
+    return TrainingPlan(
         corpus.name,
         recipe.name,
         why,
@@ -295,7 +295,7 @@ def _characters(corpus: Corpus) -> float:
     return length * len(corpus.train) / max(len(some), 1)
 
 
-def refusal(plan: Plan, recipe: Recipe) -> str:
+def refusal(plan: TrainingPlan, recipe: Recipe) -> str:
     """Return a sentence on a planned training that does not fit into memory: what it takes, and what one can do."""
     remedies = []
     if plan.topics >= MANY_TOPICS and not recipe.shortlist:

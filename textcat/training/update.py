@@ -20,7 +20,10 @@ import numpy as np
 
 from textcat.base.disk import MANIFEST, expanded, installed_version, lock_folder, remove_leftovers
 from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.frames import Frame, is_missing, is_table
 from textcat.base.progress import Stages
+from textcat.corpus.cards import Card
+from textcat.corpus.catalogue import corpus_of
 from textcat.corpus.documents import Corpus, Document, topic_counts
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.evaluation.evaluation import Evaluation
@@ -86,11 +89,11 @@ class UpdateResult(NamedTuple):
 
 def learn(
     model: str | os.PathLike[str],
-    documents: Corpus | Iterable[Document | Mapping[str, Any]] = (),
+    documents: Any = (),
     remove: str | Iterable[str] = (),
     *,
     text: str | Sequence[str] | None = None,
-    topics: str = "topics",
+    topics: str | Sequence[str] = "topics",
     topics_separator: str = "",
     out: str | os.PathLike[str] | None = None,
     new_topics_negative: bool = False,
@@ -114,13 +117,14 @@ def learn(
     ----------
     model : path
         Folder of a model that was trained with ``updatable=True``.
-    documents : Corpus, or iterable of Document or dict
-        A dict must have an id.
+    documents : Corpus, DataFrame, iterable of Document or dict, str or Path
+        As for `train`, or a list of Document. A dict must have an id, and a table a column or an index of ids.
     remove : str or iterable of str
         The ids of documents to remove. Nothing of these documents is left in the folder, so the update
         cannot be undone.
-    text, topics, topics_separator : str or sequence of str, str, str
-        The fields of a dict, as for `Corpus.from_records`. The default of `text` is the fields that training named.
+    text, topics, topics_separator : str or sequence of str, the same, str
+        The columns of a table, or the fields of a dict or a file, as for `train`. The default of `text` for tables and
+        dicts is the fields that training named.
     out : path, optional
         Where to write the new model. By default, it replaces the old model, which `undo_learn` can restore.
     new_topics_negative : bool, default=False
@@ -149,7 +153,7 @@ def learn(
         remove_leftovers(target, rf"{_BEFORE}[0-9a-f]+")
         manifest = read_manifest(folder)
         columns = {"text": text, "topics": topics, "topics_separator": topics_separator}
-        new = _checked_documents(documents, **columns, trained_on=named_in_training(manifest.get("origin", {})))
+        new = _checked_documents(documents, named_in_training(manifest.get("origin", {})), **columns)
         gone = [remove] if isinstance(remove, str) else [*remove]
         names = None if vocabulary is None else _read_vocabulary(vocabulary, vocabulary_language, manifest)
         if names and not (new or gone or COUNTS in manifest["files"]):
@@ -418,27 +422,52 @@ def _without(document: Document, topics: set[str]) -> Document:
     return replace(document, labelled_for=tuple(topic for topic in document.labelled_for if topic not in topics))
 
 
-def _checked_documents(documents: Any, **columns: Any) -> list[Document]:
-    """Return a list of documents, given a corpus, documents or dicts; raise TextcatError for anything else.
+def _checked_documents(documents: Any, trained_on: tuple[str, ...], **columns: Any) -> Sequence[Document]:
+    """Return the documents of what `learn` takes; raise TextcatError for anything else, or if an id is missing.
 
-    `columns` are arguments of `as_documents`.
+    `trained_on` and `columns` are arguments of `as_documents`.
     """
-    if isinstance(documents, Corpus):
-        return [*documents.train, *(replace(document, split="test") for document in documents.test)]
-    if isinstance(documents, str | Mapping) or hasattr(documents, "zones") or hasattr(documents, "columns"):
+    if isinstance(documents, Corpus | Card | str | Path):
+        corpus = corpus_of(documents, **columns)
+        return [*corpus.train, *(replace(document, split="test") for document in corpus.test)]
+    if isinstance(documents, Mapping) or hasattr(documents, "zones"):
         raise TextcatError(
             f"A {type(documents).__name__} is not a list of documents: give a list of documents or records, each with "
             "an id."
         )
-    records = [*documents]
-    if not any(isinstance(record, Mapping) for record in records):
-        if wrong := [record for record in records if not isinstance(record, Document)]:
-            raise TextcatError(f"{wrong[0]!r:.60} is not a document: give a Document, or a dict with an id and a text.")
-        return records
-    for number, record in enumerate(records, start=1):
-        if isinstance(record, Mapping) and record.get("id") is None:
-            raise TextcatError(f"Record {number} has no id: give each record one, to tell it from others.")
-    return as_documents(records, **columns)
+    if not is_table(documents):
+        documents = [*documents]
+        if not any(isinstance(record, Mapping) for record in documents):
+            if wrong := [record for record in documents if not isinstance(record, Document)]:
+                raise TextcatError(
+                    f"{wrong[0]!r:.60} is not a document: give a Document, or a dict with an id and a text."
+                )
+            return documents
+    for called, id_ in _called_with_ids(documents):
+        if is_missing(id_):
+            raise TextcatError(f"{called} has no id: give each its own, to tell it from others.")
+    return as_documents(documents, trained_on=trained_on, **columns)
+
+
+def _called_with_ids(records: Any) -> Iterable[tuple[str, Any]]:
+    """Return an iterable of what messages call each record or row of a table, and of its id.
+
+    Raise TextcatError if the rows of a table have neither a column of ids nor an index of names.
+    """
+    if not is_table(records):
+        numbered = enumerate(records, start=1)
+        return ((f"Record {number}", record.get("id")) for number, record in numbered if isinstance(record, Mapping))
+    frame = Frame.of(records) or Frame(records)
+    if frame.is_column:
+        return ()  # which `as_documents` refuses
+    if "id" in frame.columns:
+        ids = (id_ for (id_,) in frame.rows(["id"]))
+        return zip(map("Row {}".format, frame.row_names), ids, strict=True)
+    if frame.is_numbered:
+        raise TextcatError(
+            "The table has no ids, as its index only numbers its rows: give it a column 'id', or an index of ids."
+        )
+    return ()
 
 
 def _warn_of_other_tokens(folder: Path, manifest: Mapping[str, Any]) -> None:

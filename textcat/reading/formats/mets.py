@@ -71,7 +71,7 @@ class PlannedDocument(NamedTuple):
     areas: tuple[Area, ...]
 
 
-class Plan(NamedTuple):
+class ScanPlan(NamedTuple):
     """Hold the documents of a METS file, in the order of their first pages, and the ALTO files that have their text."""
 
     documents: list[PlannedDocument]
@@ -118,7 +118,7 @@ def _outside(reference: str) -> UnreadableError:
 # --- what a METS file says --------------------------------------------------------------------------------------------
 
 
-def read_plan(data: bytes, settings: InputSettings) -> Plan:
+def read_plan(data: bytes, settings: InputSettings) -> ScanPlan:
     """Return the documents of a METS file.
 
     These are the articles of its logical structure, and the pages of which no article has any part. UnreadableError is
@@ -136,7 +136,7 @@ def read_plan(data: bytes, settings: InputSettings) -> Plan:
     used = {area.page for article in articles for area in article.areas}
     documents = articles + [page for page in _pages(root, files, about) if page.areas[0].page not in used]
     order = sorted(range(len(documents)), key=lambda number: documents[number].areas[0].page)
-    return Plan([documents[number] for number in order], [*pages.values()])
+    return ScanPlan([documents[number] for number in order], [*pages.values()])
 
 
 def _page_files(root: Any) -> dict[str, str]:
