@@ -148,12 +148,16 @@ for _code in range(256):
     WHITE[_code] = chr(_code).isspace()
 
 cdef uint8_t[BEYOND_UNSPACED] UNSPACED
+
+
+cdef void mark_unspaced(int first, int last, uint8_t kind) noexcept:
+    memset(&UNSPACED[first], kind, last - first + 1)
+
+
 for _first, _last in UNSPACED_RANGES:
-    for _code in range(_first, _last + 1):
-        UNSPACED[_code] = OF_RUN
+    mark_unspaced(_first, _last, OF_RUN)
 for _first, _last in HAN_AND_KANA:
-    for _code in range(_first, _last + 1):
-        UNSPACED[_code] = HAN_OR_KANA
+    mark_unspaced(_first, _last, HAN_OR_KANA)
 
 
 cdef inline bint is_white(Py_UCS4 c) noexcept nogil:

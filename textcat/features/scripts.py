@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from textcat.base.errors import TextcatError
 
@@ -44,9 +45,11 @@ def _characters(ranges: Iterable[tuple[int, int]]) -> str:
 
 
 _STAND_IN_RANGE = (STAND_IN, _BEYOND - 1)
-_RUN = re.compile(_characters((*UNSPACED_RANGES, _STAND_IN_RANGE)) + "+")
-_STAND_INS = re.compile(_characters([_STAND_IN_RANGE]))
-_HAN_CHARACTERS, _KANA_CHARACTERS = re.compile(_characters(_HAN)), re.compile(_characters(_KANA))
+# Compiled at their first use, which takes milliseconds: most commands meet no such texts.
+_RUN = cache(lambda: re.compile(_characters((*UNSPACED_RANGES, _STAND_IN_RANGE)) + "+"))
+_STAND_INS = cache(lambda: re.compile(_characters([_STAND_IN_RANGE])))
+_HAN_CHARACTERS = cache(lambda: re.compile(_characters(_HAN)))
+_KANA_CHARACTERS = cache(lambda: re.compile(_characters(_KANA)))
 _SPACE = "␣"  # for people
 
 
@@ -56,27 +59,27 @@ def is_unspaced(term: str) -> bool:
     Where texts in such scripts are cut into n-grams of characters, the n-grams are the terms that begin with such a
     character; words never contain one.
     """
-    return not term.isascii() and _RUN.match(term) is not None
+    return not term.isascii() and _RUN().match(term) is not None
 
 
 def has_stand_in(term: str) -> bool:
     """Return whether a term is an n-gram of characters that are not all of a run."""
-    return not term.isascii() and _STAND_INS.search(term) is not None
+    return not term.isascii() and _STAND_INS().search(term) is not None
 
 
 def shown(term: str) -> str:
     """Return a term as people read it, without stand-ins; a space in it is shown as "␣"."""
     if term.isascii():
         return term
-    return _STAND_INS.sub(lambda match: chr(ord(match[0]) - STAND_IN).replace(" ", _SPACE), term)
+    return _STAND_INS().sub(lambda match: chr(ord(match[0]) - STAND_IN).replace(" ", _SPACE), term)
 
 
 def are_chinese(texts: Iterable[str]) -> bool:
     """Return whether texts, taken together, are Chinese: a good part of them is Han characters, hardly any kana."""
     n_han = n_kana = n = 0
     for text in texts:
-        n_han += len(_HAN_CHARACTERS.findall(text))
-        n_kana += len(_KANA_CHARACTERS.findall(text))
+        n_han += len(_HAN_CHARACTERS().findall(text))
+        n_kana += len(_KANA_CHARACTERS().findall(text))
         n += sum(map(len, text.split()))
     return 0 < n <= LEAST_SHARE * n_han and n_han >= _HAN_PER_KANA * n_kana
 

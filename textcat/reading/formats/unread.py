@@ -1,6 +1,7 @@
 """Name the formats that are known and not read, so that a message can say what a file is, and what to do with it."""
 
 import re
+from functools import cache
 
 _PICTURE = "a picture; its text would have to be recognised first"
 _SCHEMA = rb'\{.{0,80}"\$schema"\s*:\s*"https?://json-schema\.org/'
@@ -77,8 +78,9 @@ _KINDS_OF_TEXT: tuple[tuple[str, bytes], ...] = (
     ("a table of Web of Science; export it as a plain text file or RIS", rb"PT\tA[UBC]\t"),
 )
 _BY_ENDING = {ending: what for what, endings, _ in _KINDS for ending in endings.split()}
-_BY_START = [(what, re.compile(start, re.DOTALL)) for what, _, start in _KINDS if start]
-_BY_START_OF_TEXT = [(what, re.compile(start)) for what, start in _KINDS_OF_TEXT]
+# Compiled at their first use, which takes a millisecond.
+_BY_START = cache(lambda: [(what, re.compile(start, re.DOTALL)) for what, _, start in _KINDS if start])
+_BY_START_OF_TEXT = cache(lambda: [(what, re.compile(start)) for what, start in _KINDS_OF_TEXT])
 
 
 # What describes a folder that Hugging Face's datasets have saved, and the data in it.
@@ -109,7 +111,7 @@ def unread_format(name: str, head: bytes) -> str:
     if name.rpartition("/")[2].lower() in _OF_DATASETS:
         return _DATASET
     by_name = _BY_ENDING.get(name.lower().rpartition(".")[2], "") if "." in name else ""
-    return by_name or next((what for what, start in _BY_START if start.match(head)), "") or unread_text(head)
+    return by_name or next((what for what, start in _BY_START() if start.match(head)), "") or unread_text(head)
 
 
 def unread_text(head: bytes) -> str:
@@ -117,4 +119,4 @@ def unread_text(head: bytes) -> str:
 
     `head` has its first bytes, without a byte order mark and blank lines.
     """
-    return next((what for what, start in _BY_START_OF_TEXT if start.match(head)), "")
+    return next((what for what, start in _BY_START_OF_TEXT() if start.match(head)), "")
