@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.base.errors import TextcatError
 from textcat.corpus.documents import Corpus, Document
 from textcat.features.counts import StoredCounts
-from textcat.model.training_counts import TrainingCounts, without_texts
+from textcat.model.support import without_texts
+from textcat.model.training_counts import TrainingCounts
 from textcat.recipes.recipe import Recipe
 
 TOPICS = ("corn", "rye", "wheat")
@@ -75,13 +75,6 @@ def test_no_more_of_a_text_is_left_than_explanations_keep(train, test):
     assert all(document.zones == {} for document in shortened.test)
     assert shortened.unused == []
     assert [document.topics for document in shortened.test] == [document.topics for document in test]
-
-
-def test_two_documents_of_one_id_are_refused_with_it():
-    twice = [Document("same", {"body": "corn"}), Document("same", {"body": "rye"})]
-    for train, test in ((twice, []), (twice[:1], twice[1:])):
-        with pytest.raises(TextcatError, match="'same'"):
-            without_texts(Corpus("fields", train, test, TOPICS), "none")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from textcat.reading import InputSettings
 from textcat.reading.document import Document
 from textcat.reading.labels import labels_in, with_meanings
 from textcat.reading.records import UnreadableError
-from textcat.training.checks import check_topics
+from textcat.recipes.recipe import read_recipe
+from textcat.training.checks import check_training
 
 pandas = pytest.importorskip("pandas", reason="pandas is not installed")
 
@@ -242,7 +243,7 @@ def test_references_may_lack_a_named_field(tmp_path):
 def test_where_no_record_has_topics_the_fields_are_told(tmp_path, form):
     corpus = open_corpus(write(tmp_path, form, {"text": "a", "marks": "corn"}, {"text": "b", "year": 1}))
     with pytest.raises(TextcatError) as refused:
-        check_topics(corpus)
+        check_training(corpus, read_recipe("paum"))
     for words in ("'topics' or 'label' or 'labels' or 'cats'", "only text, marks, year", "--topics-field"):
         assert words in str(refused.value)
 
@@ -250,7 +251,7 @@ def test_where_no_record_has_topics_the_fields_are_told(tmp_path, form):
 @pytest.mark.parametrize("topics", ["topics", "tags"])
 def test_records_in_memory_of_which_none_has_topics_are_not_trained_on_and_their_fields_are_told(topics):
     with pytest.raises(TextcatError, match=r"o record has a field '\w+' \(only text, marks\): .* topics="):
-        check_topics(Corpus.from_records([{"text": "a", "marks": "corn"}], topics=topics))
+        check_training(Corpus.from_records([{"text": "a", "marks": "corn"}], topics=topics), read_recipe("paum"))
 
 
 def test_records_that_have_only_descriptions_of_topics_need_no_field_of_topics():

@@ -5,17 +5,20 @@ import warnings
 import pytest
 
 import textcat
-from textcat.training.checks import (
-    warn_of_joined_topics,
-    warn_of_topics_that_say_no,
-    warn_of_topics_written_alike,
-)
+from textcat import Corpus, Document, TextcatError
+from textcat.training.checks import check_training, warn_of_corpus
+
+PAUM = textcat.read_recipe("paum")
+
+
+def warn_of_topics(topics):
+    warn_of_corpus(Corpus("c", [], [], tuple(topics)), PAUM)
 
 
 @pytest.mark.parametrize("topics", [["a;b", "b;c", "a;c"], ["x,y", "x, z", "y,z", "x"], ["a|b", "b|a"]])
 def test_topics_that_look_like_lists_are_told_with_the_option(topics):
     with pytest.warns(UserWarning, match="--topics-separator"):
-        warn_of_joined_topics(topics)
+        warn_of_topics(topics)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +28,7 @@ def test_topics_that_look_like_lists_are_told_with_the_option(topics):
 def test_names_with_signs_in_them_are_not(topics):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_joined_topics(topics)
+        warn_of_topics(topics)
 
 
 def test_training_tells_it():
@@ -54,17 +57,26 @@ def test_a_topic_on_all_documents_is_told():
 def test_topics_that_differ_in_case_or_unicode_form_only_are_told():
     for topics in (["grain", "Grain"], ["caf\u00e9", "cafe\u0301"], ["STRASSE", "straße"], ["\u212b", "\u00c5", "x"]):
         with pytest.warns(UserWarning, match=r"2 of \d topics differ from others in case or Unicode form only"):
-            warn_of_topics_written_alike(topics)
+            warn_of_topics(topics)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_topics_written_alike(["grain", "grains", "c1", "c2"])
+        warn_of_topics(["grain", "grains", "c1", "c2"])
 
 
 def test_topics_that_say_no_are_told():
     for topics in (["yes", "no"], ["0", "1"], ["True", "False"], ["spam", "not spam"], ["Spam", "non-spam"], ["no"]):
         with pytest.warns(UserWarning, match="says that documents do not have a topic"):
-            warn_of_topics_that_say_no(topics)
+            warn_of_topics(topics)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for topics in (["0", "1", "2"], ["da", "no", "sv"], ["positive", "negative"], ["spam", "notes"], ["yes"], []):
-            warn_of_topics_that_say_no(topics)
+            warn_of_topics(topics)
+
+
+def test_an_updatable_model_takes_no_two_documents_of_one_id():
+    twice = [Document("same", {"body": "corn"}, ("a",)), Document("same", {"body": "rye"})]
+    for train, test in ((twice, []), (twice[:1], twice[1:])):
+        corpus = Corpus("c", train, test, ("a",))
+        with pytest.raises(TextcatError, match="two documents of the id 'same'"):
+            check_training(corpus, PAUM, updatable=True)
+        assert check_training(corpus, PAUM) == "ids"

@@ -5,18 +5,15 @@ document i contributes ``alpha_i x_i·x``.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.documents import shortened_text
+from textcat.corpus.documents import Corpus, Document, shortened_text
 from textcat.features.rows import Rows
-
-if TYPE_CHECKING:
-    from textcat.corpus.documents import Document
 
 KEEP_SUPPORT = ("none", "ids", "texts")  # what a model keeps of support documents; "ids" includes titles and rows
 _TITLE = 120  # characters at most
@@ -74,7 +71,26 @@ def checked_keep_support(keep_support: str | None) -> str | None:
     return keep_support
 
 
-def title_of(document: "Document", with_texts: bool) -> str:
+def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
+    """Return a copy of a corpus whose training documents have only the texts that `keep_support` keeps.
+
+    Training documents have no zones for "none", their shortened titles for "ids", and all zones for "texts". Test
+    documents keep no texts, and unused documents are left out.
+    """
+
+    def kept(document: Document) -> dict[str, str]:
+        if keep_support == "ids":
+            return {"title": _title_of(document, with_texts=False)}
+        return dict(document.zones) if keep_support == "texts" else {}
+
+    def with_zones(document: Document, zones: dict[str, str]) -> Document:
+        return Document(document.id, zones, document.topics, document.date, labelled_for=document.labelled_for)
+
+    train = [with_zones(document, kept(document)) for document in corpus.train]
+    return replace(corpus, train=train, test=[with_zones(document, {}) for document in corpus.test], unused=[])
+
+
+def _title_of(document: Document, *, with_texts: bool) -> str:
     """Return a document's title, shortened.
 
     If it has no title, return the beginning of its text if `with_texts` is set, otherwise an empty string.
@@ -87,12 +103,12 @@ def title_of(document: "Document", with_texts: bool) -> str:
 
 
 def support_documents(
-    rows: Any, solutions: Sequence[Any], units: np.ndarray, named: Sequence[tuple[str, str, Any]]
+    rows: Any, solutions: Sequence[Any], units: np.ndarray, documents: Sequence[Document], *, with_texts: bool
 ) -> SupportDocuments:
     """Return the support documents of a model, given each topic's solution (the result of its training).
 
     Coefficients are divided by the topics' `units`, as the weights are. `rows` (a csr_matrix, or rows on disk) are the
-    training rows; `named` has the id, the title, and the texts or None of each row.
+    training rows, and `documents` those of each row. Their texts are kept if `with_texts`, else only their titles.
     """
     from scipy.sparse import csr_matrix  # here, so that tagging need not import it
 
@@ -112,9 +128,11 @@ def support_documents(
         data.append((solution.alpha[order] / unit).astype(np.float32))
     ends = np.cumsum([0, *map(len, indices)]).astype(np.int64)
     alphas = Rows(ends, np.concatenate(indices).astype(np.int32), np.concatenate(data))
-    ids, titles, texts = zip(*(named[i] for i in numbers.tolist()), strict=True) if len(numbers) else ((), (), ())
     chosen = chosen._replace(data=chosen.data.astype(np.float32))
-    return SupportDocuments(ids, titles, chosen, alphas, None if None in texts else list(texts))
+    kept = [documents[i] for i in numbers.tolist()]
+    titles = [_title_of(document, with_texts=with_texts) for document in kept]
+    texts = [document.zones for document in kept] if with_texts else None
+    return SupportDocuments([document.id for document in kept], titles, chosen, alphas, texts)
 
 
 def _stacked(blocks: Sequence[Rows]) -> Rows:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from textcat.base.errors import TextcatError
 from textcat.base.surrogates import surrogate_bytes
 from textcat.corpus.documents import Corpus, Document
-from textcat.model.support import title_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -108,30 +105,6 @@ class TrainingCounts:
             topic_rule=entries["topic_rule"],
         )
         return cls(corpus, counts, entries["keep_support"], entries["bands"], entries["is_measured"])
-
-
-def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
-    """Return a copy of a corpus whose training documents have only the texts that `keep_support` keeps.
-
-    Test documents keep no texts, and unused documents are left out. Raise TextcatError if two documents have the same
-    id.
-    """
-    n_of = Counter(document.id for document in (*corpus.train, *corpus.test))
-    if len(n_of) < len(corpus.train) + len(corpus.test):
-        (twice, _), *_ = n_of.most_common(1)
-        raise TextcatError(
-            f"Corpus {corpus.name} has two documents of the id {twice!r}, and an updatable model tells documents by "
-            "their ids: give each its own."
-        )
-
-    def shortened(document: Document, keep: str) -> Document:
-        zones = {}
-        if keep != "none":
-            zones = dict(document.zones) if keep == "texts" else {"title": title_of(document, False)}
-        return Document(document.id, zones, document.topics, document.date, labelled_for=document.labelled_for)
-
-    train = [shortened(document, keep_support) for document in corpus.train]
-    return replace(corpus, train=train, test=[shortened(document, "none") for document in corpus.test], unused=[])
 
 
 def _labelled_for(document: Document) -> list[str] | None:

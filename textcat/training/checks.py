@@ -1,15 +1,16 @@
-"""Check options before training, and warn of documents and topics that are probably not what was meant."""
+"""Check a corpus, a recipe and options before training, and warn of what is probably not meant."""
 
 import os
 import re
 import unicodedata
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.documents import Corpus, topic_counts
+from textcat.corpus.documents import Corpus
 from textcat.features.scripts import NGRAMS, SPACY
+from textcat.features.store import check_target
 from textcat.model.support import checked_keep_support
 from textcat.reading.document import Document
 from textcat.reading.labels import NO, YES, folded_name
@@ -29,6 +30,65 @@ _NOT = re.compile(r"(?:non|not|no)[ _-]?(.+)")
 _SEPARATORS = (";", "|", ",", "/")
 _MISSING = frozenset({"<na>", "n/a", "na", "nan", "nat", "none", "null"})
 _JOINED_SHARE = 0.2  # if at least this share of the topics have a sign, the sign is taken for a separator
+
+
+def check_training(
+    corpus: Corpus,
+    recipe: Recipe,
+    *,
+    keep_support: str | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
+    updatable: bool = False,
+) -> str:
+    """Return what the model is to keep of its support documents for explanations: "none", "ids" or "texts".
+
+    Support documents are the training documents that the weights are sums of. If `keep_support` is None, the size of
+    the corpus, the recipe and `rows_dir` decide. Raise TextcatError if the corpus has no topic, `rows_dir` is not free,
+    the recipe cannot be followed, support documents are to be kept although the recipe has a shortlist (scores only the
+    topics nearest to a document), or the model is to be updatable and two documents have the same id.
+    """
+    if not corpus.topics:
+        raise TextcatError(_why_no_topic(corpus))
+    if rows_dir is not None:
+        check_target(rows_dir)
+    recipe.check()
+    kept = checked_keep_support(keep_support)
+    if kept is None:  # what would make a model much larger is kept only for those who ask for it
+        few = len(corpus.train) <= MOST_KEPT
+        kept = "ids" if few and rows_dir is None and not recipe.shortlist else "none"
+    if recipe.shortlist and kept != "none":
+        raise TextcatError(
+            f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
+            f"no support documents can be kept with it, so keep_support must be 'none', not {kept!r}."
+        )
+    documents_of_id = Counter(document.id for document in (*corpus.train, *corpus.test)) if updatable else {}
+    for id_, n in documents_of_id.items():
+        if n > 1:
+            raise TextcatError(
+                f"Corpus {corpus.name} has two documents of the id {id_!r}, and an updatable model tells documents by "
+                "their ids: give each its own."
+            )
+    return kept
+
+
+def _why_no_topic(corpus: Corpus) -> str:
+    if in_training := {topic for document in corpus.train for topic in document.topics}:
+        return (
+            f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
+            f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
+        )
+    without = f"Corpus {corpus.name} has no topic with a training document"
+    return f"{without}, as {corpus.unlabelled}." if corpus.unlabelled else f"{without}: give it labelled documents."
+
+
+def warn_of_corpus(corpus: Corpus, recipe: Recipe) -> None:
+    """Warn of documents and topics of a corpus that are probably not what was meant."""
+    warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
+    _warn_of_joined_topics(corpus.topics)
+    _warn_of_topics_written_alike(corpus.topics)
+    _warn_of_topics_that_say_no(corpus.topics)
+    _warn_of_missing_values(corpus.topics, corpus.train)
+    _warn_of_topics_everywhere(corpus.train)
 
 
 def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
@@ -53,7 +113,7 @@ def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
         )
 
 
-def warn_of_joined_topics(topics: Collection[str]) -> None:
+def _warn_of_joined_topics(topics: Collection[str]) -> None:
     """Warn if many topics are probably lists of topics in one string, such as ``"corn;wheat"``.
 
     The warning is given if at least a fifth of the topics contain the same separator, such as ";", and many parts
@@ -72,7 +132,7 @@ def warn_of_joined_topics(topics: Collection[str]) -> None:
             return
 
 
-def warn_of_missing_values(topics: Collection[str], documents: Sequence[Document]) -> None:
+def _warn_of_missing_values(topics: Collection[str], documents: Sequence[Document]) -> None:
     """Warn of a topic whose name is a word that programs write for a missing value, such as nan."""
     if missing := sorted(topic for topic in topics if topic.strip().lower() in _MISSING):
         n = sum(missing[0] in document.topics for document in documents)
@@ -85,7 +145,7 @@ def warn_of_missing_values(topics: Collection[str], documents: Sequence[Document
         )
 
 
-def warn_of_topics_written_alike(topics: Collection[str]) -> None:
+def _warn_of_topics_written_alike(topics: Collection[str]) -> None:
     """Warn of topics that differ in case or in the Unicode form only, such as "Grain" and "grain"."""
     alike = defaultdict[str, list[str]](list)
     for topic in sorted(topics):
@@ -101,7 +161,7 @@ def warn_of_topics_written_alike(topics: Collection[str]) -> None:
         )
 
 
-def warn_of_topics_that_say_no(topics: Collection[str]) -> None:
+def _warn_of_topics_that_say_no(topics: Collection[str]) -> None:
     """Warn if topics are answers to one question, such as "yes" and "no", or "spam" and "not spam"."""
     names = {topic.casefold(): topic for topic in topics}
     if names and names.keys() <= YES | NO:
@@ -119,7 +179,7 @@ def warn_of_topics_that_say_no(topics: Collection[str]) -> None:
         )
 
 
-def warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
+def _warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
     """Warn of topics that all training documents have: such topics have no negative example."""
     everywhere = {topic for document in documents[:1] for topic in document.topics}
     for document in documents:
@@ -139,38 +199,3 @@ def warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
 def are_single(corpus: Corpus) -> bool:
     """Return whether there are several topics, and every training document has exactly one of them."""
     return len(corpus.topics) > 1 and all(len(document.topics) == 1 for document in corpus.train)
-
-
-def kept_support(
-    corpus: Corpus, recipe: Recipe, keep_support: str | None, rows_dir: str | os.PathLike[str] | None
-) -> str:
-    """Return what a model is to keep of its support documents for explanations: "none", "ids" or "texts".
-
-    Support documents are the training documents that the weights are sums of. If `keep_support` is None, the size of
-    the corpus, the recipe and `rows_dir` decide. Raise TextcatError if they are to be kept, but the recipe has a
-    shortlist (scores only the topics nearest to a document).
-    """
-    kept = checked_keep_support(keep_support)
-    if kept is None:  # what would make a model much larger is kept only for those who ask for it
-        few = len(corpus.train) <= MOST_KEPT
-        kept = "ids" if few and rows_dir is None and not recipe.shortlist else "none"
-    if recipe.shortlist and kept != "none":
-        raise TextcatError(
-            f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
-            f"no support documents can be kept with it, so keep_support must be 'none', not {kept!r}."
-        )
-    return kept
-
-
-def check_topics(corpus: Corpus) -> None:
-    """Raise TextcatError if a corpus has no topic."""
-    if corpus.topics:
-        return
-    if in_training := topic_counts(corpus.train):
-        raise TextcatError(
-            f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
-            f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
-        )
-    if hint := corpus.unlabelled:
-        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, as {hint}.")
-    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document: give it labelled documents.")

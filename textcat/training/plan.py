@@ -13,7 +13,7 @@ from textcat.base.progress import Advance, Stages
 from textcat.corpus.documents import Corpus
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.recipes.recipe import Recipe
-from textcat.training.checks import check_topics, kept_support
+from textcat.training.checks import check_training
 from textcat.training.costs import Cost, MeasuredStages, Seconds, TrainAndEvaluate, cost_of_training, sampled
 from textcat.training.examples import CountedCorpus
 from textcat.training.memory import available_memory
@@ -35,6 +35,7 @@ _WARMING = 100  # documents and topics of two first trainings, which tell what i
 # Training is planned before it begins if one matrix of scores would take this share of the memory, or the texts that:
 # titles with n-grams of characters take 200 times the memory of their texts.
 _LARGE_SCORES, _LARGE_TEXTS = 0.1, 0.005
+_CHECKED = ("keep_support", "rows_dir", "updatable")  # options of training that are checked before it begins
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,11 @@ def plan_training(
     TextcatError
         If the recipe cannot be followed.
     """
-    recipe.check()
-    check_topics(corpus)
+    checked = {name: options[name] for name in _CHECKED if name in options}
+    # What is kept of support documents depends on the size of the corpus: samples are trained as the whole is.
+    options["keep_support"] = check_training(corpus, recipe, **checked)
     stages, available = stages or Stages(), available_memory()
-    planning = _Planning(corpus, recipe, train_and_evaluate, _options_of_all(corpus, recipe, options))
+    planning = _Planning(corpus, recipe, train_and_evaluate, options)
     read = dict(stages.seconds)
     before = dict.fromkeys(read, Seconds.now().of_threads / max(len(read), 1))
     with stages.stage("plan", 4) as advance:
@@ -126,15 +128,6 @@ def plan_training(
         available,
         int(whole.model_bytes),
     )
-
-
-def _options_of_all(corpus: Corpus, recipe: Recipe, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options by which models are trained on samples.
-
-    Their `keep_support` is the one that the whole corpus would get, because its default depends on the corpus' size.
-    """
-    kept = kept_support(corpus, recipe, options.get("keep_support"), options.get("rows_dir"))
-    return {**options, "keep_support": kept}
 
 
 @dataclass

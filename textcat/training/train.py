@@ -23,7 +23,6 @@ from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.features.rows import Rows, release_memory
-from textcat.features.store import check_target
 from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
@@ -39,23 +38,12 @@ from textcat.model.measure import (
 )
 from textcat.model.scorer import Scorer
 from textcat.model.sparse import Sparse
-from textcat.model.support import support_documents, title_of
+from textcat.model.support import support_documents, without_texts
 from textcat.model.tagger import Tagger
-from textcat.model.training_counts import TrainingCounts, without_texts
+from textcat.model.training_counts import TrainingCounts
 from textcat.reading import date_range
 from textcat.recipes.recipe import Recipe, default_recipe, read_recipe
-from textcat.training.checks import (
-    SCRIPT_SAMPLE,
-    are_single,
-    check_topics,
-    kept_support,
-    warn_if_unsegmented,
-    warn_of_joined_topics,
-    warn_of_missing_values,
-    warn_of_topics_everywhere,
-    warn_of_topics_that_say_no,
-    warn_of_topics_written_alike,
-)
+from textcat.training.checks import are_single, check_training, warn_of_corpus
 from textcat.training.cross_validation import (
     HoldOut,
     cross_validated_scores,
@@ -134,21 +122,21 @@ def train(
         followed, or training would not fit into memory.
     """
     corpus = corpus_of(corpus, text=text, topics=topics, topics_separator=topics_separator)
-    recipe = recipe_for(corpus, recipe, single=single)
+    chosen = recipe_for(corpus, recipe, single=single)
     options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "keep_support": keep_support}
     options["updatable"] = updatable
-    check_memory(corpus, recipe, train_and_evaluate, **options)
-    return train_and_score(corpus, recipe, stages=stages, **options).tagger
+    check_memory(corpus, chosen, train_and_evaluate, **options)
+    return train_and_score(corpus, chosen, stages=stages, **options).tagger
 
 
 def recipe_for(corpus: Corpus, recipe: Recipe | str | os.PathLike[str] | None, *, single: bool) -> Recipe:
     """Return the recipe to train by on a corpus, as for `train`; log a hint if `single` would suit the corpus."""
     if not isinstance(recipe, Recipe):
         recipe = default_recipe() if recipe is None else read_recipe(os.fspath(recipe))
-    recipe, _ = (recipe.with_settings("tags.strategy=single") if single else recipe).for_corpus(corpus)
-    if are_single(corpus) and recipe.make_tags().strategy != "single":
+    chosen, _ = (recipe.with_settings("tags.strategy=single") if single else recipe).for_corpus(corpus)
+    if are_single(corpus) and chosen.make_tags().strategy != "single":
         _log.warning("Every training document has exactly one topic: with single=True, so has every tagged one.")
-    return recipe
+    return chosen
 
 
 def train_and_evaluate(
@@ -252,20 +240,10 @@ def train_and_score(
     The held-out results are scores by cross-validation or, with a shortlist, the evaluation on a held-out sample. They
     are made before the tagger is trained, so that their rows are not in memory together with the tagger's.
     """
-    check_topics(corpus)
-    if rows_dir is not None:
-        check_target(rows_dir)
-    recipe.check()
-    keep_support = kept_support(corpus, recipe, keep_support, rows_dir)
+    keep = check_training(corpus, recipe, keep_support=keep_support, rows_dir=rows_dir, updatable=updatable)
+    warn_of_corpus(corpus, recipe)
     # Now, as there may be no texts later on.
-    named = _named(corpus, recipe, keep_support)
-    without = without_texts(corpus, keep_support) if updatable else None
-    warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
-    warn_of_joined_topics(corpus.topics)
-    warn_of_topics_written_alike(corpus.topics)
-    warn_of_topics_that_say_no(corpus.topics)
-    warn_of_missing_values(corpus.topics, corpus.train)
-    warn_of_topics_everywhere(corpus.train)
+    kept = without_texts(corpus, keep) if updatable or keep != "none" else None
     release_memory()
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
     counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
@@ -273,15 +251,15 @@ def train_and_score(
     if recipe.choose_chars:
         training, choices = training.with_chosen_rows(counted)
     training_counts = None
-    if without is not None and counted.document_counts is not None:
-        training_counts = TrainingCounts(without, counted.document_counts, keep_support)
+    if updatable and kept is not None and counted.document_counts is not None:
+        training_counts = TrainingCounts(kept, counted.document_counts, keep)
     release_memory()
     scores, evaluation = None, None
     if n_folds and recipe.shortlist:
         evaluation = training.sample_evaluation(counted, bands)
     elif n_folds:
         scores = training.scores_out_of_fold(counted, n_folds)
-    tagger, test_rows = training.tagger(counted, named, with_test_rows=not n_folds)
+    tagger, test_rows = training.tagger(counted, kept, keep, with_test_rows=not n_folds)
     tagger.training_counts, tagger.choices = training_counts, choices
     return Trained(tagger, scores, evaluation, test_rows)
 
@@ -343,12 +321,12 @@ class _Training:
             return cross_validated_scores(counted, self.recipe, n_folds, **options, advance=advance)
 
     def tagger(
-        self, counted: CountedCorpus, named: list[_NamedExample], *, with_test_rows: bool
+        self, counted: CountedCorpus, kept: Corpus | None, keep_support: str, *, with_test_rows: bool
     ) -> tuple[Tagger, sparse.csr_matrix | None]:
         """Train the tagger, and clear `counted`; return the tagger and the rows of the test documents.
 
-        `named` has the id, title and texts of each example, to keep with the support documents (of which weights are
-        sums); it may be empty. The rows are None unless `with_test_rows` is set and the test documents were counted.
+        `kept` has the corpus with the texts that `keep_support` keeps of support documents, unless it keeps "none". The
+        rows are None unless `with_test_rows` is set and the test documents were counted.
         """
         corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
         features, labels = recipe.make_features(), counted.labels
@@ -384,9 +362,12 @@ class _Training:
         learner = self._fitted(examples)
         thresholds, calibration = self._thresholds(examples, learner, labels)
         n_features, units = examples.rows.shape[1], score_units(learner.solutions_, learner.intercept_.dtype)
-        support = support_documents(examples.rows, learner.solutions_, units, named) if named else None
+        support = None
+        if kept is not None and keep_support != "none":
+            documents = [*kept.train, *(corpus.described() * recipe.description_copies)]
+            with_texts = keep_support == "texts"
+            support = support_documents(examples.rows, learner.solutions_, units, documents, with_texts=with_texts)
         del examples
-        named.clear()  # its texts may be many
         release_memory()
         scorer = _scorer(learner.solutions_, n_features, units, learner.intercept_ / units)
         parts = {"scorer": scorer, "thresholds": thresholds, "calibration": calibration}
@@ -426,22 +407,6 @@ class _Training:
                     "less extreme parameters of the learner."
                 )
             return choose_thresholds(tags.strategy, scores, labels, tags.probability)
-
-
-# The id and the title of an example, and its texts if these are kept.
-_NamedExample = tuple[str, str, dict[str, str] | None]
-
-
-def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[_NamedExample]:
-    """Return tuples (id, title, texts) of the training documents, then of the topics' descriptions, with repetitions.
-
-    If `keep_support` is "none", return []. The texts are None unless `keep_support` is "texts".
-    """
-    if keep_support == "none":
-        return []
-    examples = [*corpus.train, *(corpus.described() * recipe.description_copies if recipe.description_copies else ())]
-    texts = keep_support == "texts"
-    return [(one.id, title_of(one, texts), dict(one.zones) if texts else None) for one in examples]
 
 
 def train_without(
