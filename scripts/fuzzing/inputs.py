@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from textcat.base.errors import TextcatError
 from textcat.corpus.cards import Card
@@ -31,7 +32,7 @@ def settings_of(byte: int, other: int) -> InputSettings:
     """Choose settings by two bytes."""
     return InputSettings(
         text_fields=_FIELDS[other >> 3 & 7],
-        quotes=not other >> 6 & 1,
+        plain_quotes=bool(other >> 6 & 1),
         encoding=_ENCODINGS[other & 7],
         max_bytes=_LARGEST[byte >> 2 & 3],
         block_bytes=_BLOCKS[byte & 3],
@@ -51,7 +52,7 @@ def with_settings(*files: bytes) -> Iterable[bytes]:
             yield head + file
 
 
-def documents(reader: str, name: str, data: bytes, **options: str) -> list[Document] | None:
+def documents(reader: str, name: str, data: bytes, **options: Any) -> list[Document] | None:
     """Read a file as part of a corpus; None if it is refused."""
     path = Path(_FOLDER.name, name)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -375,7 +376,7 @@ def _references(form: str, ending: str) -> Callable[[bytes], None]:
 
     def check(data: bytes) -> None:
         settings, way, data = chosen(data)
-        settings = settings._replace(format=form, fields=("*",) if settings.quotes else ("authors", "year"))
+        settings = settings._replace(format=form, fields=("authors", "year") if settings.plain_quotes else ("*",))
         for item in check_file(f"a{ending}", form, data, settings, way):
             if isinstance(item, Record):
                 fields = {**item.zones, **common_fields(item.fields or {})}

@@ -108,7 +108,7 @@ MARKUP = (
 def _check(form: str, ending: str) -> Callable[[bytes], None]:
     def check(data: bytes) -> None:
         settings, way, data = chosen(data)
-        settings = settings._replace(format=form, fields=("*",) if settings.quotes else ())
+        settings = settings._replace(format=form, fields=() if settings.plain_quotes else ("*",))
         check_file(f"a{ending}", form, data, settings, way)
         documents("news", f"a{ending}", data)
 

@@ -69,7 +69,7 @@ _WORDS_OF_METS = (
 
 def _check_alto(data: bytes) -> None:
     settings, way, data = chosen(data)
-    settings = settings._replace(format="alto", fields=("*",) if settings.quotes else ())
+    settings = settings._replace(format="alto", fields=() if settings.plain_quotes else ("*",))
     check_file("a.xml", "alto", data, settings, way)
     documents("news", "a.xml", data)
 
@@ -88,7 +88,7 @@ def _opened(data: bytes) -> object:
 
 def _check_mets(data: bytes) -> None:
     settings, way, data = chosen(data)
-    settings = settings._replace(fields=("*",) if settings.quotes else ())
+    settings = settings._replace(fields=() if settings.plain_quotes else ("*",))
     files = _files(data)
     as_mets = settings._replace(format="mets")
     single = source("m.xml", files["m.xml"], as_mets, way)._replace(neighbours=_neighbours(files))

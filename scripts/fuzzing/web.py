@@ -51,7 +51,7 @@ _WORDS = (
 
 def _check(data: bytes) -> None:
     settings, way, data = chosen(data)
-    settings = settings._replace(format="warc", fields=("*",) if settings.quotes else ())
+    settings = settings._replace(format="warc", fields=() if settings.plain_quotes else ("*",))
     settings = settings._replace(encoding="" if settings.encoding == "utf-16" else settings.encoding)
     check_file("a.warc", "warc", data, settings, way)
     documents("warc", "a.warc", data)

@@ -64,14 +64,13 @@ def test_encoding_quotes_lines_and_format_are_options_of_training_and_of_tagging
     Path("plain.tsv").write_text(
         'text\ttopics\n"the cat purrs\tcats\nthe "dog" barks\tdogs\na cat"\tcats\nmy dog\tdogs\n'
     )
-    options = {"wide.data": ("--format", "csv", *TEXTS), "plain.tsv": ("--quote", "none")}
+    options = {"wide.data": ("--format", "csv", *TEXTS), "plain.tsv": ("--plain-quotes",)}
     for path, read in options.items():
         labels = LABELS if path == "wide.data" else ()
         model = Path(path).stem
         assert run("train", path, *read, *labels, "--recipe", "paum", "--out", model).code == 0, run.err
         lines = run("tag", model, path, *read).out.splitlines()
         assert (run.code, len(lines)) == (0, 18 if path == "wide.data" else 4)
-    assert "--quote is 'double' or 'none', not 'single'" in run.misuses("train", "plain.tsv", "--quote", "single")
 
 
 @pytest.mark.parametrize(

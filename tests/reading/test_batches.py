@@ -329,7 +329,7 @@ def test_a_test_file_without_a_training_file_beside_it_is_told_to_count_like_the
 
 def carded(folder, reader, **options):
     files = {"tsv": "a.tsv", "jsonl": "a.jsonl"}[reader]
-    listed = ", ".join(f'{name} = "{value}"' for name, value in options.items())
+    listed = ", ".join(f"{name} = {json.dumps(value)}" for name, value in options.items())
     (folder / "own.toml").write_text(f'reader = "{reader}"\nfiles = ["{files}"]\noptions = {{ {listed} }}\n')
     return folder / "own.toml"
 
@@ -338,7 +338,7 @@ def carded(folder, reader, **options):
 def test_the_last_documents_may_be_for_test(tmp_path, reader):
     (tmp_path / "a.tsv").write_text(BARE["tsv"])
     (tmp_path / "a.jsonl").write_text('{"text": "a", "topics": "p1", "split": "test"}\n{"text": "b"}\n{"text": "c"}\n')
-    how = {"columns": "title, topics", "separator": " ", "quotes": "none"} if reader == "tsv" else {}
+    how = {"columns": ["title", "topics"], "topics_separator": " ", "plain_quotes": True} if reader == "tsv" else {}
     corpus = open_corpus(carded(tmp_path, reader, test="last 2", **how))
     assert [[one.id for one in part] for part in (corpus.train, corpus.test)] == [
         [f"a.{reader}:1"],

@@ -77,7 +77,7 @@ def test_the_command_takes_options_for_files_and_the_model_finds_its_corpus_agai
         ("*.csv", "--for '*.csv' has no options: write --for '*.csv --text-field abstract'"),
         ("*.csv --nix x", "'--nix' is none of its options, or has no value"),
         ("*.csv --id-field", "'--id-field' is none of its options, or has no value"),
-        ("*.csv --quote single", "--quote is 'double' or 'none', not 'single'"),
+        ("*.csv --for x", "'--for' is none of its options, or has no value"),
         ("*.csv 'x", "--for takes a pattern and options"),
     ):
         assert sentence in run.misuses("train", mixed, "--for", value)

@@ -110,12 +110,12 @@ def test_files_that_were_put_behind_each_other_lose_nothing_and_add_nothing(fold
     assert len(faults(found)) == (name in ("a.csv", "a.tsv"))
 
 
-@pytest.mark.parametrize("quotes", [True, False])
-def test_a_header_that_comes_again_is_no_document(folder, caplog, quotes):
-    name = f"{quotes}.csv"  # a warning comes once for each file
+@pytest.mark.parametrize("plain_quotes", [False, True])
+def test_a_header_that_comes_again_is_no_document(folder, caplog, plain_quotes):
+    name = f"{plain_quotes}.csv"  # a warning comes once for each file
     (folder / name).write_bytes(b"text,topics\nTin rose,tin\n\xef\xbb\xbftext, topics \r\nOre,ore\ntext,tin\n")
-    assert ids(read(name, quotes=quotes)) == [f"{name}:{line}" for line in (2, 4, 5)]
-    corpus = open_corpus(name, settings=InputSettings(quotes=quotes))
+    assert ids(read(name, plain_quotes=plain_quotes)) == [f"{name}:{line}" for line in (2, 4, 5)]
+    corpus = open_corpus(name, settings=InputSettings(plain_quotes=plain_quotes))
     assert [document.topics for document in corpus.train] == [("tin",), ("ore",), ("tin",)]
     assert "line 3 repeats the header" in caplog.text
 

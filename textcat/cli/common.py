@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from typer import Argument, BadParameter, Option
 
+from textcat.reading import SETTINGS, InputSettings
+
 if TYPE_CHECKING:
     from textcat.base.progress import Stages
     from textcat.corpus.documents import Corpus
-    from textcat.reading import ForkedCorpus, InputSettings
+    from textcat.reading import ForkedCorpus
     from textcat.recipes.recipe import Recipe
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -135,78 +137,40 @@ def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
     return decorate
 
 
-def input_settings(
-    format_: Annotated[str, _input("--format", help="Format of all inputs, if name and content do not tell.")] = "",
-    text_field: Annotated[
-        list[str] | None,
-        _input(
-            help="Field or column of the text, of several in order; no other is read as text.",
-            show_default="text, or else body, with a title",
-        ),
-    ] = None,
-    id_field: Annotated[str, _input(help="Field or column of the id.")] = "id",
-    date_field: Annotated[str, _input(help="Field or column of the date.")] = "date",
-    columns: Annotated[
-        str,
-        _input(help="Comma-separated names of the columns of CSV and TSV.", show_default="those in the first row"),
-    ] = "",
-    encoding: Annotated[
-        str, _input(help="Encoding of the inputs.", show_default="that of the format, mostly utf-8")
-    ] = "",
-    quote: Annotated[
-        str, _input(help="Quotes in CSV and TSV: double, or none if they are ordinary characters.")
-    ] = "double",
-    lines: Annotated[bool, _input("--lines", help="Text files hold one document per line.")] = False,
-    main_text: Annotated[
-        bool, _input("--main-text", help="Read the main text of web pages, without navigation and comments.")
-    ] = False,
-    for_: Annotated[
-        list[str] | None,
-        _input(
-            "--for",
-            metavar="'PATTERN OPTIONS'",
-            help="Options for some files, as in --for '*.csv --text-field abstract'; --skip leaves them out.",
-        ),
-    ] = None,
-) -> "InputSettings":
-    """Return the settings by which inputs are read, given the values of options of the command line."""
-    from textcat.reading import InputSettings
+def _settings_of(group: str) -> Callable[..., dict[str, Any]]:
+    """Return a function for `with_options` that has the options of a group of settings, and returns their values."""
 
-    settings = InputSettings(format_, id_field=id_field, encoding=encoding, quotes=_quotes(quote), lines=lines)
-    settings = settings._replace(
-        main_text=main_text,
-        date_field=date_field,
-        columns=_listed(columns),
-        for_files=tuple(map(_for_files, for_ or ())),
-    )
-    return settings._replace(text_fields=tuple(text_field)) if text_field else settings
+    def values(**given: Any) -> dict[str, Any]:
+        return _setting_values(given)
+
+    options = []
+    for name, (setting, kind) in SETTINGS.items():
+        if setting.group == group:
+            plain: Any = list[str] | None if setting.repeated else bool if kind is bool else str
+            default = None if setting.repeated else InputSettings._field_defaults[name] or plain()
+            option = _input(
+                setting.option, help=setting.help, metavar=setting.metavar, show_default=setting.default or True
+            )
+            annotated: Any = Annotated[plain, option]
+            options.append(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotated)
+            )
+    values.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return values
 
 
-def _quotes(name: str) -> bool:
-    if name not in ("double", "none"):
-        raise BadParameter(f"--quote is 'double' or 'none', not {name!r}")
-    return name == "double"
-
-
-def _listed(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in names.split(",") if name.strip())
-
-
-# The options of --for: each has a value, from which the setting is made, but for those of _FLAGS.
-_FOR_FILES: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "--format": ("format", str),
-    "--text-field": ("text_fields", lambda name: (name,)),
-    "--id-field": ("id_field", str),
-    "--topics-field": ("topic_fields", lambda name: (name,)),
-    "--topics-separator": ("topics_separator", str),
-    "--topics-scheme": ("topics_scheme", str),
-    "--split-field": ("split_field", str),
-    "--date-field": ("date_field", str),
-    "--columns": ("columns", _listed),
-    "--encoding": ("encoding", str),
-    "--quote": ("quotes", _quotes),
-}
-_FLAGS = {"--lines": "lines", "--main-text": "main_text", "--skip": "skip"}
+def _setting_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of settings, given those of their options."""
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        setting, kind = SETTINGS[name]
+        if name == "topics_field" and value:
+            values |= {"topics_field": value[0]} if len(value) == 1 else {"topic_fields": tuple(value)}
+        elif setting.repeated:
+            values |= {name: tuple(map(_for_files, value) if name == "for_files" else value)} if value else {}
+        else:
+            values[name] = value if kind in (str, bool) else tuple(filter(None, map(str.strip, value.split(","))))
+    return values
 
 
 def _for_files(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
@@ -216,46 +180,31 @@ def _for_files(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
         pattern, *words = shlex.split(text)
     except ValueError:
         raise BadParameter(f"--for takes a pattern and options, not {text!r}: write {example}") from None
-    values: dict[str, Any] = {}
+    names = {setting.option: name for name, (setting, _) in SETTINGS.items() if setting.group and name != "for_files"}
+    given: dict[str, Any] = {}
     rest = iter([part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])])
     for option in rest:
-        if option in _FLAGS:
-            values[_FLAGS[option]] = True
-        elif option in _FOR_FILES and (value := next(rest, None)) is not None:
-            name, read = _FOR_FILES[option]
-            values[name] = values.get(name, ()) + read(value) if name.endswith("_fields") else read(value)
-        else:
-            choices = ", ".join([*_FOR_FILES, *_FLAGS])
+        name = names.get(option, "")
+        value = name and (SETTINGS[name][1] is bool or next(rest, None))
+        if not name or value is None:
+            choices = ", ".join(names)
             raise BadParameter(f"--for {text!r}: {option!r} is none of its options, or has no value; write {choices}")
-    if not values:
+        given[name] = [*given.get(name, ()), value] if SETTINGS[name][0].repeated else value
+    if not given:
         raise BadParameter(f"--for {text!r} has no options: write {example}")
-    values |= _of_topics([*values.pop("topic_fields", ())])
-    return pattern, tuple(values.items())
+    return pattern, tuple(_setting_values(given).items())
 
 
-def _of_topics(fields: list[str]) -> dict[str, Any]:
-    """Return the settings for the values of --topics-field."""
-    if len(fields) > 1:
-        return {"topic_fields": tuple(fields)}
-    return {"topics_field": fields[0]} if fields else {}
+@with_options(values=_settings_of("reading"))
+def input_settings(values: dict[str, Any]) -> InputSettings:
+    """Return the settings by which inputs are read, given the values of options of the command line."""
+    return InputSettings(**values)
 
 
-@with_options(settings=input_settings)
+@with_options(settings=input_settings, labels=_settings_of("labels"))
 def corpus_reader(
-    settings: "InputSettings",
-    topics_field: Annotated[
-        list[str] | None,
-        _input(
-            help="Field or column of the topics; of several, each is a topic, and holds 1 or 0.", show_default="topics"
-        ),
-    ] = None,
-    topics_separator: Annotated[
-        str, _input(help="Separator of topics in one string, such as ';'.", show_default="a string is one topic")
-    ] = "",
-    topics_scheme: Annotated[
-        str, _input(help="Scheme of the subjects of news that are topics: medtop.", show_default="all schemes")
-    ] = "",
-    split_field: Annotated[str, _input(help="Field or column of the part: train, test or unused.")] = "split",
+    settings: InputSettings,
+    labels: dict[str, Any],
     test_size: Annotated[
         float | None,
         _input(
@@ -269,10 +218,7 @@ def corpus_reader(
     corpus_dir: CorpusDir = None,
 ) -> "CorpusReader":
     """Return a reader that opens a corpus according to the options."""
-    from textcat.reading import InputSettings
-
-    settings = settings._replace(topics_separator=topics_separator, split_field=split_field)
-    settings = settings._replace(topics_scheme=topics_scheme, **_of_topics(topics_field or []))
+    settings = settings._replace(**labels)
     asked = None if settings == InputSettings() else settings
     if test_seed and test_size is None:
         raise BadParameter(f"--test-seed {test_seed} draws the documents of --test-size: give both")
@@ -301,7 +247,7 @@ class CorpusReader(NamedTuple):
     """Open a corpus according to the options of a command."""
 
     corpus_dir: Path | None
-    settings: "InputSettings | None"
+    settings: InputSettings | None
     test_size: float | None
     seed: int
     keep_groups: bool = False

@@ -15,6 +15,7 @@ from textcat.reading import (
     CATEGORIES,
     FOLDERS,
     LAST,
+    SETTINGS,
     InputSettings,
     LabelSettings,
     is_message,
@@ -24,55 +25,40 @@ from textcat.reading import (
     plain_name,
 )
 
-_FIELDS = ("id", "text", "topics", "separator", "split", "date", "test", "encoding")
-#: The options of each reader. The readers are formats, but that texts are read by folders, json may be lines, too, and
-#: records are files of several formats, each read by its own; news is of any format of agencies and feeds.
+_ENCODED = ("test", "encoding")
+_FIELDS = (
+    *("id_field", "text_fields", "topics_field", "topics_separator", "split_field", "date_field"),
+    *_ENCODED,
+)
+_COLUMNS = (*_FIELDS, "columns", "plain_quotes")
+#: The options of each reader: settings of `InputSettings`, and of `LabelSettings`. The readers are formats, but that
+#: texts are read by folders, json may be lines, too, and records are files of several formats, each read by its own;
+#: news is of any format of agencies and feeds.
 READERS = {
-    "annif": ("test", "encoding"),
+    "annif": _ENCODED,
     "bibtex": _FIELDS,
-    "csv": (*_FIELDS, "columns", "quotes"),
+    "csv": _COLUMNS,
     "endnote": _FIELDS,
     "folders": ("headers", "encoding", "main_text"),
     "json": _FIELDS,
     "jsonl": _FIELDS,
-    "lines": ("test", "encoding"),
-    "mbox": ("topics", "separator", "encoding"),
+    "lines": _ENCODED,
+    "mbox": ("topics_field", "topics_separator", "encoding"),
     "nbib": _FIELDS,
-    "news": ("scheme", "test", "encoding"),
+    "news": ("topics_scheme", *_ENCODED),
     "parquet": _FIELDS,
     "rcv1": ("train", "test", "version", "encoding"),
-    "records": (*_FIELDS, "columns", "quotes"),
+    "records": _COLUMNS,
     "refer": _FIELDS,
     "reuters": ("split", "encoding"),
     "ris": _FIELDS,
-    "tsv": (*_FIELDS, "columns", "quotes"),
-    "warc": ("test", "encoding", "main_text"),
+    "tsv": _COLUMNS,
+    "warc": (*_ENCODED, "main_text"),
     "wos": _FIELDS,
 }
-# Those that are rules of a format, in `LabelSettings`; all others name fields, or how the bytes are read.
-_LABELS = {reader: {"test"} for reader, options in READERS.items() if "test" in options}
-_LABELS |= {"folders": {"headers"}, "rcv1": {"train", "test", "version"}, "reuters": {"split"}}
 _FORMATS = {"folders": FOLDERS, "json": "", "news": "", "records": ""}
 #: The readers of files with many records each.
 RECORD_READERS = ("jsonl", "csv", "tsv", "parquet", "json", "ris", "nbib", "bibtex", "refer", "wos")
-#: How data are read: the setting, its option on the command line, and that of a card, "" for none.
-_INPUT = (
-    ("format", "--format", ""),
-    ("text_fields", "--text-field", "text"),
-    ("id_field", "--id-field", "id"),
-    ("topics_field", "--topics-field", "topics"),
-    ("topic_fields", "--topics-field", ""),
-    ("topics_separator", "--topics-separator", "separator"),
-    ("split_field", "--split-field", "split"),
-    ("date_field", "--date-field", "date"),
-    ("topics_scheme", "--topics-scheme", "scheme"),
-    ("columns", "--columns", "columns"),
-    ("encoding", "--encoding", "encoding"),
-    ("quotes", "--quote none", "quotes"),
-    ("lines", "--lines", ""),
-    ("main_text", "--main-text", "main_text"),
-    ("for_files", "--for", ""),
-)
 
 
 @dataclass(frozen=True)
@@ -95,7 +81,7 @@ class Card:
     descriptions: str = ""  # the file, in the source or next to the card, that says what topics are about
     vocabulary: str = ""  # the file, in the source, next to it or next to the card, that names the topics
     vocabulary_language: str = ""  # the language of the names; "": not known, or English if the file has several
-    options: dict[str, str] = field(default_factory=dict)  # the reader's options; commas separate names of fields
+    options: dict[str, Any] = field(default_factory=dict)  # settings of reading that the reader has, see `READERS`
     counts: dict[str, int] = field(default_factory=dict)  # published numbers: documents, train, test, topics
     sha256: dict[str, str] = field(default_factory=dict)  # checksums of the corpus's files by name; only these are read
     tree: str = ""  # instead of `sha256`, one checksum over all files that are read, see `tree_digest`
@@ -119,30 +105,21 @@ class Card:
 
         If no settings are given, the defaults of `InputSettings` are used.
         """
-        settings, options = settings or InputSettings(), self.options
-        labels = {name: options[name] for name in _LABELS.get(self.reader, set()) if name in options}
-        read = options.keys() - labels
-        changes: dict[str, Any] = {name: options[option] for name, _, option in _INPUT if option in read}
-        for option, name in (("text", "text_fields"), ("columns", "columns")):
-            if option in options:
-                changes[name] = tuple(name_.strip() for name_ in options[option].split(","))
-        changes["main_text"] = settings.main_text or options.get("main_text") == "true"
-        changes["quotes"] = settings.quotes and options.get("quotes") != "none"
-        form = _FORMATS.get(self.reader, self.reader)
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in self.options.items()
+        }
+        labels = {name: values.pop(name) for name in LabelSettings._fields if name in values}
+        settings, form = settings or InputSettings(), _FORMATS.get(self.reader, self.reader)
         if form == FOLDERS and settings.format == "text":
             form = "text"  # whatever the files are called
-        return settings._replace(format=form, labels=LabelSettings(**labels), **changes)
+        return settings._replace(format=form, labels=LabelSettings(**labels), **values)
 
     def check_settings(self, settings: InputSettings) -> None:
         """Raise TextcatError if a setting would have no effect, because the card fixes it or the reader ignores it."""
-        taken = {*READERS[self.reader]} - {*self.options} - _LABELS.get(self.reader, set())
-        for name, asked, option in _INPUT:
-            if option not in taken and not settings.is_default(name):
-                value = getattr(settings, name)
-                shown = (
-                    "" if isinstance(value, bool) else value if isinstance(value, str) else ", ".join(map(str, value))
-                )
-                asked = f"{asked} {shown}".rstrip()
+        for name, (setting, _) in SETTINGS.items():
+            is_taken = name in READERS[self.reader] and name not in self.options
+            if setting.option and not is_taken and not settings.is_default(name):
+                asked = f"{setting.option} {settings.in_words(name)}".rstrip()
                 raise TextcatError(
                     f"Corpus {self.name} is read as its card says, so {asked} would change nothing: leave it out, or "
                     "write a card of your own."
@@ -234,6 +211,10 @@ def read_card(path: Path) -> Card:
         if value not in allowed:
             hint = did_you_mean(value, allowed)
             raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(allowed)}.{hint}")
+    for option, value in entries.get("options", {}).items():
+        kind = SETTINGS[option][1] if option in SETTINGS else str
+        if not has_type(value, kind):
+            raise TextcatError(f"In the card {path}, {option!r} is {value!r}: it must be {describe_type(kind)}.")
     test = entries.get("options", {}).get("test", "")
     if test and entries["reader"] != "rcv1" and not LAST.fullmatch(test):
         raise TextcatError(f"In the card {path}, 'test' is {test!r}: it must be such as 'last 1000', of the documents.")

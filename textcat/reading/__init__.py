@@ -31,7 +31,8 @@ _NAMES_IN = {
     "maildir": "is_message placed",
     "records": (
         "ALL_FIELDS EVERY_FIELD FIELDS_OF_TOPICS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings "
-        "ItemVersion LabelSettings PipeState Record Rejection UnreadableError VersionState is_matched superseded_reason"
+        "ItemVersion LabelSettings PipeState Record Rejection SETTINGS UnreadableError "
+        "VersionState is_matched superseded_reason"
     ),
     "single_file": "text_of_file",
     "sources": (

@@ -50,6 +50,7 @@ from textcat.reading.records import ALL_FIELDS as ALL_FIELDS
 from textcat.reading.records import EVERY_FIELD as EVERY_FIELD
 from textcat.reading.records import FIELDS_OF_TOPICS as FIELDS_OF_TOPICS
 from textcat.reading.records import LAST as LAST
+from textcat.reading.records import SETTINGS as SETTINGS
 from textcat.reading.records import START_OVER as START_OVER
 from textcat.reading.records import Batch as Batch
 from textcat.reading.records import Block as Block

@@ -9,7 +9,7 @@ from enum import IntEnum, auto
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias
 
 #: Where a batch begins or ends: a few whole numbers whose meaning only the reading side knows. A list of them, as JSON
 #: gives it back, serves as well.
@@ -79,76 +79,124 @@ ALL_FIELDS = ("*",)
 EVERY_FIELD = ("*", "texts")
 
 
-class InputSettings(NamedTuple):
-    """Hold the settings by which inputs are read. The same inputs and settings give the same batches.
+class Setting(NamedTuple):
+    """Describe a setting of `InputSettings`, where its type and default stand.
 
-    Parameters
-    ----------
-    format : str
-        Format of all inputs, a name in `textcat.reading.formats.FORMATS`; "": it is found by an input's name, or else
-        by its content.
-    text_fields : tuple of str
-        Fields of JSON, CSV, TSV and Parquet that hold the text, in order; no other field is read as text. Of several, a
-        field "title" is the zone title; the others are joined by line ends to the zone body. By default, (): "title",
-        if there is one, and "text", or else "body"; or all zones in "zones".
-    id_field, topics_field, split_field : str
-        Fields that hold the id, the topics, and the part: "train", "test" or "unused".
-    topic_fields : tuple of str
-        Fields of JSON, CSV, TSV and Parquet that are a topic each, in place of `topics_field`: they hold 1 where a
-        document has the topic, else 0.
-    topics_separator : str
-        The separator of topics in one string, such as ";"; "": the string is one topic.
-    date_field : str
-        Field of JSON, CSV, TSV and Parquet that holds the date.
-    topics_scheme : str
-        The scheme of the subjects of news that are topics, such as "medtop"; "": those of all schemes.
-    encoding : str
-        "" is the default of the format: UTF-8, or UTF-16 and UTF-32 if the file starts with their byte order mark; for
-        Reuters SGML latin-1; for RCV1 the one that the file declares.
-    columns : tuple of str
-        Names of the columns of CSV and TSV without a header; (): the first row has them.
-    quotes : bool
-        Quotes may enclose the values of CSV and TSV; False: they are ordinary characters.
-    lines : bool
-        A text file holds one document per line.
-    main_text : bool
-        The text of a page of HTML, in a file or a WARC, is its main text, without navigation, comments and the like;
-        False: it is all visible text, or the text of the element ``main``.
-    max_bytes, block_bytes : int
-        Largest size of an uncompressed record (larger ones are rejected), and approximate size of a batch.
-    fields : tuple of str
-        Names of further fields of JSON, CSV, TSV and Parquet that records keep, such as ``("authors", "year")``, so
-        that they can be shown or written again. A record without such a field has no entry for it. ``("*",)``: all
-        fields but a single one that is the title or the body, which is in the zones.
-    labels : LabelSettings, optional
-        Read topics, dates and parts, too; unreadable input then raises an error instead of a rejection.
-    for_files : tuple of (str, tuple of (str, value))
-        Other values of settings for files whose name, or path from any folder on, matches a pattern such as ``*.csv``:
-        ``(("*.csv", (("text_fields", ("abstract",)),)),)``. Of several patterns that match, the last counts.
-    skip : bool
-        Do not read the file. It has an effect only in `for_files`.
+    The options of commands, the keys of cards, and the tables of the documentation are made from these descriptions.
     """
 
-    format: str = ""
-    text_fields: tuple[str, ...] = ()
-    id_field: str = "id"
-    topics_field: str = "topics"
-    topic_fields: tuple[str, ...] = ()
-    topics_separator: str = ""
-    split_field: str = "split"
-    date_field: str = "date"
-    topics_scheme: str = ""
-    encoding: str = ""
-    columns: tuple[str, ...] = ()
-    quotes: bool = True
-    lines: bool = False
-    main_text: bool = False
-    max_bytes: int = 16 << 20
-    block_bytes: int = 1 << 20
-    fields: tuple[str, ...] = ()
-    labels: LabelSettings | None = None
-    for_files: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
-    skip: bool = False
+    help: str  # one sentence
+    #: Which commands have an option for it: "reading": all that read documents; "labels": those that read topics, too;
+    #: "files": none, but --for has it; "": none.
+    group: str = ""
+    option: str = ""  # its name on the command line; "": the setting's own, with dashes
+    default: str = ""  # the default in words, if its value does not tell
+    more: str = ""  # what the documentation of Python adds
+    repeated: bool = False  # the option may be repeated; of others, commas separate several values
+    metavar: str | None = None  # what stands for a value in the help
+
+
+class InputSettings(NamedTuple):
+    """Hold the settings by which inputs are read. The same inputs and settings give the same batches."""
+
+    format: Annotated[
+        str,
+        Setting(
+            "Format of all inputs, if name and content do not tell.",
+            "reading",
+            more='A name in `textcat.reading.formats.FORMATS`; "": it is found by name, or else by content.',
+        ),
+    ] = ""
+    text_fields: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Field or column of text; several in order; no other is read as text.",
+            "reading",
+            option="--text-field",
+            repeated=True,
+            default="text, or else body, with a title",
+            more='Of several, a field "title" is the zone title; the others are joined by line ends to the zone body. '
+            'By default, "title", if there is one, and "text", or else "body"; or all zones in "zones".',
+        ),
+    ] = ()
+    id_field: Annotated[str, Setting("Field or column of the id.", "reading")] = "id"
+    topics_field: Annotated[
+        str,
+        Setting(
+            "Field or column of the topics; of several, each is a topic, and holds 1 or 0.",
+            "labels",
+            default="topics",
+            repeated=True,
+        ),
+    ] = "topics"
+    topic_fields: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Fields or columns that are a topic each, and hold 1 where a document has it, else 0.",
+            option="--topics-field",
+            more="They take the place of `topics_field`.",
+        ),
+    ] = ()
+    topics_separator: Annotated[
+        str, Setting("Separator of topics in one string, such as ';'.", "labels", default="a string is one topic")
+    ] = ""
+    split_field: Annotated[str, Setting("Field or column of the part: train, test or unused.", "labels")] = "split"
+    date_field: Annotated[str, Setting("Field or column of the date.", "reading")] = "date"
+    topics_scheme: Annotated[
+        str,
+        Setting("Scheme of the subjects of news that are topics, such as medtop.", "labels", default="all schemes"),
+    ] = ""
+    encoding: Annotated[
+        str,
+        Setting(
+            "Encoding of the inputs.",
+            "reading",
+            default="that of the format, mostly utf-8",
+            more='"": UTF-8, or UTF-16 and UTF-32 if a file starts with their byte order mark; latin-1 for Reuters '
+            "SGML, and for RCV1 the one that the file declares.",
+        ),
+    ] = ""
+    columns: Annotated[
+        tuple[str, ...],
+        Setting("Names of the columns of CSV and TSV.", "reading", default="those in the first row", metavar="NAME,…"),
+    ] = ()
+    plain_quotes: Annotated[bool, Setting("Take quotes in CSV and TSV for ordinary characters.", "reading")] = False
+    lines: Annotated[bool, Setting("Read text files as one document per line.", "reading")] = False
+    main_text: Annotated[
+        bool,
+        Setting(
+            "Read the main text of web pages, without navigation and comments.",
+            "reading",
+            more="False: all visible text, or the text of the element ``main``. Pages are files of HTML, and in WARC.",
+        ),
+    ] = False
+    max_bytes: Annotated[int, Setting("Largest size of an uncompressed record; larger ones are rejected.")] = 16 << 20
+    block_bytes: Annotated[int, Setting("Approximate size of a batch.")] = 1 << 20
+    fields: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Further fields of JSON, CSV, TSV and Parquet that records keep, to be shown or written again.",
+            more='A record without such a field has no entry for it. ``("*",)``: all fields but a single one that is '
+            "the title or the body, which is in the zones.",
+        ),
+    ] = ()
+    labels: Annotated[
+        LabelSettings | None,
+        Setting("Read topics, dates and parts, too; unreadable input then raises an error instead of a rejection."),
+    ] = None
+    for_files: Annotated[
+        tuple[tuple[str, tuple[tuple[str, Any], ...]], ...],
+        Setting(
+            "Options for some files, as in --for '*.csv --text-field abstract'; --skip leaves them out.",
+            "reading",
+            option="--for",
+            repeated=True,
+            metavar="'PATTERN OPTIONS'",
+            more='In Python, other values of settings: ``(("*.csv", (("text_fields", ("abstract",)),)),)``. A pattern '
+            "matches a name, or a path from any folder on; of several that match, the last counts.",
+        ),
+    ] = ()
+    skip: Annotated[bool, Setting("Leave the file out.", "files", more="Only in `for_files`.")] = False
 
     def for_file(self, name: str) -> "InputSettings":
         """Return the settings for the file at a path, which may lead into an archive, after `for_files` is applied."""
@@ -157,6 +205,11 @@ class InputSettings(NamedTuple):
     def is_default(self, name: str) -> bool:
         """Return whether a setting has its default value."""
         return bool(getattr(self, name) == self._field_defaults[name])
+
+    def in_words(self, name: str) -> str:
+        """Return the value of a setting as errors show it after its option; "" for a switch."""
+        value = getattr(self, name)
+        return "" if isinstance(value, bool) else value if isinstance(value, str) else ", ".join(map(str, value))
 
     @property
     def most_held(self) -> int:
@@ -215,7 +268,7 @@ class InputSettings(NamedTuple):
         """
         if self.text_fields:
             for field in self.text_fields:
-                _check_field(field, names, "text_field", "texts")
+                _check_field(field, names, "text_fields", "texts")
             return title_and_body(self.text_fields)
         title = "title" if "title" in names else ""
         if text := next((field for field in ("text", "body") if field in names), ""):
@@ -224,7 +277,7 @@ class InputSettings(NamedTuple):
             return title or usual_name(names, "title"), (usual,)
         if self.columns and title:
             return title, ()  # whoever names the columns says that there is no other text
-        raise _no_field("text", names, "text_field", "texts")
+        raise _no_field("text", names, "text_fields", "texts")
 
     def check_labels(self, names: Collection[str]) -> None:
         """Raise UnreadableError if a field that the settings name for ids, topics or parts is not among `names`.
@@ -280,6 +333,26 @@ class InputSettings(NamedTuple):
             if counts[name] > 1:
                 raise UnreadableError(f"has {counts[name]} columns {name!r}: rename all but one")
         return which
+
+
+def _described() -> Iterator[tuple[str, Setting, Any]]:
+    for name, annotated in InputSettings.__annotations__.items():
+        setting: Setting = annotated.__metadata__[0]
+        option = setting.option or ("--" + name.replace("_", "-") if setting.group else "")
+        yield name, setting._replace(option=option), annotated.__origin__
+
+
+#: The description and the type of each setting, by its name.
+SETTINGS = {name: (setting, kind) for name, setting, kind in _described()}
+
+
+def _parameters() -> Iterator[str]:
+    for name, (setting, kind) in SETTINGS.items():
+        written = kind.__name__ if isinstance(kind, type) else str(kind)
+        yield f"    {name} : {written}\n        {setting.help} {setting.more}".rstrip()
+
+
+InputSettings.__doc__ = "\n".join([InputSettings.__doc__ or "", "", "    Parameters", "    ----------", *_parameters()])
 
 
 @lru_cache(maxsize=1024)
@@ -393,7 +466,7 @@ def _check_field(field: str, names: Collection[str], setting: str, what: str) ->
 
 
 def _no_field(field: str, names: Collection[str], setting: str, what: str) -> "UnreadableError":
-    kind, option = "field" if isinstance(names, Mapping) else "column", f"--{setting.replace('_', '-')}"
+    kind, option = "field" if isinstance(names, Mapping) else "column", SETTINGS[setting][0].option
     return UnreadableError(
         f"has no {kind} {field!r} (only {', '.join(names):.200}): name the {what}' {kind} with {option} (in some "
         "files only, with --for)"

@@ -14,6 +14,7 @@ from textcat.reading import (
     DOCUMENTS,
     NEWS,
     SCANS,
+    SETTINGS,
     START_OVER,
     Batch,
     Change,
@@ -43,14 +44,11 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
     return {
         **({"--main-text": True} if settings.main_text else {}),  # first, as it asks for a library
         **_reader_versions(sources, settings),
-        "--format": settings.format,
-        "--text-field": ", ".join(settings.text_fields),
-        "--id-field": settings.id_field,
-        **({} if settings.is_default("date_field") else {"--date-field": settings.date_field}),
-        "--encoding": settings.encoding,
-        **({} if settings.quotes else {"--quote": "none"}),
-        "--lines": settings.lines,
-        **({"--for": repr(settings.for_files)} if settings.for_files else {}),
+        **{
+            setting.option: getattr(settings, name) if kind is bool else settings.in_words(name)
+            for name, (setting, kind) in SETTINGS.items()
+            if setting.group == "reading"
+        },
         "longest record": settings.max_bytes,
         "length of pieces": settings.block_bytes,
     }

@@ -199,17 +199,17 @@ def test_quotes_may_be_ordinary_characters(tmp_path):
     path.write_text('text\ttopics\n"Tin rose\ttin\n5" of tin"\ttin\n', encoding="utf-8")
     with pytest.raises(TextcatError, match=r"a\.tsv: the row of line 2 has wrong quotes"):
         open_corpus(path)
-    assert trained_on(path, quotes=False)[0] == [("", '"Tin rose'), ("", '5" of tin"')]
-    assert tagged(path, quotes=False, block_bytes=5) == [("", '"Tin rose'), ("", '5" of tin"')]
+    assert trained_on(path, plain_quotes=True)[0] == [("", '"Tin rose'), ("", '5" of tin"')]
+    assert tagged(path, plain_quotes=True, block_bytes=5) == [("", '"Tin rose'), ("", '5" of tin"')]
 
 
 @pytest.mark.parametrize("form", ["tsv", "csv"])
 @pytest.mark.parametrize("mark", ["", "\ufeff", "utf-16"])
-@pytest.mark.parametrize("quotes", [False, True])
-def test_columns_are_named_where_no_row_has_their_names(tmp_path, form, mark, quotes):
-    text = BARE[form].replace('"', "" if quotes else '"')
+@pytest.mark.parametrize("plain_quotes", [False, True])
+def test_columns_are_named_where_no_row_has_their_names(tmp_path, form, mark, plain_quotes):
+    text = BARE[form].replace('"', '"' if plain_quotes else "")
     (tmp_path / f"a.{form}").write_bytes(text.encode("utf-16") if mark == "utf-16" else (mark + text).encode())
-    how = {"columns": ("title", "topics"), "topics_separator": " ", "quotes": quotes}
+    how = {"columns": ("title", "topics"), "topics_separator": " ", "plain_quotes": plain_quotes}
     titles = [(line.partition(";" if form == "csv" else "\t")[0], "") for line in text.splitlines() if line.strip()]
     topics = [("p1", "p2"), ("p3", "p1"), ()]
     assert trained_on(tmp_path / f"a.{form}", **how) == (titles, topics)
@@ -225,7 +225,7 @@ def test_columns_are_named_where_no_row_has_their_names(tmp_path, form, mark, qu
 
 def test_rows_without_quotes_are_the_same_read_together_or_each_by_itself(tmp_path):
     header, rows = "id\ttext\ttopics\tsplit\n", ["1\tTin\tp1;p2\ttest", "", " \t", "2\t Gold \tp1\t", "\tx\t\ttrain"]
-    how = InputSettings(quotes=False, topics_separator=";")
+    how = InputSettings(plain_quotes=True, topics_separator=";")
     for broken in ("", "3\ttoo few", "3\tNUL\0\tp1\t"):
         (tmp_path / "a.tsv").write_text(header + "\n".join([*rows, broken]) + "\r\n")
         together, single = (

@@ -88,7 +88,7 @@ def test_the_name_of_a_file_alone_decides_no_part(name, part):
 
 
 def test_fields_may_have_other_names():
-    options = {"id": "uid", "text": "content", "topics": "label"}
+    options = {"id_field": "uid", "text_fields": ["content"], "topics_field": "label"}
     (document,) = parse('{"uid": "x", "content": "Tin", "label": "tin", "text": "no"}', **options)
     assert document == Document("x", {"title": "", "body": "Tin"}, ("tin",))
 
@@ -168,7 +168,7 @@ def test_a_card_names_the_fields(tmp_path):
     (tmp_path / "mail.jsonl").write_text('{"content": "Tin", "label": "tin"}\n')
     card = tmp_path / "mail.toml"
     card.write_text(
-        'reader = "jsonl"\nfiles = ["mail.jsonl"]\noptions = { text = "content", topics = "label" }\n', encoding="utf-8"
+        'reader = "jsonl"\nfiles = ["mail.jsonl"]\noptions = { text_fields = ["content"], topics_field = "label" }\n', encoding="utf-8"
     )
     assert open_corpus(card).topics == ("tin",)
 

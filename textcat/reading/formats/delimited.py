@@ -52,7 +52,7 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
 
     Return None if quotes are not ordinary characters, or if a row may be invalid.
     """
-    if settings.quotes or len(block.data) > settings.max_bytes:
+    if not settings.plain_quotes or len(block.data) > settings.max_bytes:
         return None
     try:
         text = settings.text_of(RecordSpan(1, 0, settings.without_mark(block)[0]))
@@ -119,7 +119,7 @@ def _no_header(names: list[str]) -> UnreadableError | None:
 
 
 def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
-    if not settings.quotes:
+    if settings.plain_quotes:
         return row.rstrip("\r\n").split(separator)
     try:
         return next(csv.reader([row], delimiter=separator, strict=True), [])
@@ -127,17 +127,17 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
         if "\r" in row.rstrip("\r\n"):
             fault = "has a carriage return outside of quotes that ends no line"
             raise UnreadableError(f"{fault}: write all ends of lines as line feeds, or quote the value") from None
-        raise UnreadableError(f"has wrong quotes ({error}): correct them, or add --quote none") from None
+        raise UnreadableError(f"has wrong quotes ({error}): correct them, or add --plain-quotes") from None
 
 
-def header_length(data: bytes, at_end: bool, quotes: bool) -> int:
+def header_length(data: bytes, at_end: bool, plain_quotes: bool) -> int:
     """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if it is incomplete.
 
-    If `at_end` is True, no more data follow. If `quotes` is True, quotes may enclose line ends.
+    If `at_end` is True, no more data follow. Unless `plain_quotes` is True, quotes may enclose line ends.
     """
     start = 3 if data.startswith(codecs.BOM_UTF8) else 0
     while start < len(data):
-        end = _row_end(data, start, b",;\t|" if quotes else None, at_end)
+        end = _row_end(data, start, None if plain_quotes else b",;\t|", at_end)
         if not end or data[start:end].strip():
             return end
         start = end
@@ -216,9 +216,9 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
     A value may be in double quotes, which are doubled inside it, and may then contain line ends. If a quote is not
     closed, or text follows the closing one, only the line on which the row starts is rejected.
-    If `settings.quotes` is False, quotes are ordinary characters, and a row is a line.
+    If `settings.plain_quotes` is True, quotes are ordinary characters, and a row is a line.
     """
-    separator = _row(block.header, block.format, settings).separator.encode() if settings.quotes else None
+    separator = None if settings.plain_quotes else _row(block.header, block.format, settings).separator.encode()
     (data, offset), start, position = settings.without_mark(block), 0, block.position
     for end in row_ends(data, separator, True):
         row = data[start:end]
@@ -280,7 +280,7 @@ class RowCutter(LineCutter):
     def __init__(self, header: bytes, form: str, settings: InputSettings) -> None:
         row = _row(header, form, settings)
         self.columns = row.read
-        self._separator, self._n, self._quotes = row.separator.encode(), len(row.names), settings.quotes
+        self._separator, self._n, self._quotes = row.separator.encode(), len(row.names), not settings.plain_quotes
         self._at_start, self._in_quotes = True, False  # of the row that is passed over
 
     def cut(self, data: bytes) -> int:
