@@ -55,7 +55,10 @@ def test_an_unknown_name_is_told_with_the_nearest_one():
         ('reader = "reuters"\nfiles = ["a"]\noptions = { splt = "x" }', "names 'splt'. .* Did you mean 'split'"),
         ('reader = "reuters"\nfiles = ["a"]\nname = "b"', "unknown key 'name'"),
         ('reader = "csv"\nfiles = ["a"]\noptions = { columns = "a, b" }', "'columns' is 'a, b': .* a list of strings"),
-        ('reader = "csv"\nfiles = ["a"]\noptions = { plain_quotes = "no" }', "'plain_quotes' is 'no': .* true or false"),
+        (
+            'reader = "csv"\nfiles = ["a"]\noptions = { plain_quotes = "no" }',
+            "'plain_quotes' is 'no': .* true or false",
+        ),
         ('reader = "csv"\nfiles = ["a"]\noptions = { text_field = ["a"] }', "Did you mean 'text_fields'"),
         ('reader = "rcv1"\nfiles = ["a"]\noptions = { version = 2 }', "'version' is 2: it must be a text"),
     ],

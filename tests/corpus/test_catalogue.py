@@ -415,7 +415,9 @@ def test_a_setting_that_would_change_nothing_beside_a_card_is_refused(setting, s
 
 def test_what_a_card_leaves_open_is_read_by_the_settings(articles, tmp_path):
     own = tmp_path / "own.toml"
-    own.write_text('reader = "csv"\nfiles = ["articles.csv"]\noptions = { text_fields = ["abstract"], id_field = "key" }')
+    own.write_text(
+        'reader = "csv"\nfiles = ["articles.csv"]\noptions = { text_fields = ["abstract"], id_field = "key" }'
+    )
     left_open = InputSettings(topics_field="labels", topics_separator="|", encoding="latin-1", plain_quotes=True)
     corpus = open_corpus(own, settings=left_open, test_size=0.2)
     assert (len(corpus.train), len(corpus.test), corpus.topics) == (16, 4, ("all", "corn", "tin"))

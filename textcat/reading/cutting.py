@@ -117,7 +117,9 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: Pl
     """Yield the steps of reading a file of many records: blocks that end where a record ends, and Rejections."""
     ahead, largest = LookAhead(stream), settings.most_held
     if model.format in delimited.SEPARATORS:
-        n = ahead.find(partial(delimited.header_length, plain_quotes=settings.plain_quotes), settings.block_bytes, largest)
+        n = ahead.find(
+            partial(delimited.header_length, plain_quotes=settings.plain_quotes), settings.block_bytes, largest
+        )
         if not n and not ahead.ended:
             raise UnreadableError(f"has a header of more than {largest} bytes: check that it is a table")
         if not n and ahead.error:

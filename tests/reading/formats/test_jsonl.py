@@ -168,7 +168,8 @@ def test_a_card_names_the_fields(tmp_path):
     (tmp_path / "mail.jsonl").write_text('{"content": "Tin", "label": "tin"}\n')
     card = tmp_path / "mail.toml"
     card.write_text(
-        'reader = "jsonl"\nfiles = ["mail.jsonl"]\noptions = { text_fields = ["content"], topics_field = "label" }\n', encoding="utf-8"
+        'reader = "jsonl"\nfiles = ["mail.jsonl"]\noptions = { text_fields = ["content"], topics_field = "label" }\n',
+        encoding="utf-8",
     )
     assert open_corpus(card).topics == ("tin",)
 
