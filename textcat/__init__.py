@@ -32,7 +32,7 @@ _NAMES_IN = {
     "model.storage": "load save",
     "model.tagger": "Tagger",
     "reading.document": "Document",
-    "reading.records": "InputSettings",
+    "reading.input_settings": "InputSettings",
     "recipes.recipe": "Recipe read_recipe",
     "sharing.copies": "pull push",
     "tagging.duplicates": "Duplicates find_duplicates",

@@ -41,7 +41,7 @@ from textcat.model.storage import load as load
 from textcat.model.storage import save as save
 from textcat.model.tagger import Tagger as Tagger
 from textcat.reading.document import Document as Document
-from textcat.reading.records import InputSettings as InputSettings
+from textcat.reading.input_settings import InputSettings as InputSettings
 from textcat.recipes.recipe import Recipe as Recipe
 from textcat.recipes.recipe import read_recipe as read_recipe
 from textcat.report.displays import CalibrationBands as CalibrationBands

@@ -11,9 +11,9 @@ from itertools import chain
 from typing import Any
 
 from textcat.reading import Batch, Block, InputSettings, Record, Rejection, Source, formats, read_batches
-from textcat.reading.records import is_like_ascii
-from textcat.reading.sources import format_by_name
-from textcat.reading.streams import exact_encoding, of_file, pipe_stream
+from textcat.reading.decoding import exact_encoding, is_like_ascii
+from textcat.reading.recognition import format_by_name
+from textcat.reading.streams import of_file, pipe_stream
 
 Item = Record | Rejection
 _LONE_RETURN = re.compile(rb"\r(?!\n)")

@@ -14,9 +14,9 @@ from textcat.base.errors import TextcatError
 from textcat.corpus.cards import Card
 from textcat.corpus.documents import Document
 from textcat.reading import Block, InputSettings, Record, Rejection, UnreadableError, formats, read_documents
+from textcat.reading.decoding import exact_encoding
 from textcat.reading.formats import annif
 from textcat.reading.formats.references import common_fields, ris_entry
-from textcat.reading.streams import exact_encoding
 
 from .checks import Item, check_file
 from .target import Target

@@ -15,9 +15,9 @@ from pathlib import Path
 from unittest import mock
 
 from textcat.base.errors import TextcatError
-from textcat.reading import InputSettings, Rejection, read_documents, streams
+from textcat.reading import InputSettings, Rejection, compression, read_documents
 from textcat.reading.containers import hidden
-from textcat.reading.records import FaultKind
+from textcat.reading.faults import FaultKind
 
 from .checks import Item, check_sources, source
 from .inputs import settings_of
@@ -47,7 +47,7 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 # 16 MiB are no bomb. With less, the limit itself is met, and the checks can hold what several readings gave.
-@mock.patch.object(streams, "FLOOR", 1 << 20)
+@mock.patch.object(compression, "FLOOR", 1 << 20)
 def check(data: bytes) -> None:
     how, byte, other, place, flipped = data[:5].ljust(5, b"\0")
     name, settings = NAMES[how & 15], settings_of(byte, other)

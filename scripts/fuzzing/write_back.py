@@ -14,7 +14,7 @@ from textcat import Tagger
 from textcat.base.errors import TextcatError
 from textcat.model import SUM, read_manifest
 from textcat.reading import Block, InputSettings, Record, batch_records, find_sources, open_file, read_batches
-from textcat.reading.streams import unpacked_stream
+from textcat.reading.compression import unpacked_stream
 from textcat.tagging import job
 from textcat.tagging.edit_news import EditJob, creator_of, edit_batch
 from textcat.tagging.output import OutputSettings

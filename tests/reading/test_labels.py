@@ -11,8 +11,8 @@ from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import corpus_of, open_corpus
 from textcat.reading import InputSettings
 from textcat.reading.document import Document
+from textcat.reading.faults import UnreadableError
 from textcat.reading.labels import labels_in, with_meanings
-from textcat.reading.records import UnreadableError
 from textcat.recipes.recipe import read_recipe
 from textcat.training.checks import check_training
 

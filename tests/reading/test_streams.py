@@ -12,7 +12,7 @@ from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
 
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, LabelSettings, Rejection, find_sources, formats, read_batches, read_documents
-from textcat.reading.records import FaultKind
+from textcat.reading.faults import FaultKind
 
 # Compression and archives
 

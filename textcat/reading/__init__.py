@@ -12,9 +12,14 @@ from typing import Any
 _NAMES_IN = {
     "batches": "read_batches",
     "changes": "Change ChangeKind FileState",
+    "columns": "FIELDS_OF_TOPICS",
+    "compression": "plain_name unpacked_stream",
     "containers": "ContainerEntry open_file",
     "dates": "date_range",
+    "decoding": "is_cut_by_characters is_of_single_bytes unmarked_encoding",
+    "discovery": "find_sources matches",
     "document": "PARTS Document",
+    "faults": "FaultKind UnreadableError",
     "forked": "STREAM_ERRORS ForkedCorpus read_forked",
     "formats": "DOCUMENTS FORMATS NEWS REFERENCES SCANS batch_records",
     "formats.annif": "CATEGORIES SUBJECTS",
@@ -26,20 +31,17 @@ _NAMES_IN = {
     "formats.xml_elements": "ElementSpan child_elements element_at",
     "formats.xml_items": "declared_encoding",
     "in_memory": "as_documents document_stream named_in_training",
+    "input_settings": "ALL_FIELDS EVERY_FIELD LAST SETTINGS InputSettings LabelSettings is_matched",
     "labelled": "DamagedError read_documents",
     "layouts": "folders_of part_of shared_depth",
     "maildir": "is_message placed",
-    "records": (
-        "ALL_FIELDS EVERY_FIELD FIELDS_OF_TOPICS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings "
-        "ItemVersion LabelSettings PipeState Record Rejection SETTINGS UnreadableError "
-        "VersionState is_matched superseded_reason"
-    ),
+    "records": "START_OVER Batch Block Checkpoint PipeState Record Rejection",
+    "recognition": "ARCHIVES FOLDERS format_by_name format_of named_format",
     "single_file": "text_of_file",
-    "sources": (
-        "ARCHIVES FOLDERS Source file_system find_sources format_by_name format_of is_url matches named_format "
-        "path_inside"
-    ),
-    "streams": "STEP ByteStream is_cut_by_characters is_of_single_bytes plain_name unmarked_encoding unpacked_stream",
+    "sources": "Source is_url path_inside",
+    "streams": "STEP ByteStream",
+    "urls": "file_system",
+    "versions_of_news": "ItemVersion VersionState superseded_reason",
 }
 HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))
 __all__ = ["InputSettings", "LabelSettings", "text_of_file"]  # for users; all names are for other rooms

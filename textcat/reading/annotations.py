@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from textcat.reading.columns import usual_name
+from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.labels import Labels, labels_in
-from textcat.reading.records import FaultKind, UnreadableError, usual_name
 
 ANSWERS = ("accept", "reject", "ignore")  # of Prodigy
 # Each of these programs writes at least one of these fields.

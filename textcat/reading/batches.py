@@ -6,7 +6,8 @@ from itertools import chain
 
 from textcat.base.errors import TextcatError
 from textcat.reading.cutting import Place
-from textcat.reading.records import START_OVER, Batch, Block, Checkpoint, InputSettings, PipeState, Rejection
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import START_OVER, Batch, Block, Checkpoint, PipeState, Rejection
 from textcat.reading.source_reader import SourceReader
 from textcat.reading.sources import Source
 from textcat.reading.streams import ByteStream

@@ -19,17 +19,17 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from textcat.base.surrogates import decode_surrogates
-from textcat.reading import streams
 from textcat.reading.changes import FileMark, FolderMarks
+from textcat.reading.compression import check_ratio
+from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.maildir import is_bookkeeping, is_maildir, placed
-from textcat.reading.records import FaultKind, UnreadableError
 from textcat.reading.streams import (
     IN_MEMORY_BYTES,
     READ_ERRORS,
     STEP,
     ByteStream,
     StoredBytes,
-    check_ratio,
+    of_file,
     sought_in,
     unreadable,
 )
@@ -314,7 +314,7 @@ def open_file(path: str, mark: FileMark | None = None) -> ByteStream:
     `mark` describes the file as it was when it was found.
     """
     try:
-        return streams.of_file(open(path, "rb", buffering=0), mark)
+        return of_file(open(path, "rb", buffering=0), mark)
     except OSError as error:
         raise unreadable(error) from None
 

@@ -6,26 +6,21 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
+from textcat.reading.columns import log_usual_names
 from textcat.reading.containers import ContainerEntry
+from textcat.reading.decoding import as_utf8, with_line_feeds
+from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.formats import BINARY, FORMATS, REFERENCES, WHOLE, delimited, parquet, xml_items
 from textcat.reading.formats.delimited import RowCutter
 from textcat.reading.formats.documents import LARGER
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.formats.warc import RecordCutter
-from textcat.reading.records import (
-    Block,
-    Checkpoint,
-    FaultKind,
-    InputSettings,
-    Rejection,
-    UnreadableError,
-    log_left_out,
-    log_usual_names,
-    reject_or_raise,
-)
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.recognition import holds_array
+from textcat.reading.records import Block, Checkpoint, Rejection, log_left_out, reject_or_raise
 from textcat.reading.scans import mets_blocks
-from textcat.reading.sources import Source, holds_array
-from textcat.reading.streams import ByteStream, LookAhead, as_utf8, sought_in, whole_bytes, with_line_feeds
+from textcat.reading.sources import Source
+from textcat.reading.streams import ByteStream, LookAhead, sought_in, whole_bytes
 
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
 _OF_VALUES = frozenset(("csv", "jsonl", "mbox", "tsv"))  # formats of lines in which carriage returns may be text
@@ -166,7 +161,7 @@ def _end_of_enclosed(
     rest = model._replace(offset=ahead.offset, position=position, data=ahead.data)
     if is_array:
         # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
-        if settings.without_mark(rest)[0].strip(b" \t\r\n[,"):  # a ], or what is no whole object and rejected as such
+        if rest.without_mark(settings)[0].strip(b" \t\r\n[,"):  # a ], or what is no whole object and rejected as such
             return rest
         closing, what, missing = "]", "The array", "objects"
     else:

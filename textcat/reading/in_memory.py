@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from textcat.base.errors import TextcatError
 from textcat.base.frames import Frame, is_missing, is_table, named_columns
 from textcat.reading.annotations import plain_record
+from textcat.reading.columns import title_and_body
 from textcat.reading.dates import iso_date
 from textcat.reading.document import PARTS, Document
+from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.labels import Labels, labels_in, labels_of_fields, unlabelled_because, with_meanings
-from textcat.reading.records import FaultKind, UnreadableError, title_and_body
 
 _log = logging.getLogger(__name__)
 

@@ -10,27 +10,20 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from textcat.base.errors import TextcatError, first_of
+from textcat.reading.compression import plain_name
 from textcat.reading.cutting import Place
+from textcat.reading.discovery import find_sources
 from textcat.reading.document import Document
+from textcat.reading.faults import FaultKind, RefusedError
 from textcat.reading.formats import DOCUMENTS, REFERENCES, WHOLE, annif, block_records
+from textcat.reading.input_settings import LAST, InputSettings, LabelSettings
 from textcat.reading.labels import unique_names, with_meanings
 from textcat.reading.layouts import BY_PLACE, Layout
-from textcat.reading.records import (
-    LAST,
-    NO_VERSION,
-    Block,
-    FaultKind,
-    InputSettings,
-    LabelSettings,
-    Record,
-    RefusedError,
-    Rejection,
-    log_left_out,
-    without_superseded,
-)
+from textcat.reading.recognition import ARCHIVES, FOLDERS
+from textcat.reading.records import NO_VERSION, Block, Record, Rejection, log_left_out
 from textcat.reading.source_reader import Opened, SourceReader, Wanted
-from textcat.reading.sources import ARCHIVES, FOLDERS, Source, find_sources
-from textcat.reading.streams import plain_name
+from textcat.reading.sources import Source
+from textcat.reading.versions_of_news import without_superseded
 
 if TYPE_CHECKING:
     from textcat.base.progress import Bar

@@ -13,8 +13,9 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from textcat.base.frames import is_boolean, is_missing
+from textcat.reading.columns import usual_names
 from textcat.reading.document import Document
-from textcat.reading.records import UnreadableError, usual_names
+from textcat.reading.faults import UnreadableError
 
 _log = logging.getLogger(__name__)
 _SCORE = 0.5  # a topic with this score or a higher one is one of the document's, as in spaCy

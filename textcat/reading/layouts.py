@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 
 from textcat.reading.formats import DOCUMENTS
 from textcat.reading.maildir import placed
-from textcat.reading.sources import is_archive
+from textcat.reading.recognition import is_archive
 
 BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets", "warc"}  # formats whose topics come from where their files lie
 _PART = re.compile(

@@ -5,20 +5,16 @@ from contextlib import closing
 from functools import partial
 from typing import NamedTuple
 
+from textcat.reading.compression import COMPRESSIONS, plain_name, unpacked_stream
 from textcat.reading.containers import Neighbours
+from textcat.reading.decoding import as_utf8, text_start
+from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.formats.documents import LARGER
 from textcat.reading.formats.mets import PageFile, PlannedDocument, ScanPlan, block_of, path_of, read_plan
 from textcat.reading.formats.xml_items import xml_format
-from textcat.reading.records import Block, FaultKind, InputSettings, UnreadableError
-from textcat.reading.streams import (
-    COMPRESSIONS,
-    ByteStream,
-    as_utf8,
-    plain_name,
-    text_start,
-    unpacked_stream,
-    whole_bytes,
-)
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block
+from textcat.reading.streams import ByteStream, whole_bytes
 
 _HEAD = 1 << 12  # bytes of an XML file that are looked at
 #: XML files of a folder that are looked into for METS; of more, and of a URL's, only those whose names have "mets".

@@ -3,11 +3,14 @@
 import io
 
 from textcat.base.errors import TextcatError
+from textcat.reading.compression import plain_name
 from textcat.reading.cutting import Place, file_steps
+from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.formats import DOCUMENTS, NEWS, batch_records, block_zones
-from textcat.reading.records import Batch, Block, FaultKind, InputSettings, Record, Rejection, UnreadableError
-from textcat.reading.sources import format_by_content, format_of, named_format
-from textcat.reading.streams import ByteStream, of_file, plain_name
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.recognition import format_by_content, format_of, named_format
+from textcat.reading.records import Batch, Block, Record, Rejection
+from textcat.reading.streams import ByteStream, of_file
 
 _LONGEST_NAME = 200  # characters of a name that are shown
 _OF_ITEMS = NEWS | {"warc"}  # formats of many documents, of which a file may have a single one

@@ -7,21 +7,18 @@ from contextlib import closing
 from pathlib import PurePath
 from typing import TypeAlias
 
+from textcat.reading.compression import plain_name, unpacked_stream
 from textcat.reading.containers import ContainerEntry, MemberNames, tar_entries, zip_entries
 from textcat.reading.cutting import Place, Step, file_steps, mets_steps
+from textcat.reading.decoding import as_utf8
+from textcat.reading.faults import FaultKind, UnreadableError, shrunk_error
 from textcat.reading.formats import annif
-from textcat.reading.records import (
-    Block,
-    FaultKind,
-    InputSettings,
-    UnreadableError,
-    log_left_out,
-    reject_or_raise,
-    shrunk_error,
-)
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.recognition import ARCHIVES, format_of, is_archive
+from textcat.reading.records import Block, log_left_out, reject_or_raise
 from textcat.reading.scans import AltoOwners
-from textcat.reading.sources import ARCHIVES, Source, format_of, is_archive
-from textcat.reading.streams import STEP, ByteStream, as_utf8, plain_name, unpacked_stream
+from textcat.reading.sources import Source
+from textcat.reading.streams import STEP, ByteStream
 
 Wanted: TypeAlias = Callable[[str], object]  # see `read_documents`
 Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]

@@ -1,7 +1,5 @@
-"""Read the bytes of a file or pipe from start to end in bounded memory, unpack them, and count them."""
+"""Read the bytes of a file or pipe from start to end in bounded memory, and count them."""
 
-import bz2
-import codecs
 import errno
 import io
 import lzma
@@ -12,46 +10,21 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
-from itertools import chain
 from typing import IO, Any, NamedTuple
 
-import numpy as np
-
-from textcat.base.errors import TextcatError, install_hint
 from textcat.reading.changes import FileMark
-from textcat.reading.records import FaultKind, UnreadableError, encoding_error, is_like_ascii, shrunk_error
+from textcat.reading.faults import FaultKind, UnreadableError, shrunk_error
 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
 _COMPARED = 1 << 12  # bytes at the start of a file by which one that is overwritten while it is read is recognised
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
 _DIGITS = 32  # of a checksum: nobody can make a file with the sum of another one
-_LINE_END = re.compile(rb"\n")
-_MARKS = (  # UTF-32's mark begins with UTF-16's
-    *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
-    *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
-)
-# How XML and JSON begin in UTF-16.
-_UTF_16_LE, _UTF_16_BE = re.compile(rb"[<{\[]\0[ -~\r\n]\0"), re.compile(rb"\0[<{\[]\0[ -~\r\n]")
-_RETURN, _LINE_FEED = b"\r\n"
-_LONE_RETURN = re.compile(rb"\r(?!\n)")
-_LOOKED_AT = 1 << 16  # bytes in which a line feed must occur if carriage returns are not to end lines
+LINE_END = re.compile(rb"\n")
 _NEVER = re.compile(rb"(?!)")
 IN_MEMORY_BYTES = 64 << 20  # bytes of a file inside an archive; what is larger and must be sought in lies on the disk
-_LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
-FLOOR = 16 << 20  # bytes that anything may unpack to
-_LZMA_MEMORY = 256 << 20
-_BITE = 1 << 10  # bytes given to Zstandard at a time, which may become 32 MiB
-#: How each record of a WARC begins; and how the record begins that stands in place of a damaged member.
-WARC = b"WARC/"
-DAMAGED_MEMBER = b"WARC/1.1\r\nWARC-Type: damaged\r\n"
-_NAMED_WARC = re.compile(r"\.(?:warc|wet)\.[a-z0-9]+$")
-_LOOKED_BACK = 1 << 20  # bytes of a damaged member among which the next one may begin
-_PROBED = 1 << 18  # bytes from which the start of a member is unpacked: Zstandard may need a block of 128 KiB
-_MOST_TRIALS = 10_000  # places behind damage at which a member may begin, for the time that each takes
 READ_ERRORS = (
     *(OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile),
     RuntimeError,  # a zip's unknown way to compress
@@ -91,7 +64,7 @@ class ByteStream:
     ) -> None:
         self.prompt, self.close = prompt, close
         self._take, self._consumed, self._n_taken = take, consumed, 0
-        self._kept = b""  # taken, but not read yet
+        self.kept = b""  # taken, but not read yet
         self._fault: tuple[Any, ...] = ()  # the error itself would hold on to all that was being read, in a circle
 
     def consumed(self) -> int:
@@ -100,9 +73,9 @@ class ByteStream:
 
     def read(self, n: int) -> bytes:
         """Return 1 to `n` bytes, or no bytes at the end; raise UnreadableError if the rest cannot be read."""
-        if not self._kept:
-            self._kept = self._more()
-        data, self._kept = self._kept[:n], self._kept[n:]
+        if not self.kept:
+            self.kept = self._more()
+        data, self.kept = self.kept[:n], self.kept[n:]
         return data
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
@@ -110,15 +83,15 @@ class ByteStream:
 
         Fewer bytes are returned at the end of the stream, or as soon as the bytes match the pattern `until`.
         """
-        while len(self._kept) < n and not until.search(self._kept):
+        while len(self.kept) < n and not until.search(self.kept):
             try:
                 part = self._more()
             except UnreadableError:
                 break  # it is raised again where it matters
             if not part:
                 break
-            self._kept += part
-        return self._kept[:n]
+            self.kept += part
+        return self.kept[:n]
 
     def check(self) -> None:
         """Raise UnreadableError if the next bytes cannot be read, of which `peek` says nothing."""
@@ -371,123 +344,6 @@ def whole_bytes(stream: ByteStream, most: int) -> bytes:
     return b"".join(parts)
 
 
-def as_utf8(stream: ByteStream, encoding: str) -> ByteStream | None:
-    """Return a stream converted to UTF-8, or None if its encoding extends ASCII and needs no conversion."""
-    encoding = exact_encoding(encoding, stream.peek(4, until=_LINE_END))
-    if is_like_ascii(encoding):
-        return None
-    decoder, n_read = codecs.getincrementaldecoder(encoding)(), 0
-
-    def take(n: int) -> bytes:
-        nonlocal n_read
-        while True:
-            data = stream.read(n)
-            try:
-                text = decoder.decode(data, final=not data).encode()
-            except UnicodeError as error:
-                raise encoding_error(encoding, n_read + max(getattr(error, "start", 0), 0)) from None
-            n_read += len(data)
-            if text or not data:
-                return text
-
-    return ByteStream(take, stream.consumed, stream.prompt)
-
-
-def with_line_feeds(stream: ByteStream, only_if_alone: bool) -> ByteStream:
-    """Return a stream in which line feeds stand for carriage returns that end lines, as those of old Macs do.
-
-    All bytes stay in their places. With `only_if_alone`, carriage returns end lines only in files that begin with many
-    bytes without a line feed, as they may also be a part of a value.
-    """
-    if only_if_alone:
-        head = stream.peek(_LOOKED_AT, until=_LINE_END)
-        if b"\n" in head or b"\r" not in head:
-            return stream
-    return _WithLineFeeds(stream)
-
-
-class _WithLineFeeds(ByteStream):
-    def __init__(self, stream: ByteStream) -> None:
-        super().__init__(self._translated, stream.consumed, stream.prompt, stream.close)
-        self._stream, self.file, self.ends_within_line = stream, stream.file, stream.ends_within_line  # type: ignore[method-assign]
-
-    def read(self, n: int) -> bytes:
-        return super().read(n) if self._kept else self._translated(n)
-
-    def skip(self, n: int) -> None:
-        if self._kept:
-            super().skip(n)
-        else:
-            self._stream.skip(n)
-
-    def _translated(self, n: int) -> bytes:
-        data = self._stream.read(n)
-        # A line feed that follows is looked at, not read, so that a resumed run reads the same.
-        behind = self._stream.peek(1) if data.endswith(b"\r") else b""
-        if _has_lone_return(data + behind):
-            data = _LONE_RETURN.sub(b"\n", data + behind)[: len(data)]
-        return data
-
-
-def _has_lone_return(data: bytes) -> bool:
-    if b"\r" not in data:
-        return False
-    codes = np.frombuffer(data + b"\0", np.uint8)  # some thirty times as fast as counting both
-    return bool(np.any(codes[np.flatnonzero(codes == _RETURN) + 1] != _LINE_FEED))
-
-
-def exact_encoding(encoding: str, head: bytes) -> str:
-    """Return the encoding of a file, given the encoding that was asked for ("": none) and the first four bytes.
-
-    If no encoding, UTF-16 or UTF-32 was asked for, a byte order mark of UTF-16 or UTF-32 decides. Without a mark, the
-    order of bytes in UTF-16 or UTF-32 is guessed from the first byte, as in "utf-16-le". If there is no mark and no
-    encoding was asked for, XML and JSON in UTF-16 are known by their first two characters; for all else return "",
-    which stands for UTF-8.
-    """
-    name = codecs.lookup(encoding).name if encoding else ""
-    if name not in ("", "utf-16", "utf-32"):
-        return encoding
-    by_mark = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
-    if not name and not by_mark:
-        return "utf-16-le" if _UTF_16_LE.match(head) else "utf-16-be" if _UTF_16_BE.match(head) else ""
-    return by_mark or (f"{name}-{'be' if head.startswith(bytes(1)) else 'le'}" if name else "")
-
-
-def unmarked_encoding(encoding: str, head: bytes) -> tuple[bytes, str]:
-    """Return a file's byte order mark of UTF-16 or UTF-32, b"" if it is not read, and the encoding of what follows.
-
-    The file is given by the encoding that was asked for ("": none) and its first four bytes.
-    """
-    encoding = exact_encoding(encoding, head)
-    mark = next((mark for mark, marked in _MARKS if marked == encoding and head.startswith(mark)), b"")
-    return mark, f"{encoding}-{'le' if mark.startswith(codecs.BOM_UTF16_LE) else 'be'}" if mark else encoding
-
-
-def is_cut_by_characters(encoding: str) -> bool:
-    """Return whether each character has its own bytes in an encoding, whatever stands before it: "" stands for a mark.
-
-    That is so in UTF-16, in UTF-32 and where each character has one byte, but not after escapes, as in ISO-2022.
-    """
-    name = codecs.lookup(encoding).name if encoding else "utf-16"
-    return name.startswith(("utf-16", "utf-32")) or is_of_single_bytes(name)
-
-
-def is_of_single_bytes(encoding: str) -> bool:
-    """Return whether each byte is a character in an encoding, which is given by its name among Python's codecs."""
-    text = bytes(range(256)).decode(encoding, "replace")
-    return len(text) == 256 and text.count("\ufffd") < 128  # where escapes are, no byte has its highest bit
-
-
-def text_start(head: bytes, encoding: str) -> bytes:
-    """Return the start of a text, given its first bytes, as UTF-8 without a byte order mark and blank lines."""
-    encoding = exact_encoding(encoding, head)
-    if not is_like_ascii(encoding):
-        head = head.decode(encoding, "ignore").encode()
-    if b"\r" in head and b"\n" not in head:
-        head = head.replace(b"\r", b"\n")
-    return head.removeprefix(codecs.BOM_UTF8).lstrip()
-
-
 class StoredBytes(NamedTuple):
     """Hold a range of bytes of a stored file, from which some content is read."""
 
@@ -512,230 +368,3 @@ def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
         spool.write(data)
     spool.seek(0)
     return spool, StoredBytes(start, stream.consumed())
-
-
-# --- what is compressed by gzip, bzip2, xz or Zstandard ---------------------------------------------------------------
-
-
-class _Gzip:
-    """Wrap zlib with the interface of bz2 and lzma."""
-
-    def __init__(self) -> None:
-        self._inflate, self.needs_input = zlib.decompressobj(31), True
-
-    @property
-    def eof(self) -> bool:
-        return self._inflate.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inflate.unused_data
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        unpacked = self._inflate.decompress(self._inflate.unconsumed_tail + data, max_length)
-        self.needs_input = not self._inflate.unconsumed_tail and len(unpacked) < max_length
-        return unpacked
-
-
-class _Zstandard:
-    """Wrap zstandard with the interface of bz2 and lzma; it may return more bytes than wanted."""
-
-    def __init__(self) -> None:
-        try:
-            import zstandard
-        except ImportError:
-            raise TextcatError(
-                f"An input is compressed with Zstandard: run `{install_hint('zst')}` to read it, then start again."
-            ) from None
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self.pipe_error = zstandard.ZstdError
-        self._waiting = b""
-
-    @property
-    def eof(self) -> bool:
-        return self._frame.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._waiting
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._frame.unused_data + self._waiting
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        self._waiting += data
-        bite, self._waiting = self._waiting[:_BITE], self._waiting[_BITE:]
-        try:
-            return self._frame.decompress(bite)
-        except self.pipe_error as error:
-            raise OSError(str(error)) from None
-
-
-class _Compression(NamedTuple):
-    """Describe a compression: the first bytes of its files, the endings of their names, and its decompressor."""
-
-    magic: re.Pattern[bytes]
-    endings: tuple[str, ...]
-    unpack: Callable[[], Any]
-
-
-COMPRESSIONS = (
-    _Compression(re.compile(rb"\x1f\x8b\x08"), (".gz", ".tgz"), _Gzip),
-    # The second: of nothing.
-    _Compression(re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), (".bz2", ".tbz2"), bz2.BZ2Decompressor),
-    _Compression(
-        re.compile(rb"\xfd7zXZ\x00"), (".xz", ".txz"), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _LZMA_MEMORY)
-    ),
-    _Compression(re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), (".zst", ".tzst"), _Zstandard),
-)
-_COMPRESSED = tuple(ending for compression in COMPRESSIONS for ending in compression.endings)
-_MAGIC_LENGTH, _TAR_LENGTH = 10, 262
-_BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar", re.DOTALL)
-
-
-def plain_name(name: str) -> str:
-    """Return a name without the ending of a compression, such as ".gz"."""
-    if not name.lower().endswith(_COMPRESSED):
-        return name
-    return name[: len(name) - next(len(ending) for ending in _COMPRESSED if name.lower().endswith(ending))]
-
-
-def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
-    """Return a stream of the unpacked bytes if a stream is compressed; otherwise return the stream itself.
-
-    The first bytes decide, not the name, as servers may unpack a file but keep its name. If the name is that of a
-    compressed file and the first bytes are binary, but not those of any compression, reading raises an error.
-    """
-    # A pipe that gives a short line may give no more for long.
-    head, lower = stream.peek(_MAGIC_LENGTH, until=_LINE_END), name.lower()
-    for compression in COMPRESSIONS:
-        named = lower.endswith(compression.endings)
-        if compression.magic.match(head) or (
-            named and _BINARY.search(head) and not _TAR.match(stream.peek(_TAR_LENGTH))
-        ):
-            break
-    else:
-        return stream
-    unpacked = _Unpacking(stream, compression, True if _NAMED_WARC.search(lower) else None).pieces()
-    return ByteStream(lambda n: next(unpacked, b""), stream.consumed, stream.prompt)
-
-
-class _Unpacking:
-    """Unpack a compressed stream, which may consist of several members, one after the other.
-
-    Of a WARC, whose records are members of their own, reading goes on behind a damaged member.
-    """
-
-    def __init__(self, source: ByteStream, compression: _Compression, is_warc: bool | None) -> None:
-        self._source, self._compression = source, compression
-        self._is_warc = is_warc  # None: the first bytes tell
-        self._data = b""  # packed, for the next member
-        self._fed: deque[bytes] = deque()  # the last packed data of the present member
-        self._start = self._n_unpacked = 0  # of the stretch whose ratio is checked
-
-    def pieces(self) -> Iterator[bytes]:
-        """Yield the unpacked data, piece by piece; raise UnreadableError if there is implausibly much of it.
-
-        EOFError is raised if the packed data are cut off.
-        """
-        self._data = self._source.read(STEP)
-        while self._data:
-            member = self._member()
-            if self._is_warc is None:
-                first = next(member, b"")
-                self._is_warc, member = first.startswith(WARC), chain([first], member)
-            yield from self._whole(member) if self._is_warc else member
-            # What may follow are zeros, as padding, and another compressed stream.
-            self._data = self._data.lstrip(b"\0")
-            while not self._data and (piece := self._source.read(STEP)):
-                self._data = piece.lstrip(b"\0")
-
-    def _member(self) -> Iterator[bytes]:
-        decompressor, data = self._compression.unpack(), self._data
-        self._fed.clear()
-        n_fed = 0
-        while not decompressor.eof:
-            if not data and decompressor.needs_input:
-                data = self._source.read(STEP)
-                if not data:
-                    raise EOFError("it is cut off")
-            if data:
-                self._fed.append(data)
-                n_fed += len(data)
-                while n_fed - len(self._fed[0]) > _LOOKED_BACK:
-                    n_fed -= len(self._fed.popleft())
-            unpacked, data = decompressor.decompress(data, STEP), b""
-            self._n_unpacked += len(unpacked)
-            consumed = self._source.consumed()
-            check_ratio(self._n_unpacked, consumed - self._start)
-            if consumed - self._start >= STEP:
-                self._start, self._n_unpacked = consumed, 0
-            if unpacked:
-                yield unpacked
-        self._data = decompressor.unused_data
-
-    def _whole(self, member: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the data of a member when it is whole; in place of a damaged one, a record of WARC that says so.
-
-        If no member follows a damaged one, its data and then the error come. Of a member that unpacks to more than
-        `FLOOR` bytes, data come before it is known to be whole.
-        """
-        held: list[bytes] = []
-        size = 0
-        try:
-            for piece in member:
-                held.append(piece)
-                size += len(piece)
-                if size > FLOOR:
-                    yield from held
-                    held.clear()
-        except UnreadableError:
-            raise
-        except READ_ERRORS as error:
-            if not self._go_to_next_member():
-                yield from held
-                raise
-            detail = " ".join((str(error) or type(error).__name__).split())
-            held = [b"%sFault: %s\r\nContent-Length: 0\r\n\r\n\r\n\r\n" % (DAMAGED_MEMBER, detail.encode())]
-        yield from held
-
-    def _go_to_next_member(self) -> bool:
-        """Put the data from the next member that holds a record on in `_data`; return False if there is none."""
-        data, start, left = b"".join(self._fed), 1, _MOST_TRIALS
-        while left:
-            if len(data) - start < _PROBED and (piece := self._source.read(_PROBED)):
-                data, start = data[start:] + piece, 0
-                continue
-            match = self._compression.magic.search(data, start)
-            if match and self._begins_record(data[match.start() : match.start() + _PROBED]):
-                self._data = data[match.start() :]
-                return True
-            if not match and not (piece := self._source.read(_PROBED)):
-                return False
-            # A magic number may begin in what is kept.
-            data, start = (data, match.start() + 1) if match else (data[-_MAGIC_LENGTH:] + piece, 0)
-            left -= bool(match)
-        return False
-
-    def _begins_record(self, data: bytes) -> bool:
-        """Return whether the packed data of a member begin with those of a record of WARC."""
-        decompressor, unpacked = self._compression.unpack(), b""
-        try:
-            for start in range(0, len(data), _BITE):
-                unpacked += decompressor.decompress(data[start : start + _BITE], STEP)
-                if len(unpacked) >= len(WARC) or decompressor.eof:
-                    break
-        except READ_ERRORS:
-            return False
-        return unpacked.startswith(WARC)
-
-
-def check_ratio(unpacked: int, packed: int) -> None:
-    """Raise UnreadableError if the number of unpacked bytes is implausible for the number of packed bytes.
-
-    That happens with a decompression bomb.
-    """
-    if unpacked > max(FLOOR, _LARGEST_RATIO * packed):
-        fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which text never does"
-        raise UnreadableError(fault, FaultKind.DAMAGE, f"it {fault}")

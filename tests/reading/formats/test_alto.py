@@ -7,7 +7,7 @@ from scanned_pages import DIVIDED, HEAD, HEADLINE, PICTURE, alto, line
 
 from textcat import open_corpus
 from textcat.reading import InputSettings, find_sources, text_of_file
-from textcat.reading.records import FaultKind
+from textcat.reading.faults import FaultKind
 
 DECLARED = b'<!DOCTYPE alto [<!ENTITY a "b">]>'
 

@@ -14,8 +14,8 @@ from textcat.reading import (
     Rejection,
     formats,
 )
+from textcat.reading.compression import COMPRESSIONS
 from textcat.reading.formats import delimited, mail, reuters
-from textcat.reading.streams import COMPRESSIONS
 
 # Formats of lines
 

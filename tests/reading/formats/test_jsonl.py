@@ -24,7 +24,7 @@ from textcat.reading import (
     find_sources,
     read_batches,
 )
-from textcat.reading.records import FaultKind, RefusedError
+from textcat.reading.faults import FaultKind, RefusedError
 
 
 def parse(lines, name="a.jsonl", **options):

@@ -10,8 +10,8 @@ from scanned_pages import ISSUE, ISSUE_FILES, MODS, alto, area, article, line, m
 from textcat import open_corpus
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, Rejection, batch_records, find_sources, read_batches, text_of_file
+from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.formats.mets import path_of
-from textcat.reading.records import FaultKind, UnreadableError
 
 BODIES = ["It rose in\nRome.", "Gold fell."]
 

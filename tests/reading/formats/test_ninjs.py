@@ -9,7 +9,7 @@ from read_sources import ids, read
 
 from textcat import open_corpus
 from textcat.reading import Record, Rejection, find_sources
-from textcat.reading.records import InputSettings
+from textcat.reading.input_settings import InputSettings
 
 
 def test_an_item_gives_its_texts_date_language_and_subjects(folder):

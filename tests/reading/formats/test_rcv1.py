@@ -27,7 +27,7 @@ from textcat.reading import (
     LabelSettings,
     Record,
     Rejection,
-    streams,
+    compression,
 )
 from textcat.reading.formats import rcv1
 
@@ -382,7 +382,7 @@ def test_an_encrypted_story_is_refused(tmp_path):
 
 
 def test_a_file_that_unpacks_to_too_much_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "FLOOR", 1 << 16)
+    monkeypatch.setattr(compression, "FLOOR", 1 << 16)
     large = bytes(8 << 20)
     write(tmp_path / "a", {"1newsML.xml.gz": gzip.compress(large)})
     write(tmp_path / "b", {"19960826.zip": zip_of({"1newsML.xml": large})})

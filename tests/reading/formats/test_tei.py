@@ -11,7 +11,8 @@ from tei_texts import ABSTRACT, BODY, NAMESPACE, TEXT, TITLE, TOPICS, body, corp
 
 from textcat import open_corpus
 from textcat.reading import InputSettings, find_sources, text_of_file
-from textcat.reading.records import FaultKind, LabelSettings
+from textcat.reading.faults import FaultKind
+from textcat.reading.input_settings import LabelSettings
 
 
 def text_of(inside):

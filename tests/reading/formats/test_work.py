@@ -9,6 +9,7 @@ from read_sources import faults, read
 from scanned_pages import ISSUE, MODS, alto, area, article, file_of, line, mets
 
 from textcat.reading import InputSettings, batch_records, find_sources, read_batches, text_of_file
+from textcat.reading.columns import columns_among
 from textcat.reading.formats import mets as mets_format
 from textcat.reading.formats.alto import read_page
 from textcat.reading.formats.delimited import RowCutter, row_ends
@@ -263,7 +264,7 @@ def test_brackets_that_nothing_closes_are_text_like_any_other(piece):
 def test_a_table_may_have_very_many_columns():
     # Were each name looked for among all of them, this would take minutes.
     names = ["text", *(f"c{i}" for i in range(100_000))]
-    which = InputSettings(fields=("*",)).columns_among(names)
+    which = columns_among(names, InputSettings(fields=("*",)))
     assert len(which.names()) == 100_001
 
 

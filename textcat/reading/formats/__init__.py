@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats import (
     alto,
     annif,
@@ -32,16 +33,9 @@ from textcat.reading.formats import (
     wos,
     xml_items,
 )
-from textcat.reading.records import (
-    Batch,
-    Block,
-    InputSettings,
-    ItemVersion,
-    Record,
-    Rejection,
-    UnreadableError,
-    without_superseded,
-)
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Batch, Block, Record, Rejection
+from textcat.reading.versions_of_news import ItemVersion, without_superseded
 
 FORMATS = {
     "jsonl": jsonl.LINES,

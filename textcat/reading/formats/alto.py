@@ -9,18 +9,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 from textcat.base.surrogates import mark_surrogates
+from textcat.reading.columns import titled_zones
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.documents import whole_file
 from textcat.reading.formats.news import left_out
 from textcat.reading.formats.xml_items import attribute, parse_file
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    UnreadableError,
-    titled_zones,
-)
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 _PARTS = {"HypPart1": 1, "HypPart2": 2}
 _HYPHENS = "-\xad\u00ac\u2010\u2e17"

@@ -10,16 +10,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from textcat.reading.columns import titled_zones
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.text import LineCutter, nonblank_lines
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    UnreadableError,
-    titled_zones,
-)
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 CATEGORIES = "cats.txt"  # the file in which corpora of NLTK list the topics of all texts, by their paths
 _CATEGORIES = re.compile(rb"(?:\S+/\S+(?: +\S+)+ *\r?(?:\n|\Z)){2}")
@@ -88,7 +83,7 @@ def is_subject(value: Any) -> bool:
 
 def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
-        text, tab, subjects = settings.text_of(span).removeprefix("\ufeff").partition("\t")
+        text, tab, subjects = span.text(settings).removeprefix("\ufeff").partition("\t")
         if settings.labels is None:
             return RecordContent("", {"body": text.strip()})
         if not tab:

@@ -4,8 +4,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 _START = re.compile(rb"^[ \t]*@[A-Za-z]+[ \t]*[{(]", re.MULTILINE)
 _HEAD = re.compile(r"\s*@([A-Za-z]+)\s*[{(]\s*(?:([^\s,{}()=\"]+)\s*)?(,|[})])")
@@ -81,7 +83,7 @@ def _accented(mark: str, letter: str) -> str:
 
 def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
-        text = settings.text_of(span)
+        text = span.text(settings)
         head = _HEAD.match(text)
         if not head:
             raise UnreadableError("does not begin like '@article{key,': correct it")

@@ -6,7 +6,7 @@ The names are the labels of the Encoding Standard, <https://encoding.spec.whatwg
 import codecs
 from functools import lru_cache
 
-from textcat.reading.records import is_encoding
+from textcat.reading.decoding import is_encoding
 
 # Labels of the Standard that are no names of Python's, by Python's name of the encoding.
 _LABELS = {

@@ -8,25 +8,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from textcat.reading.annotations import answered
+from textcat.reading.columns import ANNIFS, ColumnNames, columns_among, has_usual_name, texts_among, titled_zones
 from textcat.reading.dates import iso_date
+from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.formats.annif import uris_in
 from textcat.reading.formats.text import LineCutter
+from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import Labels, labels_in, labels_of_fields
-from textcat.reading.records import (
-    ANNIFS,
-    Block,
-    ColumnNames,
-    FaultKind,
-    InputSettings,
-    Record,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    Rejection,
-    UnreadableError,
-    has_usual_name,
-    titled_zones,
-)
+from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 _BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # a byte order mark and blank lines
@@ -55,7 +44,7 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
     if not settings.plain_quotes or len(block.data) > settings.max_bytes:
         return None
     try:
-        text = settings.text_of(RecordSpan(1, 0, settings.without_mark(block)[0]))
+        text = RecordSpan(1, 0, block.without_mark(settings)[0]).text(settings)
         separator, names, read = _row(block.header, block.format, settings)
         content, source, n = _content_of(names, read, settings), block.source, len(names)
         first = f"{names[0]}{separator}"
@@ -89,7 +78,7 @@ def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
     The separator is the first one of the format that gives a header with a column of texts. UnreadableError is raised
     if no separator does.
     """
-    line, faults = _BEFORE.sub("", settings.text_of(RecordSpan(1, 0, header))), []
+    line, faults = _BEFORE.sub("", RecordSpan(1, 0, header).text(settings)), []
     for separator in SEPARATORS[form]:
         try:
             names = [name.strip() for name in _cells(line, separator, settings)]
@@ -99,11 +88,11 @@ def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
             faults.append(UnreadableError(fault))
             continue
         try:
-            settings.texts_among(names)
+            texts_among(names, settings)
         except UnreadableError as error:
             faults.append(_no_header(names) or error)
         else:
-            return _Row(separator, names, settings.columns_among(names))
+            return _Row(separator, names, columns_among(names, settings))
     raise faults[0]  # of the first separator, which names the whole line where it does not occur
 
 
@@ -147,7 +136,7 @@ def header_length(data: bytes, at_end: bool, plain_quotes: bool) -> int:
 def read_header(row: bytes, form: str, settings: InputSettings) -> bytes:
     """Return a header of the names in `settings.columns`, joined by the separator that `row`, the first row, has."""
     line, encoding = (
-        settings.text_of(RecordSpan(1, 0, settings.without_mark(Block("", form, row))[0])),
+        RecordSpan(1, 0, Block("", form, row).without_mark(settings)[0]).text(settings),
         settings.encoding,
     )
     names = settings.columns
@@ -162,7 +151,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
     def parse(span: RecordSpan) -> RecordContent:
         # In a file that was put behind another, there are a byte order mark and a header.
-        cells = _cells(settings.text_of(span).removeprefix("\ufeff"), separator, settings)
+        cells = _cells(span.text(settings).removeprefix("\ufeff"), separator, settings)
         if repeats_header(cells):
             raise UnreadableError("repeats the header", FaultKind.LEFT_OUT)
         if len(cells) != n:
@@ -219,7 +208,7 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
     If `settings.plain_quotes` is True, quotes are ordinary characters, and a row is a line.
     """
     separator = None if settings.plain_quotes else _row(block.header, block.format, settings).separator.encode()
-    (data, offset), start, position = settings.without_mark(block), 0, block.position
+    (data, offset), start, position = block.without_mark(settings), 0, block.position
     for end in row_ends(data, separator, True):
         row = data[start:end]
         if row.strip():

@@ -6,17 +6,10 @@ from typing import NamedTuple
 
 from textcat.base.errors import install_hint
 from textcat.base.surrogates import mark_surrogates
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    Record,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    Rejection,
-    UnreadableError,
-    titled_zones,
-)
+from textcat.reading.columns import titled_zones
+from textcat.reading.faults import UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection
 
 #: How many times longer than other records those files may be that hold pictures, too.
 LARGER = 4
@@ -53,7 +46,7 @@ class _LargerFormat(RecordFormat):
 
 def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
     """Return a list of one span, the bytes of the whole file, which is one document; it may be empty."""
-    data, offset = settings.without_mark(block)
+    data, offset = block.without_mark(settings)
     return [RecordSpan(block.position, offset, data)]
 
 

@@ -5,6 +5,8 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from textcat.reading.compression import check_ratio
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.documents import (
     LARGER,
     MISSING,
@@ -13,8 +15,8 @@ from textcat.reading.formats.documents import (
     document_format,
     tidy_lines,
 )
-from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
-from textcat.reading.streams import check_ratio
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import RecordSpan
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SHOWN = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textcat.base.surrogates import mark_surrogates
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -40,7 +42,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
     from xml.etree import ElementTree
 
     def parse(span: RecordSpan) -> RecordContent:
-        text, end, _ = settings.text_of(span).partition(_END)
+        text, end, _ = span.text(settings).partition(_END)
         if not _START.match(span.data):
             raise UnreadableError("has no <record>, so it is not EndNote's XML: name its format with --format")
         if not end:

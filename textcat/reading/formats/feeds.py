@@ -15,7 +15,8 @@ from textcat.reading.formats.xml_items import (
     line_of,
     lines_of,
 )
-from textcat.reading.records import InputSettings, RecordContent
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import RecordContent
 
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 

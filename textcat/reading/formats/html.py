@@ -7,6 +7,7 @@ from typing import Any
 
 from textcat.base.surrogates import mark_surrogates
 from textcat.reading.dates import iso_date
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.charsets import decoded_as, encoding_meant
 from textcat.reading.formats.documents import (
     NO_LXML,
@@ -16,7 +17,8 @@ from textcat.reading.formats.documents import (
     tidy_lines,
 )
 from textcat.reading.formats.main_text import main_text, page_tree
-from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import RecordSpan
 
 # Elements that begin and end a line; a cell only ends a word.
 _LINES = frozenset(
@@ -238,7 +240,7 @@ def _encoding_of(declared: str) -> str:
 
 def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     if settings.encoding:
-        text = settings.text_of(span)
+        text = span.text(settings)
     else:  # before the text there is nothing but a byte order mark
         text = span.data.decode("utf-8", "replace") if span.offset else decode_declared(span.data)
     return extract_text(_checked(text, span.data), settings)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from textcat.base.errors import install_hint
-from textcat.reading.records import UnreadableError
+from textcat.reading.faults import UnreadableError
 
 _STATUS = re.compile(rb"HTTP/[0-9.]{1,8}[ \t]+([0-9]{3})(?![0-9])")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")

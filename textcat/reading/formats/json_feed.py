@@ -6,7 +6,8 @@ from typing import Any
 from textcat.reading.formats.html import extract_page
 from textcat.reading.formats.news import NewsItem, news_content, subject_of
 from textcat.reading.formats.ninjs import item_format
-from textcat.reading.records import InputSettings, RecordContent
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import RecordContent
 
 _VERSION = re.compile(rb'"version"\s*:\s*"https?:\\?/\\?/(?:www\.)?jsonfeed\.org')
 

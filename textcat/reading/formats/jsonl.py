@@ -10,27 +10,24 @@ import orjson
 
 from textcat.base.surrogates import join_surrogates
 from textcat.reading.annotations import plain_record
-from textcat.reading.dates import iso_date
-from textcat.reading.formats.annif import has_subjects
-from textcat.reading.formats.text import LineCutter, nonblank_lines
-from textcat.reading.labels import labels_in, labels_of_fields
-from textcat.reading.records import (
+from textcat.reading.columns import (
     FIELDS_OF_TOPICS,
-    Block,
     ColumnNames,
-    InputSettings,
-    Record,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    Rejection,
-    UnreadableError,
+    check_labels,
     further_fields,
     log_usual_names,
+    texts_among,
     title_and_body,
     titled_zones,
     usual_name,
 )
+from textcat.reading.dates import iso_date
+from textcat.reading.faults import UnreadableError
+from textcat.reading.formats.annif import has_subjects
+from textcat.reading.formats.text import LineCutter, nonblank_lines
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.labels import labels_in, labels_of_fields
+from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection
 
 # A string, whole or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
@@ -43,7 +40,7 @@ class _Lines(RecordFormat):
     """Read JSON Lines; if labels are not wanted, a faster parser reads most lines."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-        data, offset = settings.without_mark(block)
+        data, offset = block.without_mark(settings)
         source, limit, plain = block.source, settings.max_bytes, _plain_reader(settings)
         parse = self.parser(block, settings)
         for number, line in enumerate(data.split(b"\n"), block.position):
@@ -61,7 +58,7 @@ def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
     What is no object, such as a brace too many, is a span as well, up to the next object.
     """
-    data, offset = settings.without_mark(block)
+    data, offset = block.without_mark(settings)
     start, position = 0, block.position
     for end in [*_ends(data), len(data)]:
         text = data[start:end].lstrip(_BETWEEN)
@@ -219,7 +216,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
 def _content(source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
     fields = _plain_object(span.data) if settings.in_utf8() else None
-    fields = read_object(settings.text_of(span)) if fields is None else fields
+    fields = read_object(span.text(settings)) if fields is None else fields
     plain = plain_record(
         fields, settings.topics_field, settings.is_default("topics_field"), settings.labels is not None
     )
@@ -264,7 +261,7 @@ def object_content(fields: Mapping[str, Any], settings: InputSettings) -> Record
     ``body``, or in ``zones``, an object of texts by the names of zones. Other fields, null fields, and zones without
     text are ignored. A NUL written as an escape of JSON is part of the text; a NUL byte is not valid JSON.
     """
-    settings.check_labels(fields)
+    check_labels(fields, settings)
     if has_subjects(fields):
         # Annif's names of fields, where there are none of the usual names.
         if settings.is_default("topics_field") and fields.get("topics") is None:
@@ -335,7 +332,7 @@ def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]
 def _text_fields(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, tuple[str, ...]]:
     """Return the field of the title ("" if there is none) and the fields of the body; ``zones`` has both."""
     if settings.text_fields:
-        return settings.texts_among(fields)
+        return texts_among(fields, settings)
     if fields.get("zones") is not None:
         return "", ("zones",)
     # Other than for a table, a title alone will do, and null is as good as nothing.

@@ -9,21 +9,15 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from textcat.base.surrogates import mark_surrogates
+from textcat.reading.columns import titled_zones
 from textcat.reading.dates import iso_date
+from textcat.reading.faults import UnreadableError, encoding_error
 from textcat.reading.formats.charsets import decoded_as, encoding_meant
 from textcat.reading.formats.documents import ExtractedText, document_format
 from textcat.reading.formats.html import decode_declared, extract_page
+from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import labels_in
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    UnreadableError,
-    encoding_error,
-    titled_zones,
-)
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -86,7 +80,7 @@ def _starts(data: bytes, line_end: int) -> bool:
 
 
 def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    (data, offset), position = settings.without_mark(block), block.position
+    (data, offset), position = block.without_mark(settings), block.position
     starts = [0, *_inner_starts(data), len(data)]
     for start, end in pairwise(starts):
         message = data[start:end]

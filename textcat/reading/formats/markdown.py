@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from textcat.reading.formats.documents import ExtractedText, document_format, tidy_lines
 from textcat.reading.formats.mail import without_tags
-from textcat.reading.records import InputSettings, RecordSpan
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import RecordSpan
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -21,7 +22,7 @@ _NESTED = 100  # lists and quotes in each other; what is nested deeper is left o
 
 
 def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
-    title, text = _without_matter(settings.text_of(span).replace("\r\n", "\n"))
+    title, text = _without_matter(span.text(settings).replace("\r\n", "\n"))
     parser = commonmark_parser()
     pieces: list[str] = []
     for part in _parts(text):

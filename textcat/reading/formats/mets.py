@@ -14,7 +14,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from textcat.base.surrogates import mark_surrogates
+from textcat.reading.columns import titled_zones
 from textcat.reading.dates import iso_date
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.alto import (
     AltoPage,
     Word,
@@ -26,15 +28,8 @@ from textcat.reading.formats.alto import (
 )
 from textcat.reading.formats.news import left_out
 from textcat.reading.formats.xml_items import attribute, children, line_of, outermost, parse_file
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    UnreadableError,
-    titled_zones,
-)
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 #: Parts of articles in a METS file; each may be linked to many times.
 MOST_AREAS = 1_000_000

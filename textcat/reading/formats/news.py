@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from textcat.base.surrogates import mark_surrogates
 from textcat.reading.dates import iso_date, moment
-from textcat.reading.records import NO_VERSION, FaultKind, InputSettings, RecordContent, UnreadableError
+from textcat.reading.faults import FaultKind, UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import NO_VERSION, RecordContent
 
 _YEAR_1 = datetime.min.replace(tzinfo=timezone.utc)
 OWN = "textcat"  # the scheme of the creators of tags that this package wrote

@@ -15,7 +15,8 @@ from textcat.reading.formats.xml_items import (
     lines_of,
     outermost,
 )
-from textcat.reading.records import InputSettings, RecordContent
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import RecordContent
 
 _SUBJECTS = ("Subject", "SubjectMatter", "SubjectDetail", "SubjectQualifier")
 _NO_TEXT = frozenset(("Photo", "Graphic", "Video", "Audio", "ComplexData"))

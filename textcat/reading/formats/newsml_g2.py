@@ -16,7 +16,8 @@ from textcat.reading.formats.xml_items import (
     line_of,
     lines_of,
 )
-from textcat.reading.records import InputSettings, RecordContent
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import RecordContent
 
 _OTHERS = {
     "packageItem": "a package, whose items are elsewhere",

@@ -6,11 +6,13 @@ from typing import Any
 
 import orjson
 
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats import jsonl
 from textcat.reading.formats.html import extract_page
 from textcat.reading.formats.json_values import members_of, values_in
 from textcat.reading.formats.news import NewsItem, Subject, left_out, news_content, subject_of
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 _OF_ITEM = re.compile(rb'"(?:uri|guid)"\s*:')
 _NAMES = re.compile(
@@ -44,7 +46,7 @@ def _items_in(span: RecordSpan, settings: InputSettings) -> list[tuple[int, int]
     if len(span.data) > settings.max_bytes or not _LIST.search(span.data):
         return []
     try:
-        fields = orjson.loads(settings.text_of(span))
+        fields = orjson.loads(span.text(settings))
         return _listed(span.data, 0) if "uri" not in fields else []
     except (UnreadableError, ValueError, TypeError):
         return []  # it is reported when the span is parsed
@@ -72,7 +74,7 @@ def item_format(content: Callable[[dict[str, Any], InputSettings], RecordContent
     """Return a format of JSON files with many items, given what returns the content of an item from its fields."""
 
     def parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-        return lambda span: content(jsonl.read_object(settings.text_of(span)), settings)
+        return lambda span: content(jsonl.read_object(span.text(settings)), settings)
 
     return RecordFormat(_spans, parser, "Item {}", jsonl.ARRAY.cutter)
 

@@ -14,7 +14,8 @@ from textcat.reading.formats.xml_items import (
     line_of,
     lines_of,
 )
-from textcat.reading.records import InputSettings, RecordContent
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import RecordContent
 
 _SUBJECT_NAMES = ("tobject.subject.detail", "tobject.subject.matter", "tobject.subject.type")
 

@@ -8,21 +8,14 @@ from typing import IO, Any
 from textcat.base.errors import TextcatError, install_hint
 from textcat.base.surrogates import mark_surrogates
 from textcat.reading.annotations import answered
+from textcat.reading.columns import ColumnNames, columns_among, log_usual_names, titled_zones
+from textcat.reading.compression import check_ratio
 from textcat.reading.dates import iso_date
+from textcat.reading.faults import UnreadableError, encoding_error
+from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import labels_in, labels_of_fields
-from textcat.reading.records import (
-    Block,
-    ColumnNames,
-    InputSettings,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    UnreadableError,
-    encoding_error,
-    log_usual_names,
-    titled_zones,
-)
-from textcat.reading.streams import READ_ERRORS, check_ratio, unreadable
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.streams import READ_ERRORS, unreadable
 
 _MOST_ROWS = 8192  # of a batch
 _LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out
@@ -78,7 +71,7 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
 
 
 def _columns(pa: Any, schema: Any, settings: InputSettings) -> ColumnNames:
-    which = settings.columns_among(schema.names)
+    which = columns_among(schema.names, settings)
     for name in which.used_names():
         kind = _values(pa, schema.field(name).type)
         if name in (which.date, which.answer):

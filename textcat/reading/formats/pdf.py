@@ -4,6 +4,7 @@ import io
 import logging
 from typing import Any
 
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.documents import (
     MISSING,
     ExtractedText,
@@ -11,7 +12,8 @@ from textcat.reading.formats.documents import (
     document_format,
     tidy_lines,
 )
-from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import RecordSpan
 
 MOST_PAGES = 10_000
 MOST_OPERATIONS = 2_000_000  # of all pages: drawing some letters, a line, and so on; some 20 microseconds each

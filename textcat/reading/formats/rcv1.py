@@ -6,15 +6,9 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from textcat.base.errors import TextcatError
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    LabelSettings,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    UnreadableError,
-)
+from textcat.reading.faults import UnreadableError
+from textcat.reading.input_settings import InputSettings, LabelSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 VERSIONS = ("1", "2")
 _TOPICS, _COUNTRIES = "bip:topics:1.0", "bip:countries:1.0"

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Callable
 
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 # A type, or any field that follows a blank line or begins the data; the percent sign first, as it is rare.
 _START = re.compile(rb"%(?:(?<=\n%)0|(?:(?<=\n\n%)|(?<=\n\r\n%)|(?<=\A%)|(?<=\n\xef\xbb\xbf%))[0A-Z])[ \t]")
@@ -33,7 +35,7 @@ _TAGS = {
 
 def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
-        values = _values(settings.text_of(span))
+        values = _values(span.text(settings))
         if not values:
             raise UnreadableError("has no line such as '%T Title', so it is not Refer: name its format with --format")
         return reference_content(reference_fields(values, _TAGS), settings)

@@ -12,15 +12,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.jsonl import object_content
-from textcat.reading.records import (
-    Block,
-    InputSettings,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    UnreadableError,
-)
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 _LISTS = frozenset({"authors", "keywords", "notes"})
 #: The tags of RIS for each field. The first is the one that is written.
@@ -189,7 +184,7 @@ def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], 
     """
 
     def spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-        data, offset = settings.without_mark(block)
+        data, offset = block.without_mark(settings)
         position, starts = block.position, [match.start() for match in start.finditer(data)]
         for begin, end in pairwise([*starts, len(data)]):
             yield RecordSpan(position, offset + begin, data[begin:end])
@@ -363,7 +358,7 @@ def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[s
 
 def _ris_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
-        text = settings.text_of(span)
+        text = span.text(settings)
         values = _tagged_values(text, _RIS_LINE, "ER")
         if "TY" not in values:
             raise UnreadableError("has no line such as 'TY  - JOUR', so it is not RIS: name its format with --format")
@@ -396,7 +391,7 @@ def _lines_of_ris(text: str) -> str:
 
 def _medline_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
-        values = _tagged_values(settings.text_of(span), _MEDLINE_LINE, "")
+        values = _tagged_values(span.text(settings), _MEDLINE_LINE, "")
         if "PMID" not in values:
             raise UnreadableError(
                 "has no line such as 'PMID- 123', so it is not from PubMed: name its format with --format"

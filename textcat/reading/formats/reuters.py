@@ -8,15 +8,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from textcat.reading.dates import iso_date
-from textcat.reading.records import (
-    Block,
-    FaultKind,
-    InputSettings,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    UnreadableError,
-)
+from textcat.reading.faults import FaultKind, UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")

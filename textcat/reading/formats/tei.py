@@ -20,7 +20,8 @@ from textcat.reading.formats.xml_items import (
     line_of,
     outermost,
 )
-from textcat.reading.records import NO_VERSION, InputSettings, RecordContent
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import NO_VERSION, RecordContent
 
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 _DATES = ("when", "when-iso", "from", "from-iso", "notBefore", "value", "notAfter", "to")  # `value`: before P5

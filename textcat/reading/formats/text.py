@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from textcat.reading.formats.documents import whole_file
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 HEADERS = ("keep", "title", "subject", "drop")
 _HEADER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
@@ -34,7 +35,7 @@ class LineCutter:
 
 def nonblank_lines(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
     """Yield the span of each line of a block that is not blank."""
-    data, offset = settings.without_mark(block)
+    data, offset = block.without_mark(settings)
     for number, line in enumerate(data.split(b"\n"), block.position):
         if line.strip():
             yield RecordSpan(number, offset, line)
@@ -43,7 +44,7 @@ def nonblank_lines(block: Block, settings: InputSettings) -> Iterator[RecordSpan
 
 def _file_parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
-        text = settings.text_of(span)
+        text = span.text(settings)
         if settings.labels is None:
             return RecordContent(block.source, {"body": text})
         title, body = _title_and_body(text.replace("\r\n", "\n").replace("\r", "\n"), settings.labels.headers)
@@ -62,7 +63,7 @@ def _title_and_body(text: str, headers: str) -> tuple[str, str]:
 
 
 def _line_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    return lambda span: RecordContent("", {"body": settings.text_of(span).removeprefix("\ufeff").strip()})
+    return lambda span: RecordContent("", {"body": span.text(settings).removeprefix("\ufeff").strip()})
 
 
 LINES = RecordFormat(nonblank_lines, _line_parser, "Line {}", lambda *_: LineCutter())

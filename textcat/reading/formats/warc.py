@@ -10,22 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from textcat.base.surrogates import mark_surrogates
+from textcat.reading.columns import titled_zones
+from textcat.reading.compression import DAMAGED_MEMBER, WARC
 from textcat.reading.dates import iso_date
+from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.formats.documents import ExtractedText, clean
 from textcat.reading.formats.html import decode_page, extract_text
 from textcat.reading.formats.http import HttpResponse, media_type
 from textcat.reading.formats.news import left_out
-from textcat.reading.records import (
-    Block,
-    FaultKind,
-    InputSettings,
-    RecordContent,
-    RecordFormat,
-    RecordSpan,
-    UnreadableError,
-    titled_zones,
-)
-from textcat.reading.streams import DAMAGED_MEMBER, WARC
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 _HEAD = re.compile(rb"WARC/[01]\.[0-9]{1,2}\r?\n")
 _LONGEST_VERSION = 16  # bytes of the line that `_HEAD` finds

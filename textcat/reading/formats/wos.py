@@ -3,8 +3,10 @@
 import re
 from collections.abc import Callable
 
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 _START = re.compile(rb"^(?:\xef\xbb\xbf)?PT [A-Z][ \t]*\r?\n", re.MULTILINE)
 _LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*))?")
@@ -36,7 +38,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
             raise UnreadableError(
                 "has no line such as 'PT J', so it is not from Web of Science: name its format with --format"
             )
-        values = _values(settings.text_of(span))
+        values = _values(span.text(settings))
         short = values.pop("AU", [])  # names that stand in full in AF, unless they are old
         if short:
             values.setdefault("AF", short)

@@ -12,11 +12,13 @@ from functools import lru_cache, partial
 from html.entities import name2codepoint
 from typing import Any, NamedTuple, TypeAlias
 
+from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.charsets import encoding_meant
 from textcat.reading.formats.documents import NO_LXML, tidy_lines
 from textcat.reading.formats.html import extract_page, is_block, is_html, is_unseen
 from textcat.reading.formats.news import left_out
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+from textcat.reading.input_settings import InputSettings
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 #: The tags of items by format; a file that begins with one of `_ROOTS` has this format, too.
 TAGS = {

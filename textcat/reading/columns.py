@@ -1,0 +1,229 @@
+"""Find the columns or fields that hold a document's texts, id, labels and date."""
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, NamedTuple
+
+from textcat.reading.faults import UnreadableError
+from textcat.reading.input_settings import ALL_FIELDS, EVERY_FIELD, SETTINGS, InputSettings
+
+log = logging.getLogger(__name__)
+#: Usual names of topics in an object of JSON that has its text by the default name.
+FIELDS_OF_TOPICS = ("label", "labels", "cats")
+#: What Annif calls the columns of topics and ids, where a table has the former and none of the usual name.
+ANNIFS = ("subject_uris", "document_id")
+_LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
+# Names by which columns are found, in any case, where the default ones are missing: only if exactly one of them occurs.
+_USUAL_NAMES = {
+    "body": (
+        *(
+            "text",
+            "body",
+            "story",
+            "content",
+            "contents",
+            "article",
+            "abstract",
+            "description",
+            "message",
+            "review",
+            "document",
+        ),
+        *("comment", "summary", "full_text", "fulltext"),
+    ),
+    "title": ("title", "headline", "heading"),
+    "topics": (
+        *("topics", "labels", "label", "cats", "categories", "category", "class", "tags", "tag", "topic", "section"),
+    ),
+    "id": ("id", "nr", "no", "number", "doc_id", "docid", "document_id", "guid", "uuid", "identifier"),
+}
+
+
+class ColumnNames(NamedTuple):
+    """Name the columns that are read; "" stands for no column."""
+
+    title: str
+    body: tuple[str, ...]
+    id: str
+    topics: str = ""
+    split: str = ""
+    date: str = ""
+    labelled_for: str = ""
+    answer: str = ""
+    fields: tuple[str, ...] = ()
+    topic_fields: tuple[str, ...] = ()
+
+    def names(self) -> list[str]:
+        """Return the names of all columns that are read, each once."""
+        return list(dict.fromkeys([*self.used_names(), *self.fields]))
+
+    def used_names(self) -> list[str]:
+        """Return the names of the columns of ids, texts and labels that are read, each once."""
+        labels = (self.topics, *self.topic_fields, self.split, self.date, self.labelled_for, self.answer)
+        return list(dict.fromkeys(filter(None, (self.id, self.title, *self.body, *labels))))
+
+
+def texts_among(names: Collection[str], settings: InputSettings) -> tuple[str, tuple[str, ...]]:
+    """Return, given the names of all fields, the field of the title ("": no title) and the fields of the body.
+
+    UnreadableError is raised if there is no field of texts.
+    """
+    if settings.text_fields:
+        for field in settings.text_fields:
+            _check_field(field, names, "text_fields", "texts")
+        return title_and_body(settings.text_fields)
+    title = "title" if "title" in names else ""
+    if text := next((field for field in ("text", "body") if field in names), ""):
+        return title, (text,)
+    if usual := usual_name(names, "body"):
+        return title or usual_name(names, "title"), (usual,)
+    if settings.columns and title:
+        return title, ()  # whoever names the columns says that there is no other text
+    raise _no_field("text", names, "text_fields", "texts")
+
+
+def check_labels(names: Collection[str], settings: InputSettings) -> None:
+    """Raise UnreadableError if a field that the settings name for ids, topics or parts is not among `names`.
+
+    A table must have a column of topics even if the settings do not name one; an object without a field of topics
+    has none. If labels are not wanted, only the field of ids is checked.
+    """
+    for name, what in _LABEL_FIELDS[: 1 if settings.labels is None else None]:
+        if what == "topics":
+            for field in () if isinstance(names, Mapping) else settings.topic_fields or (settings.topics_field,):
+                _check_field(field, names, name, what)
+        elif not settings.is_default(name):
+            _check_field(getattr(settings, name), names, name, what)
+    if not settings.is_default("date_field") and not isinstance(names, Mapping):  # an object may have no date
+        _check_field(settings.date_field, names, "date_field", "dates")
+
+
+def _with_usual_names(names: Collection[str], body: Sequence[str], settings: InputSettings) -> InputSettings:
+    """Return the settings with other names for a table's columns of topics and ids if default names are missing.
+
+    These are usual names, such as "labels" and "number" (see `usual_name`); names that the user gave are not
+    replaced. A column of ids is looked for only if the text, too, has been found by a usual name; otherwise,
+    positions are the ids.
+    """
+    if settings.labels is not None and settings.is_default("topics_field") and settings.topics_field not in names:
+        settings = settings._replace(topics_field=usual_name(names, "topics") or settings.topics_field)
+    by_usual_name = settings.is_default("text_fields") and body[:1] not in [(), ("text",), ("body",)]
+    if by_usual_name and settings.is_default("id_field") and settings.id_field not in names:
+        settings = settings._replace(id_field=usual_name(names, "id") or settings.id_field)
+    return settings
+
+
+def columns_among(names: Sequence[str], settings: InputSettings) -> ColumnNames:
+    """Return the columns of a table to read; raise UnreadableError if one of these is missing or occurs twice."""
+    title, body = texts_among(names, settings)
+    topics, name = ANNIFS
+    if settings.is_default("topics_field") and settings.topics_field not in names and topics in names:
+        settings = settings._replace(topics_field=topics)
+        if settings.is_default("id_field") and settings.id_field not in names and name in names:
+            settings = settings._replace(id_field=name)
+    settings = _with_usual_names(names, body, settings)
+    check_labels(names, settings)
+    answer = "" if settings.topics_field == "answer" else "answer"  # that of Prodigy
+    labels = [
+        settings.id_field,
+        settings.topics_field,
+        settings.split_field,
+        settings.date_field,
+        "labelled_for",
+        answer,
+    ]
+    if settings.labels is None:
+        labels[1:] = ["", "", settings.date_field, "", ""]
+    fields = tuple(further_fields(names, title, body, settings))
+    present: Any = (name if name in names else "" for name in labels)
+    which = ColumnNames(title, body, *present)._replace(fields=fields)
+    if settings.topic_fields and settings.labels is not None:
+        which = which._replace(topics="", topic_fields=settings.topic_fields)
+    counts = Counter(names)
+    for name in which.names():
+        if counts[name] > 1:
+            raise UnreadableError(f"has {counts[name]} columns {name!r}: rename all but one")
+    return which
+
+
+def _check_field(field: str, names: Collection[str], setting: str, what: str) -> None:
+    if field not in names:
+        raise _no_field(field, names, setting, what)
+
+
+def _no_field(field: str, names: Collection[str], setting: str, what: str) -> UnreadableError:
+    kind, option = "field" if isinstance(names, Mapping) else "column", SETTINGS[setting][0].option
+    return UnreadableError(
+        f"has no {kind} {field!r} (only {', '.join(names):.200}): name the {what}' {kind} with {option} (in some "
+        "files only, with --for)"
+    )
+
+
+def usual_names(what: str) -> tuple[str, ...]:
+    """Return the usual names, in lower case, of fields of a kind: "body", "title", "topics" or "id"."""
+    return _USUAL_NAMES[what]
+
+
+def usual_name(names: Collection[str], what: str) -> str:
+    """Return the only one of `names` that is a usual name of a kind of field, such as "headline" for titles.
+
+    `what` is the kind: "body", "title", "topics" or "id". Return "" if none of `names` is usual, or if several are.
+    """
+    found = [name for name in names if name.strip().lower() in usual_names(what)]
+    return found[0] if len(found) == 1 else ""
+
+
+def has_usual_name(names: Iterable[str]) -> bool:
+    """Return whether any of the column names is a default name such as "text", or a usual one such as "headline"."""
+    default = ("text", "body", "title", "id", "topics", "split", "date", "labelled_for", *ANNIFS)
+    return not {name.strip().lower() for name in names}.isdisjoint({*default, *chain(*_USUAL_NAMES.values())})
+
+
+def title_and_body(fields: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the field of the title ("": none) and the fields of the body, given the fields of texts that are named.
+
+    "title" is the field of the title if it is one of several; a text of one field is a body, whatever its name.
+    """
+    if len(fields) == 1 or "title" not in fields:
+        return "", fields
+    return "title", tuple(field for field in fields if field != "title")
+
+
+def titled_zones(title: str, texts: Sequence[str], settings: InputSettings) -> dict[str, str]:
+    """Return the zones of a document: the title, and the texts, joined by line ends, as the body.
+
+    An empty title is a zone only if labels are wanted.
+    """
+    body = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
+    return {"title": title, "body": body} if title or settings.labels is not None else {"body": body}
+
+
+def further_fields(names: Iterable[str], title: str, body: Sequence[str], settings: InputSettings) -> list[str]:
+    """Return the names of the fields that records keep in addition to their zones.
+
+    These are the fields in `settings.fields` that exist; if it asks for all fields, all except the title and a body
+    that is a single field.
+    """
+    if settings.fields == EVERY_FIELD:
+        return [*names]
+    if settings.fields != ALL_FIELDS:
+        return [name for name in settings.fields if name in names]
+    return [name for name in names if name != title and [name] != [*body]]
+
+
+@lru_cache(maxsize=1024)
+def log_usual_names(source: str, which: ColumnNames, settings: InputSettings) -> None:
+    """Log which columns or fields of a source were found by usual names (see `usual_name`), not by default names.
+
+    `which` names the columns that are read.
+    """
+    body = which.body[0] if which.body and settings.is_default("text_fields") else ""
+    taken = {"text": body, "title": which.title if body else ""}
+    taken |= {what: getattr(which, what) for what in ("topics", "id") if settings.is_default(f"{what}_field")}
+    usual = {what: name for what, name in taken.items() if name not in ("", what, "body", *ANNIFS)}
+    if usual:
+        columns = ", ".join(f"{what} from {name!r}" for what, name in usual.items())
+        log.warning("%s: %s, by their usual names; --text-field and others choose.", source, columns)

@@ -1,0 +1,62 @@
+"""Leave out the versions of news items that newer ones replace."""
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum, auto
+from typing import NamedTuple
+
+from textcat.reading.faults import FaultKind
+from textcat.reading.records import NO_VERSION, Record, Rejection
+
+
+class VersionState(IntEnum):
+    """Name what became of a version of news when its batch was read."""
+
+    READ = auto()
+    OLDER = auto()  # left out, as a newer version is in the same batch
+    LEFT_OUT = auto()  # left out on its own account, as one that is canceled
+
+
+class ItemVersion(NamedTuple):
+    """Hold which version of a news item stands where in the input."""
+
+    id: str
+    version: tuple[int, int]  # as in `Record`
+    source: str
+    position: int
+    state: VersionState
+
+
+def without_superseded(
+    items: Iterable[Record | Rejection], all_versions: bool = False, versions: list[ItemVersion] | None = None
+) -> Iterator[Record | Rejection]:
+    """Yield records and rejections; a record becomes a rejection if it is to be left out, or is an older version.
+
+    Of records with the same id and with versions, the largest version counts; of the same version, the last one. With
+    `all_versions`, older ones count, too. The records with versions are appended to the list `versions`, in their
+    order.
+    """
+    items = list(items)
+    newest: dict[str, Record] = {}
+    for item in items if not all_versions else ():
+        if isinstance(item, Record) and item.version != NO_VERSION:
+            before = newest.get(item.id)
+            if before is None or item.version >= before.version:
+                newest[item.id] = item
+    for item in items:
+        if not isinstance(item, Record):
+            yield item
+            continue
+        reason, state = item.left_out, VersionState.LEFT_OUT if item.left_out else VersionState.READ
+        if (winner := newest.get(item.id, item)) is not item:
+            reason, state = superseded_reason(item.id, bool(winner.left_out)), VersionState.OLDER
+        if versions is not None and item.version != NO_VERSION:
+            versions.append(ItemVersion(item.id, item.version, item.source, item.position, state))
+        due = item.due if state is VersionState.LEFT_OUT else None
+        yield Rejection(item.source, item.position, reason, kind=FaultKind.LEFT_OUT, due=due) if reason else item
+
+
+def superseded_reason(id_: str, is_withdrawn: bool) -> str:
+    """Return why an older version of news is left out; `is_withdrawn`: the newest one is canceled or the like."""
+    if is_withdrawn:
+        return f"It is an older version of {id_!r}, whose newest one is canceled, killed, withheld or under embargo."
+    return f"It is an older version of {id_!r}, or the same again: the newest one counts."
