@@ -20,7 +20,7 @@ if sys.argv[3] == "lean":
 from textcat import InputSettings, OutputSettings
 from textcat.reading import read_batches
 from textcat.tagging.job import tag_batch
-from textcat.tagging.run import make_plan
+from textcat.tagging.planning import make_plan
 for kind in sys.argv[4:]:
     plan = make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(kind))
     (tagged,) = [tag_batch(plan.job, batch) for batch in read_batches(plan.sources, plan.job.input)]

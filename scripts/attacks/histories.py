@@ -33,7 +33,8 @@ from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
 from textcat.tagging.job import load_taggers
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import make_plan, tag_to_folder
+from textcat.tagging.planning import make_plan
+from textcat.tagging.run import tag_to_folder
 
 Trial = tuple[str, bool, str]
 TEXTS = (

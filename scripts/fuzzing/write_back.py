@@ -18,7 +18,7 @@ from textcat.reading.compression import unpacked_stream
 from textcat.tagging import job
 from textcat.tagging.edit_news import EditJob, creator_of, edit_batch
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import make_plan
+from textcat.tagging.planning import make_plan
 from textcat.tagging.write_back import WriteBackSummary, check_inputs, write_back
 
 from .inputs import settings_of

@@ -19,7 +19,7 @@ from read_sources import tarred, zipped
 from textcat.reading import InputSettings
 from textcat.runs.growth import Growth
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import make_plan
+from textcat.tagging.planning import make_plan
 from textcat.tagging.shards import read_tags
 from textcat.tagging.watch import watch_archive
 from textcat.tagging.write_back import write_back

@@ -7,7 +7,7 @@ from tagged_rows import rows, to_stream
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.tagging import job
-from textcat.tagging.run import make_plan
+from textcat.tagging.planning import make_plan
 
 
 def test_a_record_that_cannot_be_tagged_is_rejected_and_the_others_are_tagged(model, archive, undisturbed, monkeypatch):

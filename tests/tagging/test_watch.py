@@ -19,7 +19,7 @@ from textcat.base.errors import TextcatError
 from textcat.reading import FileState, InputSettings
 from textcat.tagging import watch
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import make_plan
+from textcat.tagging.planning import make_plan
 from textcat.tagging.shards import read_tags
 
 KILLS = 30 if os.environ.get("TEXTCAT_LONG") else 5

@@ -23,7 +23,7 @@ from textcat.tagging import watch
 from textcat.tagging import write_back as module
 from textcat.tagging.edit_news import EDITORS, creator_of
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import make_plan
+from textcat.tagging.planning import make_plan
 from textcat.tagging.write_back import base_of, check_inputs, write_back
 
 READ, TOP = InputSettings(), OutputSettings(top=2)

@@ -20,7 +20,8 @@ import textcat
 from textcat.reading import InputSettings, LabelSettings, Record, find_sources
 from textcat.reading.formats.news import subject_of
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import make_plan, tag_to_folder
+from textcat.tagging.planning import make_plan
+from textcat.tagging.run import tag_to_folder
 from textcat.tagging.shards import read_tags
 from textcat.tagging.tags_in_json import edits_of_ninjs
 from textcat.tagging.tags_in_xml import edits_of_newsml_g2, edits_of_nitf

@@ -43,6 +43,16 @@ def read_journal(path: Path) -> Journal | None:
     return Journal(lines, sum(len(data) + 1 for data in ended[:n]), len(ended) > n or not n)
 
 
+def read_header(path: Path) -> dict[str, Any] | None:
+    """Read the first line of a journal; return None if the file does not exist, or if this line is damaged."""
+    try:
+        with disk.open_regular(path) as file:
+            line = file.readline()
+    except FileNotFoundError:
+        return None
+    return _parse_line(line) if line.endswith(b"\n") else None
+
+
 class KeptResults(dict[str, dict[str, Any]]):
     """Keep results by key, in memory and in a file of JSON lines, so that interrupted work can resume.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textcat.runs.growth import Growth
     from textcat.tagging.difference import TagDifference
     from textcat.tagging.output import OutputSettings
-    from textcat.tagging.run import TaggingPlan
+    from textcat.tagging.planning import TaggingPlan
     from textcat.tagging.summary import Summary
     from textcat.tagging.write_back import WriteBackSummary
 
@@ -123,6 +123,7 @@ def tag(
     _check_tag(inputs, out, back, write, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
     from textcat.runs.progress import progress_shown
     from textcat.tagging import run
+    from textcat.tagging.planning import make_plan
 
     if not inputs and terminal.is_typed():
         typer.echo("textcat: Type or paste documents, and end with Ctrl-D (on Windows Ctrl-Z and Enter).", err=True)
@@ -133,7 +134,7 @@ def tag(
     hidden = quiet or (to_stream and (sys.stdout.isatty() or not terminal.may_be_terminal()))
     drawn_on = (lambda: None) if hidden else partial(terminal.console, stderr=True)
     inputs = inputs or ["-"]
-    plan = partial(run.make_plan, model, inputs, **options)
+    plan = partial(make_plan, model, inputs, **options)
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
             options["progress"] = show

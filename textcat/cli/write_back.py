@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.tagging.output import OutputSettings
-    from textcat.tagging.run import TaggingPlan
+    from textcat.tagging.planning import TaggingPlan
     from textcat.tagging.write_back import WriteBackSummary
 
 # Settings that files with tags in them have no use for.

@@ -1,4 +1,4 @@
-"""Tell the topics and parts of documents by where their files lie: in folders per topic, or train and test."""
+"""Find the topics and parts of documents by where their files lie: in folders per topic, or train and test."""
 
 import posixpath
 import re

@@ -18,7 +18,15 @@ from textcat.base.disk import UNFINISHED
 from textcat.base.errors import TextcatError
 from textcat.reading import START_OVER, Source
 from textcat.runs.files import FILES, RunFiles, has_files, write_files
-from textcat.runs.growth import Growth, find_growth, goes_on, list_files, missing_sums, numbered_files
+from textcat.runs.growth import (
+    Growth,
+    find_growth,
+    goes_on,
+    list_files,
+    missing_sums,
+    numbered_files,
+    restricted_sources,
+)
 from textcat.runs.progress import RunState
 from textcat.runs.records import (
     JOURNAL,
@@ -89,19 +97,19 @@ def open_folder(
 def _begin_or_resume(
     path: Path, facts: Fields, inputs: Sequence[Fields], restart: bool, remedy: str, growing: Growing | None
 ) -> RunState:
-    journal = own_journal(path)
+    journal, sources = own_journal(path), () if growing is None else growing.sources
     if journal is None:
         first = [name + part for name in (INPUTS, FILES.format(0), JOURNAL) for part in ("", UNFINISHED)]
         own = {LOCK, *first}  # of a run that was killed at once
         if foreign := sorted({file.name for file in path.iterdir()} - own):
             raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
     if journal is None or restart:
-        return _begin(path, facts, inputs, growing)
+        return _begin(path, facts, inputs, sources)
     log, is_damaged = replay(path, journal, remedy)
     _compare_facts(path, log.header.facts, facts, remedy)
     trusted = growing is not None and growing.trusted
     grows = growing is not None and log.header.files is not None and (trusted or has_files(log))
-    grows = grows and growing is not None and list_files(growing.sources) is not None
+    grows = grows and list_files(sources) is not None
     if not grows:
         _compare_inputs(path, log, inputs, remedy)
     if is_damaged:
@@ -112,32 +120,30 @@ def _begin_or_resume(
     if growing is not None and log.part.settled is not None and not log.part.is_finished:
         carry_out(log, growing.remove)
         log.append(Finished())
-    return _state(log) if growing is None or not grows else _grown(log, inputs, growing)
+    return _state(log, sources) if not grows else _grown(log, inputs, sources)
 
 
-def _begin(path: Path, facts: Fields, inputs: Sequence[Fields], growing: Growing | None) -> RunState:
+def _begin(path: Path, facts: Fields, inputs: Sequence[Fields], sources: Sequence[Source]) -> RunState:
     """Remove the files of an earlier run, begin the journal of a new run, and return the state of the new run."""
     for file in _own_files(path):
         if file.name != JOURNAL:  # the journal is replaced below
             disk.remove(file)
     disk.sync_folder(path)
     write_whole(path / INPUTS, map(_line_of_input, inputs))
-    files = numbered_files(growing.sources) if growing is not None else None
+    files = numbered_files(sources) if sources else None
     sum_ = None if files is None else write_files(path, 0, files)
     log, line = begin_log(path, facts, disk.sha256_of_file(path / INPUTS), sum_)
     write_whole(path / JOURNAL, [line])
     disk.sync_folder(path.parent)
-    return _state(log)
+    return _state(log, sources)
 
 
-def _state(log: Log) -> RunState:
+def _state(log: Log, sources: Sequence[Source]) -> RunState:
     """Return the state from which the run resumes whose journal is replayed."""
     counts, shards, last = Counts(), len(log.sums), log.part.shards[-1:]
     counts.add(log.counts)
-    if not last:
-        return RunState(counts, shards, finished=log.part.is_finished, log=log)
-    (shard,) = last
-    return RunState(counts, shards, shard.checkpoint, shard.read, log.part.is_finished, shard.pipes, log=log)
+    state = RunState(counts, shards, finished=log.part.is_finished, sources=sources, log=log)
+    return state._replace(checkpoint=last[0].checkpoint, read=last[0].read, pipes=last[0].pipes) if last else state
 
 
 def _own_files(path: Path) -> list[Path]:
@@ -224,27 +230,27 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
     disk.sync_folder(log.folder)
 
 
-def _grown(log: Log, inputs: Sequence[Fields], growing: Growing) -> RunState:
+def _grown(log: Log, inputs: Sequence[Fields], sources: Sequence[Source]) -> RunState:
     """Return the state from which a run resumes whose inputs may have changed since.
 
     If they have changed, a new generation begins: the new and changed files are listed.
     """
-    state = _state(log)
+    state = _state(log, sources)
     is_first = len(log.generations) == 1 and not any(shard.due for shard in log.part.shards)
     if is_first and _are_same(log.folder / INPUTS, inputs):
         return state._replace(growth=Growth() if state.finished else None)
     run = RunFiles(log)
-    if sums := missing_sums(growing.sources, run):
+    if sums := missing_sums(sources, run):
         log.append(Sums(sums))
         run.add_sums(sums)
-    if not state.finished and goes_on(growing.sources, run):
-        return state._replace(files=run.files)
-    work = find_growth(growing.sources, run)
+    if not state.finished and goes_on(sources, run):
+        return state._replace(sources=restricted_sources(sources, run.files), is_last=False)
+    work = find_growth(sources, run)
     if not (work.files or work.growth or work.unblocked) and state.finished:
         return state._replace(growth=work.growth, wake=work.wake)
     sum_ = write_files(log.folder, len(log.generations), work.files)
     log.append(Generation(sum_, [*work.gone], [*work.unblocked]))
-    return _state(log)._replace(files=work.files, growth=work.growth, wake=work.wake)
+    return _state(log, restricted_sources(sources, work.files))._replace(growth=work.growth, wake=work.wake)
 
 
 def _are_same(path: Path, inputs: Sequence[Fields]) -> bool:

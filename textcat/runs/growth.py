@@ -67,10 +67,8 @@ def numbered_files(sources: Sequence[Source], names: Set[str] | None = None) -> 
     return listed
 
 
-def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile] | None) -> Sequence[Source]:
-    """Return sources with only the listed files that are to be read, numbered as in the list; None: with all files."""
-    if files is None:
-        return sources
+def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -> Sequence[Source]:
+    """Return sources with only the listed files that are to be read, numbered as in the list."""
     by_name = {source.name: source for source in sources}
     numbers = defaultdict[tuple[int, str], dict[str, int]](dict)
     for file in files:

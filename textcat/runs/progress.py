@@ -12,8 +12,7 @@ from textcat.runs.results import Counts
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.reading import Checkpoint, PipeState
-    from textcat.runs.files import ListedFile
+    from textcat.reading import Checkpoint, PipeState, Source
     from textcat.runs.growth import Growth
     from textcat.runs.records import Log
 
@@ -31,20 +30,14 @@ class RunState(NamedTuple):
     read: int = 0  # bytes of the inputs before the checkpoint
     finished: bool = False
     pipes: Mapping[str, "PipeState"] = {}  # the state of each input that is a pipe, by its name
-    # What the run reads, if this is not all files of its inputs, as it resumes after the inputs have grown.
-    files: "Sequence[ListedFile] | None" = None
+    sources: "Sequence[Source]" = ()  # what the run reads: its inputs, or only those files of them that are to be read
+    #: Whether nothing is left to read when this run has ended. It is False if a run resumes with the files that it
+    #: began with, since when others may have come or changed.
+    is_last: bool = True
     growth: "Growth | None" = None  # what has changed in the inputs since the run before; None: nothing was compared
     #: The earliest time at which a file that the run does not read now is to be read again, see `Rejection`.
     wake: float | None = None
     log: "Log | None" = None  # the journal; None: the run writes to no folder
-
-    @property
-    def is_last(self) -> bool:
-        """Return whether nothing is left to read when this run has ended.
-
-        It is False if a run resumes with the files that it began with, since when others may have come or changed.
-        """
-        return self.files is None or self.growth is not None
 
 
 class RunProgress(NamedTuple):

@@ -14,7 +14,7 @@ import msgspec
 
 from textcat.base import disk
 from textcat.base.errors import TextcatError
-from textcat.base.journal import Journal, journal_line, read_journal
+from textcat.base.journal import Journal, journal_line, read_header, read_journal
 from textcat.reading import PipeState
 from textcat.runs.results import Counts
 
@@ -218,8 +218,8 @@ def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | Non
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
     """Return the settings of the run in a folder, under names that messages can show; {} if there is no run."""
-    journal = read_journal(folder / JOURNAL)
-    facts: dict[str, Any] = journal.lines[0].get("facts", {}) if journal and journal.lines else {}
+    header = read_header(folder / JOURNAL)
+    facts: dict[str, Any] = header.get("facts", {}) if header else {}
     return facts
 
 

@@ -27,7 +27,6 @@ from textcat.duplicates.groups import COPY, SKETCH, SKETCH_FORMAT, Groups, sketc
 from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
 from textcat.runs.files import is_within
 from textcat.runs.folder import Growing, open_folder
-from textcat.runs.growth import restricted_sources
 from textcat.runs.inputs import (
     InputChange,
     check_output_apart,
@@ -137,7 +136,7 @@ def _run(
         open_folder(folder, facts, inputs, restart=restart, growing=growing) as state,
         closing(_Assignment(folder, progress, total_size(sources), state)) as assignment,
     ):
-        read, is_whole = restricted_sources(sources, state.files), True
+        read, is_whole = state.sources, True
         for number in range(state.shards):
             assignment.replay(folder / f"part-{number:05}{_SUFFIX}")
         if not state.finished:

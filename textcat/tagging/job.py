@@ -75,9 +75,22 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
             tag_records(taggers[""], job.output, records, tagged)
         tagged.rejections += [item for item in held if isinstance(item, Rejection)]
     counts.add_rejections(tagged.rejections)
+    _check_counts(job, batch, tagged)
     tagged.versions = encode_versions(versions)
     tagged.memory = peak_memory() or 0
     return tagged
+
+
+def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
+    """Raise a RuntimeError if a record of a batch was neither written nor rejected.
+
+    Written and rejected records are counted in two ways, and both must agree with the number of records read.
+    """
+    counts, rejected = tagged.counts, len(tagged.rejections)
+    written = sum(rows.count(b"\n") for rows in tagged.rows) if job.output.to == "jsonl" else counts.tagged
+    if not counts.records == written + rejected == counts.tagged + counts.rejected:
+        read = f"{counts.records} records up to {batch.source} were read"
+        raise RuntimeError(f"{read}, but {written} written and {rejected} rejected")
 
 
 def tag_by_language(

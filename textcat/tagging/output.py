@@ -318,12 +318,11 @@ ENCODERS: dict[str, Callable[..., bytes]] = {"jsonl": _encode_jsonl, "csv": _enc
 
 def file_format(settings: OutputSettings) -> PlainFile:
     """Return the object that builds the output files; raise a TextcatError if its library is not installed."""
-    if settings.to == "parquet":
-        return ParquetFile(
-            settings.suffix, partial(_arrow_schema, settings.explain > 0, settings.names, _extra_columns(settings))
-        )
     head = _csv_head(settings) if settings.to == "csv" else b""
-    return (ZstandardFile if settings.compress else PlainFile)(settings.suffix, head)
+    if settings.to != "parquet":
+        return (ZstandardFile if settings.compress else PlainFile)(settings.suffix, head)
+    schema = partial(_arrow_schema, settings.explain > 0, settings.names, _extra_columns(settings))
+    return ParquetFile(settings.suffix, schema)
 
 
 def _csv_head(settings: OutputSettings) -> bytes:

@@ -4,40 +4,24 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, closing
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
-from textcat import __version__
-from textcat.base.disk import expanded, installed_spacy
+from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
-from textcat.model import CALIBRATION, MANIFEST, SUM, names_in, read_manifest
-from textcat.model.topic_names import find_topic
-from textcat.reading import (
-    START_OVER,
-    Batch,
-    Block,
-    FaultKind,
-    InputSettings,
-    Record,
-    Rejection,
-    Source,
-    batch_records,
-    find_sources,
-    read_batches,
-)
+from textcat.model import SUM, read_manifest
+from textcat.reading import Batch, Block, FaultKind, InputSettings, Rejection, read_batches
 from textcat.runs.folder import Growing, open_folder
-from textcat.runs.growth import Growth, restricted_sources
+from textcat.runs.growth import Growth
 from textcat.runs.inputs import (
     InputChange,
     bytes_missing,
     check_output_apart,
     documents_of_inputs,
-    facts_of_reading,
     total_size,
     warn_of_changes,
 )
@@ -46,30 +30,16 @@ from textcat.runs.records import facts_of_run
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.shard_writer import write_shards
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
-from textcat.tagging.groups import FIELD, open_groups
-from textcat.tagging.job import Job, load_taggers, tag_batch
-from textcat.tagging.output import OutputSettings, check_output, file_format, library_versions
+from textcat.tagging.job import load_taggers, tag_batch
+from textcat.tagging.output import OutputSettings, file_format
+from textcat.tagging.planning import INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan, with_dates
 from textcat.tagging.shards import remove_rows
-from textcat.tagging.summary import Summary, joint_manifest
+from textcat.tagging.summary import Summary
 
 log = logging.getLogger(__name__)
 
-INPUT, OUTPUT = InputSettings(), OutputSettings()
-AUTO = "auto"  # the language that is identified
 _MAX_LOGGED = 100  # inputs whose formats are logged
 _MOST_NAMED = 5  # files that have changed, and files that are gone, in warnings
-
-
-class TaggingPlan(NamedTuple):
-    """Hold all that a run needs: model and settings, inputs, the model's manifest, and how the work is done."""
-
-    job: Job
-    sources: Sequence[Source]  # the inputs
-    manifest: dict[str, Any]  # the manifest of the model
-    jobs: int = -1  # number of processes; -1: one per core
-    scheduler: str = ""  # address of a Dask cluster; "": this machine
-    strict: bool = False  # whether a rejection ends the run with an error
-    start_over: str = START_OVER  # how the run is begun again, as sentences say it
 
 
 def tag_archive(
@@ -132,8 +102,8 @@ def tag_archive(
     >>> import textcat
     >>> textcat.tag_archive("model", ["news/*.jsonl.gz"], "tags", jobs=4)  # doctest: +SKIP
     """
-    how: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "strict": strict}
-    plan = make_plan(model, inputs, input_settings, output_settings, lang, **how)
+    options: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang}
+    plan = make_plan(model, inputs, input_settings, output_settings, **options)
     return tag_to_folder(plan, expanded(out), restart=restart, progress=progress)
 
 
@@ -155,7 +125,7 @@ def tag_to_stream(
     plan = make_plan(model, inputs, **settings)._replace(start_over="give the same command again")
     if plan.job.output.to == "parquet":
         raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
-    plan = _with_dates(plan, {})
+    plan = with_dates(plan, {})
     _log_plan(plan, "standard output")
     form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
     stream.write(form.begin())
@@ -169,89 +139,6 @@ def tag_to_stream(
     stream.write(form.end())
     stream.flush()
     return tally.summary(0)
-
-
-def make_plan(
-    model: str | os.PathLike[str],
-    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    input_settings: InputSettings = INPUT,
-    output_settings: OutputSettings = OUTPUT,
-    lang: str = "",
-    **how: Any,
-) -> TaggingPlan:
-    """Find the inputs, read the model's manifest, and return the plan of the run; for `lang`, see `tag_archive`.
-
-    `how` has the fields `jobs`, `scheduler` and `strict` of the plan. A TextcatError is raised if the settings
-    contradict each other, or need topics or probabilities that the model does not have.
-    """
-    check_output(output_settings)
-    by_language = _models_by_language(expanded(model), lang, output_settings)
-    manifest = joint_manifest([*by_language.values()]) if by_language else read_manifest(model)
-    names = names_in(manifest)
-    topics = tuple(find_topic(manifest["topics"], names, topic) for topic in output_settings.topics)
-    output_settings = output_settings._replace(topics=topics, names=bool(names))
-    uncalibrated = any(f"{CALIBRATION}.npy" not in one["files"] for one in by_language.values() or [manifest])
-    if output_settings.min_probability is not None and uncalibrated:
-        raise TextcatError(
-            f"The model {model} has no probabilities: leave out --min-probability, or train with a recipe that "
-            "calibrates its scores."
-        )
-    if output_settings.duplicates:
-        open_groups(output_settings.duplicates)
-        output_settings = output_settings._replace(
-            keep_fields=tuple(dict.fromkeys((*output_settings.keep_fields, FIELD)))
-        )
-    if output_settings.keep_fields:
-        input_settings = input_settings._replace(fields=output_settings.keep_fields)
-    folder = str(expanded(model).resolve())
-    parts = tuple((language, str(Path(folder, language)), one[SUM]) for language, one in by_language.items())
-    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    sources = find_sources([os.fspath(path) for path in paths], input_settings)
-    job = Job(folder, manifest.get(SUM, ""), installed_spacy(), input_settings, output_settings, parts)
-    return TaggingPlan(job, sources, manifest, **how)
-
-
-def _with_dates(plan: TaggingPlan, former: dict[str, Any]) -> TaggingPlan:
-    """Return the plan with the decision whether CSV and Parquet have a column of dates.
-
-    `former` has the facts of the run in the output folder, whose shards have such a column or not; {}: it is a new run.
-    """
-    output = plan.job.output
-    if output.to == "jsonl" or "date" in output.keep_fields:
-        return plan
-    dates = "dates" in former if former else _have_dates(plan.sources, plan.job.input)
-    return plan._replace(job=plan.job._replace(output=output._replace(dates=dates)))
-
-
-def _have_dates(sources: Sequence[Source], settings: InputSettings) -> bool:
-    """Return whether the user names a field of dates, or documents in the first batch of files have dates."""
-    if not settings.is_default("date_field"):
-        return True
-    files = [source for source in sources if source.kind != "pipe"]
-    first = islice(read_batches(files, settings), 1)
-    items = [item for batch in first for item in batch_records(batch, settings)]
-    return any(isinstance(item, Record) and item.date for item in items)
-
-
-def _models_by_language(folder: Path, lang: str, output: OutputSettings) -> dict[str, dict[str, Any]]:
-    """Return the manifests of the models in a folder by language; {} if no language is to be identified."""
-    models = [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))] if not (folder / MANIFEST).exists() else []
-    languages = ", ".join(model.name for model in models)
-    if lang not in ("", AUTO):
-        raise TextcatError(f"The language of documents cannot be {lang!r}: give 'auto', or the model of this language.")
-    if not lang and models:
-        raise TextcatError(
-            f"{folder} holds several models ({languages:.60}): name one of them, or give --lang auto if they are named "
-            "after their languages."
-        )
-    if lang and not models:
-        raise TextcatError(
-            f"{folder} has no models by language, as --lang auto needs them: give a folder of models that are named "
-            "en, sv and so on, or leave out --lang."
-        )
-    if lang and output.topics:
-        raise TextcatError("--topic chooses topics of one model: leave it out, or leave out --lang and name the model.")
-    return {model.name: read_manifest(model) for model in models} if lang else {}
 
 
 def tag_to_folder(
@@ -269,32 +156,28 @@ def tag_to_folder(
     arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
     check_output_apart(plan.sources, out)
-    if plan.job.output.to != "jsonl":
-        plan = _with_dates(plan, {} if restart else facts_of_run(out))
-    whole_plan = plan
-    _log_plan(plan, str(out))
+    plan = with_dates(plan, {} if restart else facts_of_run(out))
+    output, facts = plan.job.output, facts_of_job(plan.job, plan.sources)
     inputs = [source.fingerprint() for source in plan.sources]
-    growing = Growing(plan.sources, partial(remove_rows, plan.job.output), trusted)
+    form, growing = file_format(output), Growing(plan.sources, partial(remove_rows, output), trusted)
+    _log_plan(plan, str(out))
     # Workers first: if this process is killed, they would hold what they were forked with, such as the lock, longer.
-    with (
-        workers_of(plan) as workers,
-        open_folder(out, facts_of_plan(plan), inputs, restart=restart, growing=growing) as state,
-    ):
+    with workers_of(plan) as workers, open_folder(out, facts, inputs, restart=restart, growing=growing) as state:
         _log_growth(state.growth)
-        plan = plan._replace(sources=restricted_sources(plan.sources, state.files))
-        tally = _Tally(plan, state, progress)
+        of_run = plan._replace(sources=state.sources)
+        tally = _Tally(of_run, state, progress)
         if state.finished:
             return tally.summary(state.shards)
-        batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
-        results = _tagged(plan, batches, workers, tally)
-        written = write_shards(out, state, file_format(plan.job.output), results, growing.remove, **limits)
+        batches = read_batches(of_run.sources, plan.job.input, state.checkpoint, state.pipes)
+        results = _tagged(of_run, batches, workers, tally)
+        written = write_shards(out, state, form, results, growing.remove, **limits)
         tally.add_counts(written.removed)
         summary = tally.summary(written.shards)
     if state.is_last and written.is_whole:
         return summary
     # An interrupted run was resumed with the files that it began with: others may be new, or have changed. Or newer
     # versions have gone with the content of a changed file, so that older ones in other files count again.
-    second = tag_to_folder(whole_plan, out, restart=False, progress=progress, trusted=True, **limits)
+    second = tag_to_folder(plan, out, restart=False, progress=progress, trusted=True, **limits)
     formats = sorted({*summary.formats, *second.formats})
     growth = second.growth if state.growth is None else state.growth
     return second._replace(before=state, formats=formats, seconds=summary.seconds + second.seconds, growth=growth)
@@ -326,7 +209,6 @@ def _tagged(
     """Yield each batch with its result; when the caller has written the result, add it to the tally."""
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
         for batch, tagged in results:
-            _check_counts(plan.job, batch, tagged)
             faults = [one for one in tagged.rejections if one.kind is not FaultKind.LEFT_OUT] if plan.strict else []
             if faults:
                 raise TextcatError(f"{faults[0]} The run ends because of --strict: mend it, or leave --strict out.")
@@ -334,18 +216,6 @@ def _tagged(
             yield batch, tagged
             tally.add(batch, tagged)
     tally.warn_of_changes()
-
-
-def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
-    """Raise a RuntimeError if a record of a batch was neither written nor rejected.
-
-    Written and rejected records are counted in two ways, and both must agree with the number of records read.
-    """
-    counts, rejected = tagged.counts, len(tagged.rejections)
-    written = sum(rows.count(b"\n") for rows in tagged.rows) if job.output.to == "jsonl" else counts.tagged
-    if not counts.records == written + rejected == counts.tagged + counts.rejected:
-        read = f"{counts.records} records up to {batch.source} were read"
-        raise RuntimeError(f"{read}, but {written} written and {rejected} rejected")
 
 
 class _Tally:
@@ -400,32 +270,6 @@ class _Tally:
         """Return the seconds since the run began, and the peak memory of its processes in bytes."""
         memory = self._memory | {process_name(): peak_memory() or 0}
         return max(time.monotonic() - self._started, 0.0), sum(memory.values())
-
-
-def facts_of_plan(plan: TaggingPlan) -> dict[str, Any]:
-    """Return the model, versions and settings that the output depends on, under names that error messages can show."""
-    write = plan.job.output
-    by_language = [f"{language} {digest[:16]}" for language, _, digest in plan.job.by_language]
-    return {
-        "model": ", ".join(by_language) or plan.job.digest[:16],
-        "textcat": __version__,
-        "spacy": plan.job.spacy,
-        **library_versions(write),
-        **facts_of_reading(plan.sources, plan.job.input),
-        "--to": write.to,
-        "--compress": write.compress,
-        "--top": write.top,
-        "--all-topics": write.all_topics,
-        "--explain": write.explain,
-        "--topic": ", ".join(sorted(write.topics)),
-        **({"--keep-fields": ", ".join(write.keep_fields)} if write.keep_fields else {}),
-        **({"--per-document": True} if write.per_document else {}),
-        **({"--no-csv-escape": True} if write.no_csv_escape else {}),
-        **({"dates": True} if write.dates else {}),
-        **({"--duplicates": write.duplicates} if write.duplicates else {}),
-        **({"--other-languages": write.other_languages} if by_language else {}),
-        "--min-probability": None if write.min_probability is None else str(write.min_probability),
-    }
 
 
 def _log_growth(growth: Growth | None) -> None:

@@ -1,11 +1,9 @@
 """Summarise a run, and find topics that are much more or less frequent in its archive than in training."""
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textcat.model import names_in
 from textcat.runs.progress import RunState
 from textcat.runs.results import Counts
 
@@ -16,24 +14,6 @@ if TYPE_CHECKING:
 
 _RATIO = 3.0  # between rates: thresholds chosen for F1 may well pass twice as many documents as have the topic
 _P = 0.001  # significance, for all topics together
-
-
-def joint_manifest(manifests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return one manifest for several models, with the entries that a summary needs: topics and their sizes.
-
-    Documents and topics' sizes are summed up; a topic has the name that the first model with a name for it has.
-    """
-    sizes: Counter[str] = Counter()
-    names: dict[str, str] = {}
-    for manifest in manifests:
-        sizes.update(dict(zip(manifest["topics"], manifest["train_sizes"], strict=True)))
-        names = names_in(manifest) | names
-    return {
-        "topics": [*sizes],
-        "train_sizes": [*sizes.values()],
-        "train_documents": sum(manifest["train_documents"] for manifest in manifests),
-        "topic_names": [names.get(topic, "") for topic in sizes],
-    }
 
 
 class Drift(NamedTuple):

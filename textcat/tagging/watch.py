@@ -11,7 +11,8 @@ from typing import Any
 from textcat.base.errors import TextcatError, install_hint
 from textcat.reading import FileState, Source, is_url
 from textcat.runs.growth import list_files
-from textcat.tagging.run import TaggingPlan, tag_to_folder
+from textcat.tagging.planning import TaggingPlan
+from textcat.tagging.run import tag_to_folder
 from textcat.tagging.summary import Summary
 
 log = logging.getLogger(__name__)

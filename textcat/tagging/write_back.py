@@ -27,8 +27,9 @@ from textcat.runs.workers import ordered_map
 from textcat.tagging.concepts import CodeTable, find_codes
 from textcat.tagging.edit_news import EditJob, creator_of, edit_batch
 from textcat.tagging.news_folder import open_news_folder
+from textcat.tagging.planning import TaggingPlan, facts_of_job
 from textcat.tagging.read_news import NewsFiles, check_sources, refuse_archives
-from textcat.tagging.run import TaggingPlan, facts_of_plan, workers_of
+from textcat.tagging.run import workers_of
 from textcat.tagging.watch import folder_of
 from textcat.tagging.write_news import Fate, NewsWriter, Outcome
 
@@ -92,7 +93,7 @@ def write_back(
     )
     plan = plan._replace(job=plan.job._replace(output=output))
     work = EditJob(plan.job, creator_of(Path(plan.job.model)), table)
-    facts = {**facts_of_plan(plan._replace(sources=())), "creator": work.creator, "codes": [*table.concepts().items()]}
+    facts = {**facts_of_job(plan.job, ()), "creator": work.creator, "codes": [*table.concepts().items()]}
     with workers_of(plan) as workers, open_news_folder(folder, base, facts, restart=restart) as news_folder:
         files, tally = NewsFiles(plan.sources, plan.job.input, news_folder), _Tally()
         batches = read_batches(files.sources(), plan.job.input)

@@ -1,0 +1,168 @@
+"""Plan a run: find its inputs and models, settle what is written, and list the facts that its output depends on."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from textcat import __version__
+from textcat.base.disk import expanded, installed_spacy
+from textcat.base.errors import TextcatError
+from textcat.model import CALIBRATION, MANIFEST, SUM, names_in, read_manifest
+from textcat.model.topic_names import find_topic
+from textcat.reading import START_OVER, InputSettings, Record, Source, batch_records, find_sources, read_batches
+from textcat.runs.inputs import facts_of_reading
+from textcat.tagging.groups import FIELD, open_groups
+from textcat.tagging.job import Job
+from textcat.tagging.output import OutputSettings, check_output, library_versions
+
+INPUT: InputSettings = InputSettings()
+OUTPUT: OutputSettings = OutputSettings()
+_AUTO = "auto"  # the language that is identified
+
+
+class TaggingPlan(NamedTuple):
+    """Hold all that a run needs: model and settings, inputs, the model's manifest, and how the work is done."""
+
+    job: Job
+    sources: Sequence[Source]  # the inputs
+    manifest: dict[str, Any]  # the manifest of the model
+    jobs: int = -1  # number of processes; -1: one per core
+    scheduler: str = ""  # address of a Dask cluster; "": this machine
+    strict: bool = False  # whether a rejection ends the run with an error
+    start_over: str = START_OVER  # how the run is begun again, as sentences say it
+
+
+def make_plan(
+    model: str | os.PathLike[str],
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    input_settings: InputSettings = INPUT,
+    output_settings: OutputSettings = OUTPUT,
+    *,
+    jobs: int = -1,
+    scheduler: str = "",
+    strict: bool = False,
+    lang: str = "",
+) -> TaggingPlan:
+    """Find the inputs, read the model's manifest, and return the plan of the run; for `lang`, see `tag_archive`.
+
+    A TextcatError is raised if the settings contradict each other, or need topics or probabilities that the model does
+    not have.
+    """
+    check_output(output_settings)
+    folder = expanded(model)
+    manifests = _manifests_by_language(folder, lang, output_settings)
+    if output_settings.min_probability is not None:
+        _check_calibrated(folder, manifests.values())
+    manifest = manifests.get("") or _joint_manifest([*manifests.values()])
+    names, kept = names_in(manifest), output_settings.keep_fields
+    topics = tuple(find_topic(manifest["topics"], names, topic) for topic in output_settings.topics)
+    if output_settings.duplicates:
+        open_groups(output_settings.duplicates)  # which refuses a file that cannot be read
+        kept = tuple(dict.fromkeys((*kept, FIELD)))
+    output = output_settings._replace(topics=topics, names=bool(names), keep_fields=kept)
+    reading = input_settings._replace(fields=kept) if kept else input_settings
+    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    sources = find_sources([os.fspath(path) for path in paths], reading)
+    folder = folder.resolve()
+    by_language = tuple((name, str(folder / name), of_name[SUM]) for name, of_name in manifests.items() if name)
+    job = Job(str(folder), manifest.get(SUM, ""), installed_spacy(), reading, output, by_language)
+    return TaggingPlan(job, sources, manifest, jobs, scheduler, strict)
+
+
+def _manifests_by_language(folder: Path, lang: str, output: OutputSettings) -> dict[str, dict[str, Any]]:
+    """Return the manifests of the models in a folder by language; "": the folder is a model, for all languages."""
+    models = [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))] if not (folder / MANIFEST).exists() else []
+    languages = ", ".join(model.name for model in models)
+    if lang not in ("", _AUTO):
+        raise TextcatError(f"The language of documents cannot be {lang!r}: give 'auto', or the model of this language.")
+    if not lang and models:
+        raise TextcatError(
+            f"{folder} holds several models ({languages:.60}): name one of them, or give --lang auto if they are named "
+            "after their languages."
+        )
+    if lang and not models:
+        raise TextcatError(
+            f"{folder} has no models by language, as --lang auto needs them: give a folder of models that are named "
+            "en, sv and so on, or leave out --lang."
+        )
+    if lang and output.topics:
+        raise TextcatError("--topic chooses topics of one model: leave it out, or leave out --lang and name the model.")
+    return {model.name: read_manifest(model) for model in models} if lang else {"": read_manifest(folder)}
+
+
+def _check_calibrated(folder: Path, manifests: Iterable[Mapping[str, Any]]) -> None:
+    if any(f"{CALIBRATION}.npy" not in manifest["files"] for manifest in manifests):
+        raise TextcatError(
+            f"The model {folder} has no probabilities: leave out --min-probability, or train with a recipe that "
+            "calibrates its scores."
+        )
+
+
+def _joint_manifest(manifests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return one manifest for several models, with the entries that a summary needs: topics and their sizes.
+
+    Documents and topics' sizes are summed up; a topic has the name that the first model with a name for it has.
+    """
+    sizes: Counter[str] = Counter()
+    names: dict[str, str] = {}
+    for manifest in manifests:
+        sizes.update(dict(zip(manifest["topics"], manifest["train_sizes"], strict=True)))
+        names = names_in(manifest) | names
+    return {
+        "topics": [*sizes],
+        "train_sizes": [*sizes.values()],
+        "train_documents": sum(manifest["train_documents"] for manifest in manifests),
+        "topic_names": [names.get(topic, "") for topic in sizes],
+    }
+
+
+def with_dates(plan: TaggingPlan, former: dict[str, Any]) -> TaggingPlan:
+    """Return the plan with the decision whether CSV and Parquet have a column of dates.
+
+    `former` has the facts of the run in the output folder, whose shards have such a column or not; {}: it is a new run.
+    """
+    output = plan.job.output
+    if output.to == "jsonl" or "date" in output.keep_fields:
+        return plan
+    dates = "dates" in former if former else _have_dates(plan.sources, plan.job.input)
+    return plan._replace(job=plan.job._replace(output=output._replace(dates=dates)))
+
+
+def _have_dates(sources: Sequence[Source], settings: InputSettings) -> bool:
+    """Return whether the user names a field of dates, or documents in the first batch of files have dates."""
+    if not settings.is_default("date_field"):
+        return True
+    files = [source for source in sources if source.kind != "pipe"]
+    first = islice(read_batches(files, settings), 1)
+    items = [item for batch in first for item in batch_records(batch, settings)]
+    return any(isinstance(item, Record) and item.date for item in items)
+
+
+def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
+    """Return the model, versions and settings that the output depends on, under names that error messages can show."""
+    write = job.output
+    by_language = [f"{language} {digest[:16]}" for language, _, digest in job.by_language]
+    of_reading = facts_of_reading(sources, job.input)
+    return {
+        "model": ", ".join(by_language) or job.digest[:16],
+        "textcat": __version__,
+        "spacy": job.spacy,
+        **library_versions(write),
+        **of_reading,
+        "--to": write.to,
+        "--compress": write.compress,
+        "--top": write.top,
+        "--all-topics": write.all_topics,
+        "--explain": write.explain,
+        "--topic": ", ".join(sorted(write.topics)),
+        **({"--keep-fields": ", ".join(write.keep_fields)} if write.keep_fields else {}),
+        **({"--per-document": True} if write.per_document else {}),
+        **({"--no-csv-escape": True} if write.no_csv_escape else {}),
+        **({"dates": True} if write.dates else {}),
+        **({"--duplicates": write.duplicates} if write.duplicates else {}),
+        **({"--other-languages": write.other_languages} if by_language else {}),
+        "--min-probability": None if write.min_probability is None else str(write.min_probability),
+    }
