@@ -1,104 +1,136 @@
-"""Measure textcat against its peers in interleaved runs, and write the tables as Markdown."""
+"""Measure textcat, beside its peers where there are any, and print the tables: one for each name of a benchmark.
+
+`scripts/benchmark NAME ...` takes names, or how they begin: `tag` stands for all that begin so.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import warnings
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import archive
 import duplicates
-import held_out
 import hostile_files
 import hostile_texts
 import many_topics
-import other_corpora
+import scale
 import serving
-import tagging
+import tables
 import teaching
+import teaching_page
 import teaching_stopping
-import texts_to_rows
+import thresholds
 import training
-import training_at_scale
 import web_pages
-import whole_way
-from pages import Page, publish
+from harness import Benchmark, Work, conditions, load
 from sklearn.exceptions import ConvergenceWarning
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.catalogue import open_corpus
-from textcat.corpus.documents import Corpus
 
-PARTS: dict[str, Callable[[Corpus, int], list[Page]]] = {
-    "a": training.measured,
-    "b": whole_way.measured,
-    "c": tagging.measured,
-    "d": texts_to_rows.measured,
-    "e": other_corpora.measured,
-    "f": held_out.measured,
-}
-NAMES = "a = training, b = archive to model, c = tagging, d = from texts to rows, e = other corpora, f = thresholds"
-# What has a page of its own.
-PAGES: dict[str, Callable[[list[str]], None]] = {
-    "archive": archive.main,
-    "hostile-files": hostile_files.main,
-    "hostile-texts": hostile_texts.main,
-    "many-topics": many_topics.main,
-    "duplicates": duplicates.main,
-    "serving": serving.main,
-    "teaching": teaching.main,
-    "teaching-stopping": teaching_stopping.main,
-    "training-at-scale": training_at_scale.main,
-    "web-pages": web_pages.main,
+in_swedish = partial(partial, language="sv")
+NAMED = "as named"
+MANY, ASKED = many_topics.RECIPE, teaching.RECIPE
+BENCHMARKS = {
+    "train-reuters": Benchmark("From the raw archive to a saved model", NAMED, training.whole_processes),
+    "train-other-corpora": Benchmark("The same, other corpora", NAMED, training.whole_processes_of_others),
+    "train-alone": Benchmark("Training alone", NAMED, training.alone),
+    "rows": Benchmark("From texts to rows", "none: the defaults of both", training.rows_of_texts),
+    "thresholds": Benchmark("Thresholds and probabilities", NAMED, thresholds.measure),
+    "scale-learners": Benchmark("Training at scale: time and memory", "none: PAUM(1, 50)", scale.learners),
+    "scale-epochs": Benchmark("Training at scale: number of epochs", "none: PAUM(1, 50)", scale.epochs),
+    "scale-cost": Benchmark("Training at scale: cost per non-zero", "none: PAUM(1, 50)", scale.costs),
+    "tag-archive": Benchmark("How fast tagging an archive is", NAMED, archive.speed),
+    "tag-memory": Benchmark("Memory of tagging an archive", "default", archive.memory),
+    "tag-shards": Benchmark("The cost of shards and the state of a run", "default", archive.shards),
+    "tag-resume": Benchmark("Resuming after a kill", "default", archive.resuming),
+    "tag-per-document": Benchmark("Time per document", "default", archive.course),
+    "serving": Benchmark("The server", "default", serving.measure),
+    "duplicates": Benchmark("Duplicates that are found", "none", duplicates.planted_and_found),
+    "duplicates-cost": Benchmark("Time and memory of duplicates", "default", duplicates.time_and_memory),
+    "hostile-texts": Benchmark("Hostile texts", f"paum; teach: {ASKED}", hostile_texts.summary),
+    "hostile-texts-slowest": Benchmark("The slowest patterns", f"paum; teach: {ASKED}", hostile_texts.slowest),
+    "hostile-files": Benchmark("Hostile files", "none: files are only read", hostile_files.measure),
+    "web-pages": Benchmark("Extractors of main texts", "none: pages are only read", web_pages.measure),
+    "many-topics-training": Benchmark("25,062 topics: training", MANY, many_topics.training),
+    "many-topics-quality": Benchmark("25,062 topics: quality", MANY, many_topics.quality),
+    "many-topics-differences": Benchmark("25,062 topics: differences of quality", MANY, many_topics.differences),
+    "many-topics-tagging": Benchmark("25,062 topics: tagging", MANY, many_topics.tagging),
+    "many-topics-annif": Benchmark("Quality of Annif's own systems", MANY, many_topics.annif_quality),
+    "many-topics-annif-tagging": Benchmark("Tagging by Annif's own systems", MANY, many_topics.annif_tagging),
+    "many-topics-unseen": Benchmark("Topics without a training document", MANY, many_topics.unseen),
+    "many-topics-cost": Benchmark("Cost per topic", MANY, many_topics.cost_of_topics),
+    "many-topics-swedish-training": Benchmark("22,825 topics: training", MANY, in_swedish(many_topics.training)),
+    "many-topics-swedish-quality": Benchmark("22,825 topics: quality", MANY, in_swedish(many_topics.quality)),
+    "many-topics-swedish-differences": Benchmark(
+        "22,825 topics: differences", MANY, in_swedish(many_topics.differences)
+    ),
+    "teaching-reviews": Benchmark("Teaching on systematic reviews", ASKED, teaching.reviews),
+    "teaching-embeddings": Benchmark("The same with embeddings", ASKED, partial(teaching.reviews, embeddings=True)),
+    "teaching-descriptions": Benchmark("Teaching from descriptions alone", ASKED, teaching.descriptions),
+    "teaching-page": Benchmark("The page of textcat teach", ASKED, teaching_page.measure),
+    "teaching-stopping": Benchmark("Rules of stopping", ASKED, teaching_stopping.rules),
+    "teaching-stopping-learned": Benchmark("Constants of a rule", ASKED, teaching_stopping.learned),
 }
 
 
 def main() -> None:
-    if sys.argv[1:2] and sys.argv[1] in PAGES:
-        PAGES[sys.argv[1]](sys.argv[2:])
-        return
     options = _options()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    runs = 1 if options.quick else options.runs
-    corpus = _corpus(quick=options.quick)
-    for part, measured in PARTS.items():
-        if part in options.only:
-            publish(measured(corpus, runs), options.out)
+    with tempfile.TemporaryDirectory(prefix="textcat-benchmark-") as temporary:
+        for name in options.names:
+            work = Work(
+                options.keep or Path(temporary),
+                rounds=options.rounds,
+                jobs=options.jobs,
+                documents=options.documents,
+                quick=options.quick,
+            )
+            try:
+                table = measured(name, work)
+            except TextcatError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                continue
+            print(f"{name}: {table.title}\n\n{table}", flush=True)
+            if options.out:
+                tables.write_table(options.out / tables.FOLDER / f"{name}.json", table)
+                tables.write_pages(options.out)
+
+
+def measured(name: str, work: Work) -> tables.Table:
+    """Measure one of the benchmarks."""
+    title, recipe, measure = BENCHMARKS[name]
+    work.loads.append(load())
+    rows = measure(work)
+    work.loads.append(load())
+    return tables.make_table(title, conditions(recipe, work.loads), rows)
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="scripts/benchmark",
-        description=__doc__,
-        epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
-        "scripts/benchmark hostile-files and hostile-texts, files and texts that repeat a pattern; "
-        "scripts/benchmark many-topics, thousands of topics; scripts/benchmark duplicates, the search for duplicates; "
-        "scripts/benchmark serving, the server; scripts/benchmark web-pages, extractors of main texts; "
-        "scripts/benchmark teaching and teaching-stopping, simulations of teaching; and "
-        "scripts/benchmark training-at-scale; see their --help.",
-    )
-    parser.add_argument("--runs", type=int, default=5, help="counted rounds, after one that warms up (default: 5)")
-    parser.add_argument("--only", default="".join(PARTS), help=f"parts: {NAMES} (default: all)")
-    parser.add_argument("--quick", action="store_true", help="one round on the small corpus newswire: does it work?")
-    parser.add_argument("--out", type=Path, help="also write the pages to this folder, such as docs/benchmarks")
+    parser = argparse.ArgumentParser(prog="scripts/benchmark", description=__doc__)
+    parser.add_argument("names", nargs="+", metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument("--quick", action="store_true", help="one round on little data: does it work?")
+    parser.add_argument("--rounds", type=int, default=0, help="rounds that count (3), or seeds of simulations (20)")
+    parser.add_argument("--jobs", type=int, default=2, help="jobs of textcat and of its peers (default: %(default)s)")
+    parser.add_argument("--documents", type=int, default=0, help="articles or titles (default: as in docs/benchmarks)")
+    parser.add_argument("--keep", type=Path, help="folder for what is made and measured: the same command resumes")
+    parser.add_argument("--out", type=Path, help="also write the tables to this folder and its pages: docs/benchmarks")
     options = parser.parse_args()
-    if options.runs < 1:
-        parser.error("--runs must be at least 1")
-    if not options.only or set(options.only) - set(PARTS):
-        parser.error(f"--only takes letters out of {''.join(PARTS)}")
+    if options.rounds < 0 or options.documents < 0 or options.jobs < 1:
+        parser.error("--rounds and --documents must be 0 or more, and --jobs 1 or more")
+    for given in options.names:
+        if not _named(given):
+            parser.error(f"no benchmark begins with {given!r}: there are {', '.join(BENCHMARKS)}")
+    options.names = list(dict.fromkeys(name for given in options.names for name in _named(given)))
     return options
 
 
-def _corpus(*, quick: bool) -> Corpus:
-    if quick:
-        return open_corpus("newswire")
-    try:
-        return open_corpus("reuters21578", download=False)
-    except TextcatError as error:
-        print(f"{error}\nMeasuring on the small corpus newswire instead.", file=sys.stderr)
-        return open_corpus("newswire")
+def _named(given: str) -> list[str]:
+    """Return the benchmark of a name, or those whose names begin so."""
+    return [given] if given in BENCHMARKS else [name for name in BENCHMARKS if name.startswith(given)]
 
 
 if __name__ == "__main__":

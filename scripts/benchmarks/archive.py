@@ -1,226 +1,124 @@
-"""Measure the tagging of an archive of generated articles, and write the pages docs/benchmarks/tag-*.md.
-
-scripts/benchmark archive --out docs/benchmarks     # one command; about an hour on two cores
-scripts/benchmark archive --quick                   # a few thousand articles: does it work?
-"""
+"""The tagging of an archive of generated articles: speed beside peers, memory, shards, resuming, time per document."""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import os
 import shlex
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import archive_peers as peers
-from pages import Conditions, Page, publish
-from workspace import HERE, JOBS, TRAINED_ON, Run, Workspace, environment, interleaved, measured, run, tag
+import archive_peers
+from harness import Cost, Row, Work, cost, costs, environment, output, python, short
 
+DOCUMENTS, QUICK = 1_000_000, 3_000
 SLOWER = 5  # of how many parts of the archive the peers get one
 
 
-def main(arguments: list[str]) -> None:
-    options = _options(arguments)
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        space = Workspace(Path(folder), options.documents, options.runs)
-        space.out("").mkdir()
-        for letter, part in PARTS.items():
-            if letter in options.only:
-                publish([part(space)], options.out)
-
-
-def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="scripts/benchmark archive", description=__doc__.partition("\n")[0])
-    parser.add_argument("--documents", type=int, default=1_000_000, help="articles to tag (default: 1,000,000)")
-    parser.add_argument("--runs", type=int, default=3, help="rounds (default: 3)")
-    parser.add_argument("--only", default="".join(PARTS), help=f"parts: {', '.join(map('='.join, NAMES.items()))}")
-    parser.add_argument("--quick", action="store_true", help="one round, with 3,000 articles")
-    parser.add_argument("--folder", type=Path, help="where there is room for some gigabytes (default: a temporary one)")
-    parser.add_argument("--out", type=Path, help="also write the pages to this folder, such as docs/benchmarks")
-    options = parser.parse_args(arguments)
-    if options.quick:
-        options.documents, options.runs = 3_000, 1
-    if options.runs < 1 or options.documents < 1000:
-        parser.error("--runs must be at least 1, and --documents 1000")
-    if not options.only or set(options.only) - set(PARTS):
-        parser.error(f"--only takes letters out of {''.join(PARTS)}")
-    return options
-
-
-def _archive(space: Workspace) -> str:
-    size = space.archive(space.documents).stat().st_size / 1e6
-    return f"""The archive has {space.documents:,} articles of `scripts/make_archive.py`, about 150 words each, one JSON
-object a line, {size:,.0f} MB. Their words are invented; they have the frequencies of English words, and new words keep
-occurring. Models are trained on {TRAINED_ON:,} other articles of 90 topics."""
-
-
-def _rounds(space: Workspace) -> str:
-    return f"""Rounds: {space.runs}. In each round every command of the table runs once, one after the other. Seconds
-are those of the whole process, including the import of libraries and the loading of models; they are medians, and a
-ratio is the median of the rounds' ratios."""
-
-
-_MEMORY = """Memory is the peak of all processes of a run together: "added up" counts shared memory once for each
-process, "shared once" counts it once."""
-
-
-# --- parts -----------------------------------------------------------------------------------------------------------
-
-
-def speed(space: Workspace) -> Page:
+def speed(work: Work) -> list[Row]:
     """Compare with what one would write with scikit-learn or fastText."""
-    conditions, few = Conditions("default and paum"), space.documents // SLOWER
-    all_, some = space.archive(space.documents), space.archive(few)
+    n = work.documents(DOCUMENTS, QUICK)
+    few = n // SLOWER
     commands = {
-        f"textcat, recipe {recipe}, {JOBS} processes": tag(space.model(recipe), all_, space.out(recipe))
+        f"textcat, recipe {recipe}, {work.jobs} processes": work.tag(
+            work.model(recipe), work.archive(n), work.path("out", recipe)
+        )
         for recipe in ("default", "paum")
     }
-    counts = dict.fromkeys(commands, space.documents)
-    for name, command in peers.commands(space, some).items():
-        commands[name], counts[name] = command, few
-    runs = interleaved(commands, space.runs)
-    ours = next(iter(runs))
-    rows = [
+    counts = dict.fromkeys(commands, n)
+    peers = archive_peers.commands(work, work.archive(few))
+    counts |= dict.fromkeys(peers, few)
+    taken = costs(commands | peers, work.rounds)
+    ours = next(iter(taken))
+    return [
         {
             "what": name,
             "documents": f"{counts[name]:,}",
-            "seconds": median(taken.seconds for taken in of_it),
-            "documents/s": f"{_rate(counts[name], of_it):,.0f}",
-            "µs of processor time per document": 1e6 * median(taken.cpu_seconds for taken in of_it) / counts[name],
-            "times slower than the first": _ratio(of_it, counts[name], runs[ours], counts[ours]),
-            "MB, added up": max(taken.rss_bytes for taken in of_it) / 1e6,
-            "MB, shared once": max(taken.pss_bytes for taken in of_it) / 1e6,
+            "seconds": short(median(one.seconds for one in its)),
+            "documents/s": f"{counts[name] / median(one.seconds for one in its):,.0f}",
+            "µs of processor time per document": short(1e6 * median(one.cpu_seconds for one in its) / counts[name]),
+            "times slower than the first": short(ratio(its, taken[ours]) * n / counts[name]),
+            **_memory(its),
         }
-        for name, of_it in runs.items()
+        for name, its in taken.items()
     ]
-    text = f"""`textcat tag MODEL ARCHIVE --out FOLDER --jobs {JOBS}` reads the archive, tags it and writes shards. It
-is compared
-with scripts that one would write oneself:{peers.DESCRIPTION}
-
-{_archive(space)}
-
-{_rounds(space)}
-
-{_MEMORY}"""
-    shown = [{name: _short(value) for name, value in row.items()} for row in rows]
-    return Page("tag-archive", "How fast tagging an archive is", conditions.head(), text, shown)
 
 
-def _rate(documents: int, runs: list[Run]) -> float:
-    return median(documents / taken.seconds for taken in runs)
+def ratio(mine: Sequence[Cost], others: Sequence[Cost]) -> float:
+    """Return how many times as long as others something took: the median over rounds."""
+    return median(one.seconds / other.seconds for one, other in zip(mine, others, strict=True))
 
 
-def _ratio(runs: list[Run], documents: int, others: list[Run], their_documents: int) -> float:
-    return median(
-        mine.seconds / documents / (its.seconds / their_documents) for mine, its in zip(runs, others, strict=True)
-    )
+def _memory(taken: Iterable[Cost]) -> dict[str, str]:
+    """Write the peak of all processes of a run together: shared memory counted for each process, and once."""
+    taken = [*taken]
+    return {
+        "MB, added up": short(max(one.rss_bytes for one in taken) / 1e6),
+        "MB, shared once": short(max(one.pss_bytes for one in taken) / 1e6),
+    }
 
 
-def _short(value: Any) -> Any:
-    """Write a number with three digits, or without a fraction."""
-    if not isinstance(value, float):
-        return value
-    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+def memory(work: Work) -> list[Row]:
+    """Tag archives of a tenth, one and two times as many articles."""
+    rows, n = [], work.documents(DOCUMENTS, QUICK)
+    for documents in (n // 10, n, 2 * n):
+        taken = cost(work.tag(work.model("default"), work.archive(documents), work.path("out", "memory")))
+        speed = {"seconds": short(taken.seconds), "documents/s": f"{documents / taken.seconds:,.0f}"}
+        rows.append({"documents": f"{documents:,}", **speed, **_memory([taken])})
+    return rows
 
 
-def memory(space: Workspace) -> Page:
-    """Tag twice as many."""
-    conditions = Conditions("default")
-    sizes = [space.documents // 10, space.documents, 2 * space.documents]
-    rows = []
-    for documents in sizes:
-        archive = space.archive(documents)
-        taken = measured(tag(space.model("default"), archive, space.out("memory")))
-        rows.append(
-            {
-                "documents": f"{documents:,}",
-                "seconds": _short(taken.seconds),
-                "documents/s": f"{documents / taken.seconds:,.0f}",
-                "MB, added up": _short(taken.rss_bytes / 1e6),
-                "MB, shared once": _short(taken.pss_bytes / 1e6),
-            }
-        )
-        if documents > space.documents:
-            archive.unlink()
-    text = f"""The table shows the memory of `textcat tag` for archives of different sizes. Each row is one run.
-
-{_archive(space)}
-
-{_MEMORY}"""
-    return Page("tag-memory", "Memory of tagging an archive", conditions.head(), text, rows)
-
-
-def overhead(space: Workspace) -> Page:
-    """Compare shards and their journal with a stream."""
-    conditions = Conditions("default")
-    archive, model, shards = space.archive(space.documents), space.model("default"), space.out("shards")
-    stream = space.out("stream.jsonl")
-    words = shlex.join(map(str, ["textcat", "tag", model, archive, "--jobs", JOBS, "--quiet"]))
+def shards(work: Work) -> list[Row]:
+    """Compare shards and the state by which a run resumes with a stream."""
+    archive, model = work.archive(work.documents(DOCUMENTS, QUICK)), work.model("default")
+    out, stream = work.path("out", "shards"), work.path("out", "stream.jsonl")
+    words = shlex.join(map(str, ["textcat", "tag", model, archive, "--jobs", work.jobs, "--quiet"]))
     commands = {
-        "shards and journal": tag(model, archive, shards),
+        "shards": work.tag(model, archive, out),
         "standard output": ["sh", "-c", f"{words} > {shlex.quote(str(stream))}"],
     }
-    runs = interleaved(commands, space.runs)
-    rows = [{"what": name, "seconds": _short(median(taken.seconds for taken in of_it))} for name, of_it in runs.items()]
-    first, second = runs.values()
-    ratio = _ratio(first, 1, second, 1)
-    same = digest(sorted(shards.glob("part-*"))) == digest([stream])
-    text = f"""The table compares `textcat tag --out FOLDER`, which writes shards and a journal by which an
-interrupted run
-resumes, with a stream on standard output.
-
-{_archive(space)}
-
-{_rounds(space)}"""
-    notes = f"""Writing shards takes {ratio:.3f} times as long as writing a stream. The bytes are
-{"the same" if same else "DIFFERENT"}."""
-    return Page("tag-shards", "The cost of shards and journal", conditions.head(), text, rows, notes)
+    taken = costs(commands, work.rounds)
+    output_is = "the same bytes" if _sum(_shards(out)) == _sum([stream]) else "DIFFERENT"
+    return [
+        {
+            "what": name,
+            "seconds": short(median(one.seconds for one in its)),
+            "times standard output's": f"{ratio(its, taken['standard output']):.3f}",
+            "output": output_is,
+        }
+        for name, its in taken.items()
+    ]
 
 
-def resuming(space: Workspace) -> Page:
+def resuming(work: Work) -> list[Row]:
     """Kill a run half-way, and resume it."""
-    conditions = Conditions("default")
-    archive, model = space.archive(space.documents), space.model("default")
-    rows, shares = [], []
-    for _ in range(space.runs):
-        whole, broken = space.out("whole"), space.out("broken")
+    archive, model, rows = work.archive(work.documents(DOCUMENTS, QUICK)), work.model("default"), []
+    whole, broken = work.path("out", "whole"), work.path("out", "broken")
+    for _ in range(work.rounds):
         shutil.rmtree(broken, ignore_errors=True)
-        full = measured(tag(model, archive, whole))
-        at = _killed_half_way(tag(model, archive, broken), broken, _size(whole))
-        rest = measured([word for word in tag(model, archive, broken) if word != "--restart"])
-        same = digest(sorted(whole.glob("part-*"))) == digest(sorted(broken.glob("part-*")))
-        shares.append(rest.seconds / full.seconds)
+        full = cost(work.tag(model, archive, whole))
+        killed_at = _killed_half_way(work.tag(model, archive, broken), broken, _size(whole))
+        rest = cost([word for word in work.tag(model, archive, broken) if word != "--restart"])
         rows.append(
             {
-                "whole run, seconds": _short(full.seconds),
-                "killed after writing": f"{at:.0%}",
-                "second run, seconds": _short(rest.seconds),
-                "of a whole run": f"{shares[-1]:.1%}",
-                "output": "the same" if same else "DIFFERENT",
+                "whole run, seconds": short(full.seconds),
+                "killed after writing": f"{killed_at:.0%}",
+                "second run, seconds": short(rest.seconds),
+                "of a whole run": f"{rest.seconds / full.seconds:.1%}",
+                "output": "the same" if _sum(_shards(whole)) == _sum(_shards(broken)) else "DIFFERENT",
             }
         )
-    text = f"""A run of `textcat tag` and its processes are killed (SIGKILL) when half of the output is on disk; then
-the command
-runs again, and resumes.
-
-{_archive(space)}"""
-    notes = f"The median is {median(shares):.1%}."
-    return Page("tag-resume", "Resuming after a kill", conditions.head(), text, rows, notes)
+    return rows
 
 
-def _killed_half_way(command: list[Any], folder: Path, size: int) -> float:
+def _killed_half_way(command: Sequence[Any], folder: Path, size: int) -> float:
     process = subprocess.Popen([*map(str, command)], start_new_session=True, env=environment())
     while process.poll() is None and (not folder.exists() or _size(folder) < size / 2):
         time.sleep(0.02)
@@ -230,16 +128,19 @@ def _killed_half_way(command: list[Any], folder: Path, size: int) -> float:
     return _size(folder) / size
 
 
+def _shards(folder: Path) -> list[Path]:
+    return sorted(folder.glob("part-*"))
+
+
 def _size(folder: Path) -> int:
     size = 0
-    for path in folder.glob("part-*"):
+    for path in _shards(folder):
         with suppress(FileNotFoundError):  # renamed meanwhile, as it is whole
             size += path.stat().st_size
     return size
 
 
-def digest(paths: list[Path]) -> str:
-    """Return the checksum of files one after the other."""
+def _sum(paths: Iterable[Path]) -> str:
     checksum = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
@@ -248,57 +149,16 @@ def digest(paths: list[Path]) -> str:
     return checksum.hexdigest()
 
 
-def course(space: Workspace) -> Page:
-    """Time a process as it goes through the archive."""
-    conditions, points = Conditions("default"), _course(space)
-    rows = [
+def course(work: Work) -> list[Row]:
+    """Time a process as it goes through the archive, when its model is loaded."""
+    n = work.documents(DOCUMENTS, QUICK)
+    points = output(python("archive_course", work.model("default"), work.archive(n)))
+    return [
         {
             "documents": f"{point['documents']:,}",
-            "µs per document so far": _short(point["so_far"]),
-            "µs per document since the previous row": _short(point["since"]),
-            "MB": _short(point["rss_bytes"] / 1e6),
+            "µs per document so far": short(point["so_far"]),
+            "µs per document since the previous row": short(point["since"]),
+            "MB": short(point["rss_bytes"] / 1e6),
         }
         for point in points
     ]
-    text = f"""The table shows the processor time of tagging in one process, which has already loaded the model, and
-reads, tags and encodes one batch of articles after the other. The first articles take longer, because most of their
-words are not yet in the token cache (spaCy's tokens of the pieces of text seen so far).
-
-{_archive(space)}"""
-    head, shown = conditions.head(), "Time per document against documents"
-    draw = partial(_draw, points)
-    return Page("tag-per-document", "Time per document", head, text, rows, picture=shown, draw=draw)
-
-
-def _course(space: Workspace) -> list[dict[str, Any]]:
-    path = space.folder / "course.json"
-    if not path.exists():
-        run([sys.executable, HERE / "archive_course.py", space.model("default"), space.archive(space.documents), path])
-    points: list[dict[str, Any]] = json.loads(path.read_text())
-    return points
-
-
-def _draw(points: list[dict[str, Any]], path: Path) -> None:
-    """Draw the time per document, where matplotlib is installed."""
-    from textcat.base.errors import TextcatError
-    from textcat.papers.experiments import draw_axes
-
-    documents = [point["documents"] for point in points]
-    try:
-        with draw_axes(path) as drawn:
-            drawn.plot(documents, [point["so_far"] for point in points], marker="o", label="on average so far")
-            drawn.plot(documents, [point["since"] for point in points], marker="s", label="since the point before")
-            drawn.set(xscale="log", ylim=(0, None), xlabel="documents", ylabel="µs a document, one process")
-            drawn.legend()
-    except TextcatError as error:
-        print(error, file=sys.stderr)
-
-
-PARTS: dict[str, Callable[[Workspace], Page]] = {
-    "s": speed,
-    "m": memory,
-    "o": overhead,
-    "r": resuming,
-    "t": course,
-}
-NAMES = {"s": "speed", "m": "memory", "o": "overhead of shards", "r": "resuming", "t": "time per document"}

@@ -1,6 +1,6 @@
-"""Tag an archive batch by batch in one process, and write down as JSON how long that has taken at some points.
+"""Tag an archive batch by batch in one process, and print as JSON how long that has taken at some points.
 
-archive_course.py MODEL ARCHIVE OUT.json
+archive_course.py MODEL ARCHIVE
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from textcat.tagging.job import Job, tag_batch
 PAGE = resource.getpagesize()
 
 
-def main(model: str, archive: str, out: str) -> None:
+def main(model: str, archive: str) -> None:
     settings = InputSettings()
     job = Job(model, read_manifest(model)[SUM], version("spacy"), input=settings)
-    tag_batch(job, _small(settings, Path(out).with_name("small.jsonl")))  # loads the model
+    tag_batch(job, _small(settings, Path(archive).with_suffix(".small.jsonl")))  # loads the model
     batches = read_batches(find_sources([archive], settings), settings)
     documents, wanted, before = 0, 10_000, (0, 0.0)
     points: list[dict[str, float]] = []
@@ -35,7 +35,7 @@ def main(model: str, archive: str, out: str) -> None:
             before, wanted = (documents, taken), wanted * 2
     if documents > before[0]:
         points.append(_point(documents, time.process_time() - started, *before))
-    Path(out).write_text(json.dumps(points))
+    print(json.dumps(points))
 
 
 def _small(settings: InputSettings, path: Path) -> Batch:

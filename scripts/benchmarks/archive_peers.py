@@ -3,54 +3,46 @@
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
-from peers import installed, train_fasttext
+from harness import Work, python
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 from spacy.lang.en.stop_words import STOP_WORDS
-from workspace import HERE, Workspace
 
 from textcat.features.tokens import Tokens
 from textcat.model import storage
 
-DESCRIPTION = """
-
-- Two scripts use scikit-learn, and have a pool of two processes. Each process takes 2,000 lines at a time, makes rows
-  with a vectorizer, multiplies these by the weights of all topics, and applies thresholds. One script has a
-  TfidfVectorizer with textcat's own vocabulary, idf and weights, the other a HashingVectorizer (2^18 columns) with
-  the weights of SGDClassifier.
-- The scripts with fastText (ova, 90 topics, p > 0.5) call its compiled `multilinePredict` on 2,000 lines at a time.
-
-All scripts parse and write JSON with orjson."""
 HASHED = HashingVectorizer(n_features=2**18, alternate_sign=False, stop_words=sorted(STOP_WORDS))
 
 
-def commands(space: Workspace, archive: Path) -> dict[str, list[Any]]:
+def commands(work: Work, archive: Path) -> dict[str, list[Any]]:
     """Return the commands of the peers; their models are trained before."""
-    peers: dict[str, list[Any]] = {}
-    for recipe in ("default", "paum"):
-        name = f"scikit-learn, TfidfVectorizer of recipe {recipe}, 2 processes"
-        peers[name] = _sklearn(space, f"sklearn-{recipe}", archive, lambda recipe=recipe: _ours(space.model(recipe)))
-    name = "scikit-learn, HashingVectorizer, 2 processes"
-    peers[name] = _sklearn(space, "sklearn-hashing", archive, lambda: _hashing(space.train))
-    if installed("fasttext"):
-        model, lines = _fasttext(space), _lines(space, archive)
-        for processes in (2, 1):
-            plural = "es" if processes > 1 else ""
-            peers[f"fastText, {processes} process{plural}"] = _peer(space, "fasttext", model, archive, processes)
-        peers["fastText, 1 process, from lines of tokens to labels"] = _peer(space, "fasttext", model, lines, 1)
-    return peers
+    peers = {
+        f"scikit-learn, TfidfVectorizer of recipe {recipe}": _sklearn(work, recipe, partial(_ours, work.model(recipe)))
+        for recipe in ("default", "paum")
+    }
+    peers["scikit-learn, HashingVectorizer"] = _sklearn(work, "hashing", partial(_hashing, work.train()))
+    found = {f"{name}, 2 processes": _peer(work, "sklearn", model, archive, 2) for name, model in peers.items()}
+    if find_spec("fasttext"):
+        model = _fasttext(work)
+        for processes, plural in ((2, "es"), (1, "")):
+            found[f"fastText, {processes} process{plural}"] = _peer(work, "fasttext", model, archive, processes)
+        lines = _peer(work, "fasttext-lines", model, _lines(work, archive), 1)
+        found["fastText, 1 process, from lines of tokens to labels"] = lines
+    return found
 
 
-def _peer(space: Workspace, peer: str, model: Path, archive: Path, processes: int) -> list[Any]:
-    return [sys.executable, HERE / f"archive_{peer}.py", model, archive, space.out(peer), processes]
+def _peer(work: Work, peer: str, model: Path, archive: Path, processes: int) -> list[Any]:
+    return python("archive_peer", peer, model, archive, work.path("out", peer), processes)
 
 
 def _documents(path: Path) -> list[dict[str, Any]]:
@@ -61,11 +53,11 @@ def _documents(path: Path) -> list[dict[str, Any]]:
 # --- scikit-learn ----------------------------------------------------------------------------------------------------
 
 
-def _sklearn(space: Workspace, name: str, archive: Path, make: Any) -> list[Any]:
-    path = space.folder / f"{name}.joblib"
+def _sklearn(work: Work, name: str, make: Callable[[], Any]) -> Path:
+    path = work.path(f"sklearn-{name}.joblib")
     if not path.exists():
         joblib.dump(make(), path)
-    return _peer(space, "sklearn", path, archive, 2)
+    return path
 
 
 def _ours(model: Path) -> dict[str, Any]:
@@ -104,25 +96,27 @@ def _hashing(train: Path) -> dict[str, Any]:
 # --- fastText --------------------------------------------------------------------------------------------------------
 
 
-def _fasttext(space: Workspace) -> Path:
-    path = space.folder / "fasttext.bin"
+def _fasttext(work: Work) -> Path:
+    """Train one binary loss per topic; epochs and learning rate are those of fastText's multi-label tutorial."""
+    import fasttext
+
+    path, lines = work.path("fasttext.bin"), work.path("fasttext.txt")
     if not path.exists():
-        lines = space.folder / "fasttext.txt"
         with lines.open("w", encoding="utf-8") as file:
-            for document in _documents(space.train):
+            for document in _documents(work.train()):
                 text = f"{document['title']} {document['text']}".lower().replace("\n", " ")
                 print(*(f"__label__{topic}" for topic in document["topics"]), text, file=file)
-        train_fasttext(lines).save_model(str(path))
+        settings = {"loss": "ova", "lr": 0.5, "epoch": 25, "thread": 2, "verbose": 0}
+        fasttext.train_supervised(input=str(lines), **settings).save_model(str(path))
     return path
 
 
-def _lines(space: Workspace, archive: Path) -> Path:
+def _lines(work: Work, archive: Path) -> Path:
     """Write an archive as lines of spaCy's tokens, in lower case."""
-    path = space.folder / f"{archive.stem}.txt"
+    path = archive.with_suffix(".txt")
     if not path.exists():
         tokens = Tokens()
-        with path.open("w", encoding="utf-8") as file, archive.open(encoding="utf-8") as lines:
-            for line in lines:
-                document = json.loads(line)
+        with path.open("w", encoding="utf-8") as file:
+            for document in _documents(archive):
                 print(*map(str.lower, tokens.tokenize(f"{document['title']} {document['text']}")), file=file)
     return path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import bz2
 import gzip
 import io
@@ -16,10 +15,8 @@ from contextlib import suppress
 from functools import partial
 from itertools import permutations
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
-from pages import Conditions, Page, publish
+from harness import Row, Work
 
 from textcat.base.errors import TextcatError
 from textcat.reading import FORMATS, Batch, Block, InputSettings, batch_records, find_sources, read_batches
@@ -28,6 +25,7 @@ from textcat.tagging.edit_news import EDITORS
 from textcat.tagging.encodings import edits_in
 
 SIZES = (1 << 16, 1 << 18)  # bytes
+QUICK = ("csv", "pdf")
 _PER_FORMAT = 100  # patterns, or more
 _SLOWEST = 3  # of each format are shown, and what grows
 _GROWN = 1.5  # times the time per byte
@@ -124,26 +122,17 @@ _FRAMES = {
 }
 
 
-def main(arguments: list[str]) -> None:
-    """Measure the formats, and write the page."""
-    parser = argparse.ArgumentParser(prog="scripts/benchmark hostile-files", description=__doc__)
-    forms = [*_PIECES, *_CONTAINERS]
-    parser.add_argument("--formats", nargs="*", default=forms, choices=forms, help="only these")
-    parser.add_argument("--out", type=Path, help="also write the page to this folder, such as docs/benchmarks")
-    options = parser.parse_args(arguments)
+def measure(work: Work) -> list[Row]:
+    """Read the files of each format, as `tag` reads them, and of news look for the places of tags.
+
+    Shown are the slowest patterns of each format, and those that grow: growth is the time per byte at the larger size,
+    divided by that at the smaller one, both without the time of a file of one piece.
+    """
     logging.disable()
-    conditions = Conditions("none: files are only read")
-    with TemporaryDirectory(prefix="textcat-hostile-") as folder:
-        rows = [row for form in options.formats for row in _measured(form, Path(folder))]
-    publish([Page("hostile-files", "Hostile files", conditions.head(), _TEXT, rows)], options.out)
-
-
-_TEXT = f"""Each file repeats one or two of the pieces at which the reader of its format stops: alone, inside of a valid
-file, or cut off. It is read as `tag` reads it, and of news the places of tags are looked for as by `tag --write-back`.
-Archives and compressed files have as many files or parts as fit. Seconds are processor time of one run, with
-{SIZES[1] // 1024} KiB.
-Growth is the time per byte at that size, divided by that at {SIZES[0] // 1024} KiB, both without the time of a file of
-one piece. Shown are the {_SLOWEST} slowest patterns of each format, and those that grow more than {_GROWN} times."""
+    forms = QUICK if work.quick else [*_PIECES, *_CONTAINERS]
+    rows = [row for form in forms for row in _measured(form, work.folder)]
+    logging.disable(logging.NOTSET)
+    return rows
 
 
 def patterns(form: str) -> dict[str, Callable[[int], bytes]]:
@@ -299,7 +288,7 @@ def _pdf_of(content: bytes) -> bytes:
     return data + end % (places, len(data))
 
 
-def _measured(form: str, folder: Path) -> list[dict[str, Any]]:
+def _measured(form: str, folder: Path) -> list[Row]:
     makers, costs = patterns(form), {}
     for name, make in makers.items():
         fixed, small, large = (_spent(form, make(size), folder) for size in (0, *SIZES))

@@ -1,7 +1,4 @@
-"""Measure the page of `textcat teach`: from an archive to the first question, from answers to the next one, and memory.
-
-scripts/benchmarks/teaching_page.py 50000 1000000       # generated archives of so many articles
-REAL_TIME=1 scripts/benchmarks/teaching_page.py ARCHIVE # this archive; answers and restarts go before all else (chrt)
+"""The page of `textcat teach`: from an archive to the first question, from answers to the next one, and memory.
 
 A person of the script answers over HTTP as the page does: with every answer the evidence and the progress are asked
 for, too, on connections of their own, and the next answer comes after a pause, whether they are ready or not.
@@ -11,26 +8,19 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import tempfile
+import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
+from harness import Row, Work
 from process_tree import process_and_children, shared_bytes
+from running_server import start
 
-from textcat.evaluation.export import markdown_table
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 SIZES = (50_000, 1_000_000)
 ANSWERS = 500
 PAUSE = 0.25  # seconds from a document to the answer
@@ -42,14 +32,14 @@ TITLES = {"answer": "answer → next", "evidence": "evidence", "progress": "prog
 class Browser:
     """Connections that stay open, as a browser's do: one for answers, one for each of the rest."""
 
-    def __init__(self, url: str):
-        self._address = url.removeprefix("http://").rstrip("/")
+    def __init__(self, address: tuple[str, int]):
+        self._address = address
         self._open: dict[str, http.client.HTTPConnection] = {}
 
     def ask(self, path: str, body: Any = None, **query: Any) -> Any:
         """Return what a route answers."""
         if path not in self._open:
-            self._open[path] = http.client.HTTPConnection(self._address, timeout=120)
+            self._open[path] = http.client.HTTPConnection(*self._address, timeout=120)
         connection = self._open[path]
         target = f"/api/v1/teach/{path}?{urlencode(query)}"
         data = None if body is None else json.dumps(body).encode()
@@ -80,39 +70,6 @@ class Peak:
         self._ended.set()
         self._thread.join()
         return self.bytes
-
-
-@contextmanager
-def before_all_else(process: int) -> Iterator[None]:
-    """Let this process and another one go before all others, where it is asked for: on a machine that is busy."""
-    both = [str(process), str(os.getpid())] if os.environ.get("REAL_TIME") else []
-    for process in both:
-        subprocess.run(["chrt", "-a", "--rr", "-p", "1", process], check=True)
-    try:
-        yield
-    finally:
-        for process in both:
-            subprocess.run(["chrt", "-a", "--other", "-p", "0", process], check=False)
-
-
-@contextmanager
-def teaching(folder: Path, *arguments: str) -> Iterator[tuple[Browser, subprocess.Popen[bytes], Peak]]:
-    """Start `textcat teach`; yield when its page can be asked."""
-    command = [sys.executable, "-m", "textcat", "teach", *arguments, "--no-browser", "--port", "0"]
-    with open(folder / "teach.log", "wb") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder)
-        peak = Peak(process.pid)
-        try:
-            while not (found := re.search(rb"http://[\d.:]+", (folder / "teach.log").read_bytes())):
-                if process.poll() is not None:
-                    raise SystemExit((folder / "teach.log").read_text())
-                time.sleep(0.01)
-            yield Browser(found[0].decode()), process, peak
-        finally:
-            peak.end()
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-                process.wait(60)
 
 
 def labels_of(archive: Path) -> tuple[np.ndarray, str]:
@@ -155,69 +112,43 @@ def _answered(browser: Browser, has: np.ndarray, n: int) -> dict[str, list[float
     return seconds
 
 
-def rows_of_size(folder: Path, n_documents: int, archive: Path | None, n_answers: int) -> dict[str, Any]:
-    if archive is None:
-        archive = folder / f"archive-{n_documents}.jsonl"
-        command = [sys.executable, ROOT / "scripts" / "make_archive.py", archive, "--documents", str(n_documents)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+def _row(work: Work, n_documents: int, n_answers: int) -> Row:
+    """Teach from an archive, kill the server, and go on."""
+    archive, session, log = work.archive(n_documents), work.path("session", n_documents), work.path("teach.log")
     has, example = labels_of(archive)
-    session = folder / f"session-{n_documents}"
-    begin = [str(archive), "--topic", TOPIC, "--example", example, "--session", str(session)]
+    shutil.rmtree(session, ignore_errors=True)
     started = time.perf_counter()
-    with teaching(folder, *begin) as (browser, process, peak):
+    begin = [archive, "--topic", TOPIC, "--example", example, "--session", session]
+    peaks: list[Peak] = []
+    server = start("teach", *begin, "--no-browser", log=log, on_start=lambda process: peaks.append(Peak(process.pid)))
+    (peak,), browser = peaks, Browser(server.address)
+    try:
         browser.ask("question", topic=TOPIC, person=PERSON)
-        found: dict[str, Any] = {"first": time.perf_counter() - started}
-        found["reading"], peak.bytes = peak.bytes, 0
-        with before_all_else(process.pid):
-            seconds = _answered(browser, has, n_answers)
+        first = time.perf_counter() - started
+        reading, peak.bytes = peak.bytes, 0
+        seconds = _answered(browser, has, n_answers)
         before = browser.ask("progress", topic=TOPIC)
-        found["teaching"] = peak.end()
-        process.kill()
-        process.wait()
+    finally:
+        teaching = peak.end()
+        server.kill()
     started = time.perf_counter()
-    with before_all_else(os.getpid()), teaching(folder, str(session)) as (browser, _, _):
+    server = start("teach", session, "--no-browser", log=log)
+    try:
+        browser = Browser(server.address)
         browser.ask("question", topic=TOPIC, person=PERSON)
-        found["again"] = time.perf_counter() - started
+        again = time.perf_counter() - started
         after = browser.ask("progress", topic=TOPIC)
-    found |= {"seconds": seconds, "yes": after["counts"]["yes"], "kept": before["curve"] == after["curve"]}
-    return found
+    finally:
+        server.stop()
+    row: dict[str, object] = {"documents": f"{n_documents:,}", "first question, s": f"{first:.1f}"}
+    for path, title in TITLES.items():
+        middle, high = np.percentile(seconds[path], [50, 95]) * 1000
+        row[f"{title}, ms"] = f"{middle:.0f} / {high:.0f}"
+    row |= {"after kill -9, s": f"{again:.1f}", "all kept": "yes" if before["curve"] == after["curve"] else "NO"}
+    return row | {"reading, MB": f"{reading / 1e6:,.0f}", "teaching, MB": f"{teaching / 1e6:,.0f}"}
 
 
-def measured(sizes: Sequence[int] = SIZES, archives: Sequence[Path] = (), n_answers: int = ANSWERS) -> str:
-    """Return a section of the page of measurements."""
-    rows = []
-    with tempfile.TemporaryDirectory() as name:
-        for place, size in enumerate(sizes):
-            archive = archives[place] if place < len(archives) else None
-            found = rows_of_size(Path(name), size, archive, n_answers)
-            row = {"documents": f"{size:,}", "first question, s": f"{found['first']:.1f}"}
-            for path, title in TITLES.items():
-                middle, high = np.percentile(found["seconds"][path], [50, 95]) * 1000
-                row[f"{title}, ms"] = f"{middle:.0f} / {high:.0f}"
-            row |= {"after kill -9, s": f"{found['again']:.1f}", "all kept": "yes" if found["kept"] else "NO"}
-            row["reading, MB"], row["teaching, MB"] = (f"{found[key] / 1e6:,.0f}" for key in ("reading", "teaching"))
-            rows.append(row)
-    return f"""## The page
-
-Of archives of generated articles: seconds from the command to the first question; milliseconds (median / 95th
-percentile) of requests over HTTP, where an answer comes every {PAUSE:g} s, and evidence and progress are asked for
-with each; seconds from the command on the session to a question, after `kill -9` behind {n_answers} answers; and the
-most memory while the archive is read, by all processes, and while answers come. Memory that processes share counts
-once, and so does that of mapped files.
-
-{markdown_table(rows)}
-"""
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Measure alone: sizes, or archives of JSON Lines."""
-    archives = [Path(argument).resolve() for argument in arguments if not argument.isdigit()]
-    sizes = [int(argument) for argument in arguments if argument.isdigit()]
-    for archive in archives:
-        with archive.open("rb") as lines:
-            sizes.insert(archives.index(archive), sum(1 for _ in lines))
-    print(measured(sizes or SIZES, archives, int(os.environ.get("ANSWERS", ANSWERS))))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def measure(work: Work) -> list[Row]:
+    """Teach from archives of generated articles: the median and the 95th percentile of milliseconds, over answers."""
+    sizes, n_answers = ((2_000,), 20) if work.quick else (SIZES, ANSWERS)
+    return [_row(work, size, n_answers) for size in sizes]

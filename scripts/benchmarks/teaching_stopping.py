@@ -1,17 +1,12 @@
-"""Try the rules of stopping on simulated runs, learn the constants of the default, and print tables of both.
+"""The rules of stopping on simulated runs, and the constants of the rule "learned" learnt from them.
 
-scripts/benchmark teaching-stopping FOLDER          # of reviews as JSON Lines; Reuters and made-up runs besides
-scripts/benchmark teaching-stopping FOLDER --quick
-scripts/benchmark teaching-stopping FOLDER --learn  # the constants of the rule "learned", and try them on others
+Runs are of the reviews of TEXTCAT_SCREENING, of the topics of Reuters-21578, and made up by urns.
 """
 
 from __future__ import annotations
 
-import argparse
-import gzip
-import json
 import math
-import time
+import os
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,22 +14,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import stopping_rules
+from harness import Row, Work
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 from scipy.stats import binomtest
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.corpus.documents import Document
-from textcat.evaluation.export import markdown_table
 from textcat.teaching import stopping
 from textcat.teaching.pool import Pool
 from textcat.teaching.ranker import Ranker
 
-RULES = sorted([*stopping.RULES, *stopping_rules.RULES, "quantile"])
 SETS = ("reviews", "reuters", "urns")
 TARGET = CONFIDENCE = 0.95
-SEEDS_OF_CHAO = 5  # of each review: it takes four more rankers
+SEEDS, SEEDS_OF_REUTERS, URNS = 10, 2, 200
+QUICK = (1, 1, 20)
+GOAL = 0.955  # the share of the runs that are to reach the recall
 GROWTH = 25  # a batch is a 25th of what was answered, from 50 answers on
 
 
@@ -45,7 +40,6 @@ class Run(NamedTuple):
     topic: str
     seed: int
     answers: NDArray[np.bool_]
-    captures: NDArray[np.int8] | None = None  # how many of four rankers would have asked for it then
 
     @property
     def needed(self) -> int:
@@ -57,40 +51,26 @@ class Run(NamedTuple):
 # ---- What is asked, in which order
 
 
-def asked(
-    pool: Pool, labels: NDArray[np.bool_], seed: int, give_up: float = math.inf, n_rankers: int = 0
-) -> tuple[NDArray[np.bool_], NDArray[np.int8]]:
+def asked(pool: Pool, labels: NDArray[np.bool_], seed: int, give_up: float = math.inf) -> NDArray[np.bool_]:
     """Return the answers of a run that starts from one relevant and one other document, and asks the highest scores.
 
-    After `give_up` times the answers that were needed, and 1,500 more, the rest follows by its scores. Returned is also
-    how many of some more rankers, each on columns of its own, have each answer among their first twice as many.
+    After `give_up` times the answers that were needed, and 1,500 more, the rest follows by its scores.
     """
     rng, n, ranker = np.random.default_rng(seed), len(labels), Ranker(pool.rows, seed=seed, n_threads=1)
     order = [int(rng.choice(np.flatnonzero(labels))), int(rng.choice(np.flatnonzero(~labels)))]
-    columns = rng.integers(max(n_rankers, 1), size=pool.rows.shape[1]) if n_rankers else np.empty(0, int)
-    parts = [pool.rows[:, np.flatnonzero(columns == i)].tocsr() for i in range(n_rankers)]
-    rankers = [Ranker(part, seed=seed, n_threads=1) for part in parts]
-    captures = [n_rankers, n_rankers]
     is_open, wanted, needed = np.ones(n, bool), math.ceil(TARGET * labels.sum() - 1e-9), 0
     while len(order) < n:
         judged = np.array(order)
         is_open[judged] = False
         if not needed and labels[judged].sum() >= wanted:
             needed = len(order)
-        signs = np.where(labels[judged], 1, -1).astype(np.int8)
-        scores = ranker.scores(ranker.train(judged, signs))
+        scores = ranker.scores(ranker.train(judged, np.where(labels[judged], 1, -1).astype(np.int8)))
         size = 1 if len(order) < 50 else len(order) // GROWTH
         if needed and len(order) > max(give_up * needed, needed + 1500) and give_up < math.inf:
             size = n
         left = np.flatnonzero(is_open)
-        batch = left[np.argsort(-scores[left], kind="stable")[:size]]
-        order += batch.tolist()
-        times = np.zeros(len(batch), int)
-        for other in rankers:
-            its = other.scores(other.train(judged, signs))
-            times += its[batch] >= np.sort(its[left])[-min(2 * size, len(left))]
-        captures += times.tolist()
-    return labels[order], np.array(captures, np.int8)
+        order += left[np.argsort(-scores[left], kind="stable")[:size]].tolist()
+    return labels[order]
 
 
 def urn(seed: int) -> NDArray[np.bool_]:
@@ -105,17 +85,11 @@ _pools: dict[str, tuple[Pool, NDArray[np.bool_], list[str]]] = {}
 
 
 def _pool(source: str) -> tuple[Pool, NDArray[np.bool_], list[str]]:
+    """Return the pool of a corpus, which documents have which topics, and these."""
     if source not in _pools:
         _pools.clear()
-        if source == "reuters21578":
-            corpus = open_corpus(source)
-            documents, topics = [*corpus.train, *corpus.test], list(corpus.topics)
-        else:
-            with gzip.open(source, "rt", encoding="utf-8") as lines:
-                read = [json.loads(line) for line in lines]
-            zones = ("title", "body")
-            documents = [Document(r["id"], {z: r[z] or "" for z in zones}, tuple(r["topics"])) for r in read]
-            topics = ["included"]
+        corpus = open_corpus(source)
+        documents, topics = [*corpus.train, *corpus.test], list(corpus.topics)
         labels = np.array([[topic in document.topics for topic in topics] for document in documents])
         _pools[source] = Pool.from_documents(documents), labels, topics
     return _pools[source]
@@ -129,34 +103,33 @@ def _runs_of(job: tuple[str, str, int, list[int]]) -> None:
         path = Path(folder) / f"{name}~{topic}~{seed}.npz"
         if not path.exists():
             pool, labels, topics = _pool(source)
-            give_up = 4 if source == "reuters21578" else math.inf
-            n_rankers = 4 if source != "reuters21578" and seed < SEEDS_OF_CHAO else 0
-            answers, captures = asked(pool, labels[:, topic], seed, give_up, n_rankers)
-            captures = captures if n_rankers else captures[:0]
-            np.savez(path, answers=np.packbits(answers), n=len(answers), topic=topics[topic], captures=captures)
+            answers = asked(pool, labels[:, topic], seed, 4 if source == "reuters21578" else math.inf)
+            np.savez(path, answers=np.packbits(answers), n=len(answers), topic=topics[topic])
 
 
-def runs(reviews: Path, kept: Path, seeds: int, reuters_seeds: int, n_urns: int, jobs: int) -> list[Run]:
+def runs(work: Work) -> list[Run]:
     """Return all runs; those of an earlier time are read."""
-    kept.mkdir(parents=True, exist_ok=True)
-    sources = sorted(map(str, reviews.glob("*.jsonl.gz")))
-    work = [(source, str(kept), 0, list(range(seeds))) for source in sources]
+    kept, reviews = work.path("stopping"), os.environ.get("TEXTCAT_SCREENING")
+    kept.mkdir(exist_ok=True)
+    if not reviews:
+        raise TextcatError("The reviews are not here: name their folder, of files NAME.jsonl.gz, by TEXTCAT_SCREENING.")
+    seeds, again, n_urns = QUICK if work.quick else (SEEDS, SEEDS_OF_REUTERS, URNS)
+    sources = sorted(map(str, Path(reviews).glob("*.jsonl.gz")))
+    if work.quick:
+        sources = sorted(sources, key=os.path.getsize)[:2]
+    jobs = [(source, str(kept), 0, list(range(seeds))) for source in sources]
     # The topics of Reuters seed by seed, so that a part of them is a fair part.
-    work += [("reuters21578", str(kept), topic, [seed]) for seed in range(reuters_seeds) for topic in range(90)]
-    if jobs > 1:
-        with ProcessPoolExecutor(jobs) as workers:
-            list(workers.map(_runs_of, work))
-    else:
-        list(map(_runs_of, work))
+    n_topics = 2 if work.quick else 90
+    jobs += [("reuters21578", str(kept), topic, [seed]) for seed in range(again) for topic in range(n_topics)]
+    with ProcessPoolExecutor(work.jobs) as workers:
+        list(workers.map(_runs_of, jobs))
     found = []
     for path in sorted(kept.glob("*.npz")):
         with np.load(path) as saved:
             answers, topic = np.unpackbits(saved["answers"], count=int(saved["n"])).astype(bool), str(saved["topic"])
-            captures = saved["captures"] if "captures" in saved and len(saved["captures"]) else None
         name, _, seed = path.stem.split("~")
         which = "reuters" if name == "reuters21578" else "reviews"
-        if int(seed) < (reuters_seeds if which == "reuters" else seeds):
-            found.append(Run(which, topic if which == "reuters" else name, int(seed), answers, captures))
+        found.append(Run(which, topic if which == "reuters" else name, int(seed), answers))
     return found + [Run("urns", str(seed), 0, urn(seed)) for seed in range(n_urns)]
 
 
@@ -174,40 +147,13 @@ def looks(n: int) -> NDArray[np.int64]:
 def stop(run: Run, rule: str) -> tuple[int, bool]:
     """Return how many answers a rule asked for, and whether the recall that is wanted was reached."""
     answers, n = run.answers, len(run.answers)
-    if rule == "quantile":
-        return stop_by_sample(run)
     if rule == "sample":
         return stop_by_drawing(run)
     for k in looks(n):
-        if rule in stopping.RULES:
-            history = stopping.History(answers[:k], np.zeros(k, bool), n)
-            stops = stopping.Stopper(rule, TARGET, CONFIDENCE).may_stop(history)
-        else:
-            stops = stopping_rules.may_stop(rule, finds(run, k), TARGET, CONFIDENCE)
-        if stops:
+        history = stopping.History(answers[:k], np.zeros(k, bool), n)
+        if stopping.Stopper(rule, TARGET, CONFIDENCE).may_stop(history):
             break
     return int(k), bool(answers[:k].sum() >= TARGET * answers.sum() - 1e-9)
-
-
-def finds(run: Run, k: int) -> stopping_rules.Finds:
-    """Return the finds of a run up to answer k."""
-    answers, captures = run.answers[:k], None
-    if run.captures is not None:
-        times = run.captures[:k][answers]
-        captures = int(np.count_nonzero(times == 1)), int(np.count_nonzero(times == 2))
-    return stopping_rules.Finds(np.flatnonzero(answers) + 1.0, int(k), len(run.answers), captures)
-
-
-def stop_by_sample(run: Run, size: int = 59) -> tuple[int, bool]:
-    """Draw until 59 relevant documents are found, which the ranking does not learn from; stop when it reaches all."""
-    n, places = len(run.answers), np.random.default_rng([run.seed, len(run.answers)]).permutation(len(run.answers))
-    drawn = np.flatnonzero(np.cumsum(run.answers[places]) == size)
-    if not len(drawn):
-        return n, True
-    sample = places[: drawn[0] + 1]
-    last = int(sample[run.answers[sample]].max()) + 1  # of the ranking
-    found = run.answers[:last].sum() / run.answers.sum()
-    return last + int((sample >= last).sum()), bool(found >= TARGET - 1e-9)
 
 
 def stop_by_drawing(run: Run, share: float = 0.2) -> tuple[int, bool]:
@@ -336,64 +282,46 @@ def crossed(table: Looks, parts: NDArray[np.int64], goal: float) -> tuple[NDArra
 # ---- Tables
 
 
-def row(name: str, runs: Sequence[Run], n: NDArray[Any], reached: NDArray[np.bool_]) -> list[dict[str, str]]:
-    """Return a line for each set of runs, and one for all: coverage with its interval, and what it cost."""
-    needed, lines = np.array([run.needed for run in runs]), []
+def rows_of(name: str, runs: Sequence[Run], n: NDArray[Any], reached: NDArray[np.bool_]) -> list[Row]:
+    """Return a row for each set of runs, and one for all: coverage with its exact interval, and what it cost."""
+    needed, rows = np.array([run.needed for run in runs]), list[Row]()
     for which in (*SETS, "all"):
         of = np.array([which in (run.set, "all") for run in runs])
         if of.any():
             low, high = binomtest(int(reached[of].sum()), int(of.sum())).proportion_ci(method="exact")
+            covered = f"{100 * reached[of].mean():.1f} ({100 * low:.0f} to {100 * high:.0f})"
             ratio = n[of] / needed[of]
-            cost = [ratio.mean(), np.median(ratio), n[of].sum() / needed[of].sum()]
-            cover = f"{100 * reached[of].mean():.1f} ({100 * low:.0f} to {100 * high:.0f})"
-            values = [name, which, str(of.sum()), cover, *(f"{value:.2f}" for value in cost)]
-            lines.append(dict(zip(HEAD, values, strict=True)))
-    return lines
+            rows.append(
+                {
+                    "rule": name,
+                    "runs": which,
+                    "number": int(of.sum()),
+                    "reached 95 %, in % (interval)": covered,
+                    "mean": f"{ratio.mean():.2f}",
+                    "median": f"{np.median(ratio):.2f}",
+                    "total": f"{n[of].sum() / needed[of].sum():.2f}",
+                }
+            )
+    return rows
 
 
-HEAD = ["rule", "runs", "number", "reached 95 %, in % (interval)", "mean", "median", "total"]
+def rules(work: Work) -> list[Row]:
+    """Try the rules of textcat."""
+    all_runs, rows = runs(work), list[Row]()
+    for rule in stopping.RULES:
+        rows += rows_of(rule, all_runs, *map(np.array, zip(*(stop(run, rule) for run in all_runs), strict=True)))
+    return rows
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(prog="scripts/benchmark teaching-stopping", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "reviews", type=Path, help="folder of reviews, each NAME.jsonl.gz with id, title, body and topics"
-    )
-    parser.add_argument("--kept", type=Path, default=Path("stopping-runs"), help="folder of the runs, which are kept")
-    parser.add_argument("--learn", action="store_true", help="learn the constants, and try them on topics left out")
-    parser.add_argument("--goals", default="0.955", help="shares of the runs that are to reach the recall")
-    parser.add_argument("--quick", action="store_true", help="two seeds, Reuters once, 20 urns")
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--reuters-seeds", type=int, default=2)
-    parser.add_argument("--urns", type=int, default=200)
-    parser.add_argument("--rules", default=",".join(RULES))
-    parser.add_argument("--jobs", type=int, default=1)
-    options = parser.parse_args(arguments)
-    seeds, again, n_urns = (2, 1, 20) if options.quick else (options.seeds, options.reuters_seeds, options.urns)
-    all_runs = runs(options.reviews, options.kept, seeds, again, n_urns, options.jobs)
-    lines = []
-    for rule in filter(None, options.rules.split(",")):
-        begun = time.process_time()
-        those = [run for run in all_runs if rule != "chao" or run.captures is not None]
-        if not those:
-            continue
-        lines += row(rule, those, *map(np.array, zip(*(stop(run, rule) for run in those), strict=True)))
-        print(f"{rule}: {time.process_time() - begun:.0f} s", flush=True)
-    print(markdown_table(lines) if lines else "")
-    if options.learn:
-        table, parts = Looks(all_runs), parts_of(all_runs)
-        for goal in map(float, options.goals.split(",")):
-            c, power = table.learn(np.ones(len(all_runs), bool), goal)
-            print(f"{goal}: _CONSTANTS = ({c:g}, {power:g}, {SPREAD:g})", flush=True)
-            lines = row(f"learned, {goal:g}", all_runs, *table.stops(math.log(c), table.margins(power)))
-            lines += row(f"learned from others, {goal:g}", all_runs, *crossed(table, parts, goal))
-            for confidence in (0.8, 0.9, 0.99):
-                stops = table.stops(math.log(c), table.margins(power, table.most_odds(confidence)))
-                lines += row(f"learned, {goal:g}, asked for {100 * confidence:.0f} %", all_runs, *stops)[-1:]
-            print(markdown_table(lines), flush=True)
-
-
-if __name__ == "__main__":
-    import sys
-
-    main(sys.argv[1:])
+def learned(work: Work) -> list[Row]:
+    """Learn the constants of the rule "learned", and try them on these runs, on others, and at other confidences."""
+    all_runs = runs(work)
+    table, parts = Looks(all_runs), parts_of(all_runs)
+    c, power = table.learn(np.ones(len(all_runs), bool), GOAL)
+    name, log_c = f"learned, C = {c:g}, p = {power:g}, φ = {SPREAD:g}", math.log(c)
+    rows = rows_of(name, all_runs, *table.stops(log_c, table.margins(power)))
+    rows += rows_of("learned from others", all_runs, *crossed(table, parts, GOAL))
+    for confidence in (0.8, 0.9, 0.99):
+        stops = table.stops(log_c, table.margins(power, table.most_odds(confidence)))
+        rows += rows_of(f"learned, asked for {100 * confidence:.0f} %", all_runs, *stops)[-1:]
+    return rows

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from textcat.base.errors import TextcatError
 from textcat.corpus.cards import Card
 from textcat.corpus.documents import Corpus
 from textcat.corpus.fetch import locate_corpus
@@ -37,6 +38,14 @@ def read(path: Path) -> list[list[str]]:
     """Read the first two columns of a file."""
     with opened(path) as file:
         return [line.rstrip("\n").split("\t")[:2] for line in file]
+
+
+def read_all() -> tuple[list[list[str]], dict[str, str]]:
+    """Return the titles with their subjects, and the subjects in words."""
+    source = located()
+    if source is None:
+        raise TextcatError(f"The titles of {NAME} are not here: `textcat corpora` says where they are looked for.")
+    return read(source), dict(read(source.with_name(f"{SUBJECTS}.tsv.xz")))
 
 
 def sample(titles: Sequence[Sequence[str]], names: dict[str, str], n: int) -> Corpus:

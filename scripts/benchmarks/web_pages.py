@@ -12,8 +12,9 @@ from html import escape
 from itertools import product
 from typing import NamedTuple
 
+from harness import Row, Work
+
 from textcat.corpus.catalogue import open_corpus
-from textcat.evaluation.export import markdown_table
 from textcat.reading import InputSettings
 from textcat.reading.formats.html import extract_page, extract_text
 
@@ -139,9 +140,9 @@ def _shingles(text: str) -> Counter[tuple[str, ...]]:
     return Counter(tuple(words[i : i + _WORDS]) for i in range(max(1, len(words) - _WORDS + 1)))
 
 
-def main(_: list[str]) -> None:
-    """Measure all extractors on the pages, and print the table."""
-    pages, rows = make_pages(), []
+def measure(work: Work) -> list[Row]:
+    """Measure all extractors on the pages: sequences of four words that are found, and the pages a second."""
+    pages, rows = make_pages(1 if work.quick else 4), list[Row]()
     for extractor, extract in extractors():
         extract(pages[0].html)
         start = time.process_time()
@@ -154,5 +155,4 @@ def main(_: list[str]) -> None:
         figures = {"F1": 2 * hits / (returned + wanted), "precision": hits / returned, "recall": hits / wanted}
         shown = {name: f"{figure:.3f}".lstrip("0") for name, figure in figures.items()}
         rows.append({"extractor": extractor, **shown, "pages a second": f"{len(pages) / seconds:,.0f}"})
-    print(f"{len(pages)} pages\n")
-    print(markdown_table(rows))
+    return rows

@@ -2,16 +2,19 @@
 
 import ast
 import importlib
+import importlib.util
 import json
+import sys
 from configparser import ConfigParser
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import textcat
+from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.documents import Corpus, Document, topic_counts
 from textcat.features.tfidf import TfIdf
@@ -40,7 +43,7 @@ def documents(n=60):
 
 @pytest.mark.parametrize("least", [{"min_df": 1, "ngram_min_df": 1}, {"min_df": 2, "ngram_min_df": 15}])
 def test_the_peer_has_the_rows_of_recipe_best(least):
-    from equal_kind import ZonedRows
+    from sklearn_pipeline import ZonedRows
 
     settings = read_recipe("default").features | least
     # What is too rare is known to textcat while it counts lengths; b = 0 leaves lengths out.
@@ -57,7 +60,7 @@ def test_the_peer_has_the_rows_of_recipe_best(least):
 
 @pytest.mark.parametrize("positives", [1, 2, 4, 5, 20])
 def test_a_peer_decides_on_topics_that_have_fewer_positives_than_folds(positives):
-    from equal_kind import LEARNERS, PROBABILITY, Calibrated
+    from sklearn_pipeline import LEARNERS, PROBABILITY, Calibrated
 
     y = np.arange(60) < positives
     X = np.random.default_rng(0).normal(size=(60, 2)) + 8.0 * y[:, np.newaxis]
@@ -70,7 +73,7 @@ def test_a_peer_decides_on_topics_that_have_fewer_positives_than_folds(positives
 
 
 def test_what_runs_once_is_paired_with_the_first_counted_round():
-    from measuring import Task, Timing, interleaved
+    from harness import Task, Timing, interleaved
 
     order = []
     tasks = {name: Task(lambda _, name=name: order.append(name), once=name == "slow") for name in ("fast", "slow")}
@@ -80,21 +83,67 @@ def test_what_runs_once_is_paired_with_the_first_counted_round():
     assert Timing([2.0, 1.0, 1.0]).ratio(Timing([4.0])) == "0.5"
 
 
-def test_a_table_is_written_under_its_name_and_shown_where_a_page_names_it(tmp_path, capsys):
-    from machine import commit
-    from pages import Conditions, Page, publish
+@pytest.fixture
+def benchmark(monkeypatch, capfd):
+    """Runs scripts/benchmark with arguments; gives what it printed."""
+    spec = importlib.util.spec_from_file_location("benchmarks_main", SCRIPTS / "benchmarks" / "__main__.py")
+    main = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(main)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["benchmark", *map(str, arguments)])
+        main.main()
+        return capfd.readouterr()
+
+    run.benchmarks = main.BENCHMARKS
+    return run
+
+
+def tables_in(folder):
     from tables import read_table
 
-    (tmp_path / "page.md").write_text("# Times\n\n<!-- table: speed -->\n<!-- end of table -->\n")
-    rows = [{"what": "textcat", "seconds": "1"}]
-    page = Page("speed", "Speed", Conditions("default").head(), "Words.", rows, picture="Seconds", draw=Path.touch)
-    publish([page, "more"], tmp_path)
-    assert capsys.readouterr().out == f"{page}\nmore\n"
-    assert {path.name for path in tmp_path.iterdir()} == {"tables", "speed.svg", "page.md"}
-    table = read_table(tmp_path / "tables" / "speed.json")
-    assert (table.title, table.columns, table.rows) == ("Speed", ["what", "seconds"], [["textcat", "1"]])
+    return {path.stem: read_table(path) for path in (folder / "tables").iterdir()}
+
+
+def test_a_table_is_written_under_its_name_and_shown_where_a_page_names_it(benchmark, tmp_path, monkeypatch):
+    from harness import Benchmark, commit
+
+    (tmp_path / "page.md").write_text("# Times\n\n<!-- table: speed-all -->\n<!-- end of table -->\n")
+    for name in ("speed-all", "speed-some", "size"):
+        measure = partial(lambda name, work: [{"what": name, "rounds": work.rounds}], name)
+        monkeypatch.setitem(benchmark.benchmarks, name, Benchmark(f"The {name}", "default", measure))
+    printed, _ = benchmark("speed", "--rounds", 4, "--out", tmp_path)
+    assert tables_in(tmp_path).keys() == {"speed-all", "speed-some"}
+    table = tables_in(tmp_path)["speed-all"]
+    assert (table.title, table.columns, table.rows) == ("The speed-all", ["what", "rounds"], [["speed-all", "4"]])
     assert (table.conditions.commit, table.conditions.recipe) == (commit(), "default")
-    assert "| textcat | 1 |" in (tmp_path / "page.md").read_text()
+    assert str(table) in (tmp_path / "page.md").read_text()
+    assert all(str(table) in printed for table in tables_in(tmp_path).values())
+
+
+def test_what_has_no_data_here_is_told_and_the_others_are_measured(benchmark, monkeypatch, tmp_path):
+    from harness import Benchmark
+
+    def fail(work):
+        raise TextcatError("No titles here.")
+
+    monkeypatch.setitem(benchmark.benchmarks, "a-first", Benchmark("A", "default", fail))
+    monkeypatch.setitem(benchmark.benchmarks, "a-second", Benchmark("B", "default", lambda work: [{"what": "1"}]))
+    printed, told = benchmark("a-")
+    assert "a-first: No titles here.\n" in told
+    assert "| 1 |" in printed
+    with pytest.raises(SystemExit):
+        benchmark("no-such-benchmark")
+
+
+def test_what_was_measured_at_this_commit_is_kept_with_the_load_of_then(tmp_path):
+    from harness import Work
+
+    work, again = (Work(tmp_path) for _ in range(2))
+    assert work.kept("speed", lambda: {"seconds": 2})["seconds"] == 2
+    assert again.kept("speed", lambda: {"seconds": 3})["seconds"] == 2
+    assert again.loads == work.loads
+    assert len(again.loads) == 2
 
 
 @pytest.fixture
@@ -133,18 +182,19 @@ def test_written_titles_are_read_as_the_same_corpus(titles_of_subjects, tmp_path
         ]
 
 
-def test_training_alone_ranks_as_the_trained_model_does():
-    from other_corpora import PEER, training_rows
+def test_training_alone_ranks_as_the_trained_model_does(tmp_path):
+    from harness import Work
+    from training import PEER, alone_on
 
     corpus = open_corpus("newswire")
-    quality = {row["what"]: row["MAP"] for row in training_rows(corpus, 1)}
+    quality = {row["what"]: row["MAP"] for row in alone_on(corpus, Work(tmp_path, rounds=1))}
     trained = train_and_evaluate(corpus, read_recipe("default")).evaluation.bands[0]["macro_average_precision"]
     assert quality["textcat, recipe default"] == f"{trained:.3f}"
     assert float(quality[PEER]) > 0.8
 
 
 def test_a_document_without_a_feature_or_a_topic_is_left_out_of_what_the_peer_is_trained_on():
-    from many_topics_omikuji import lines
+    from omikuji_trees import lines
 
     X = np.array([[0.5, 0.0, 0.25], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     Y = np.array([[1, 1], [1, 0], [0, 0], [0, 1]])
@@ -152,7 +202,7 @@ def test_a_document_without_a_feature_or_a_topic_is_left_out_of_what_the_peer_is
 
 
 def test_topics_are_taken_away_from_training_documents_alone():
-    from many_topics_textcat import hidden_topics, without
+    from many_topics_work import hidden_topics, without
 
     parts = [
         Document(f"{part} {i}", {"title": f"t{i}"}, (f"p{i % 5}",), split=part)
@@ -172,7 +222,7 @@ def test_topics_are_taken_away_from_training_documents_alone():
 
 def test_annif_is_given_the_corpus_and_the_names_of_its_topics(tmp_path):
     pytest.importorskip("rdflib")
-    from many_topics_annif import BASE, write_files
+    from annif_systems import BASE, PROJECTS, write_files
 
     titles = {"train": ["Wood:\ta\nhouse", "A church", "Owners"], "test": ["Houses"]}
     topics = {"Wood:\ta\nhouse": ("p1", "p2"), "A church": ("p2",), "Owners": ("p3",), "Houses": ("p1",)}
@@ -181,7 +231,7 @@ def test_annif_is_given_the_corpus_and_the_names_of_its_topics(tmp_path):
     ]
     names = {"p1": ('timber "raw"',), "p2": ("back\\slash", "äöå")}
     corpus = Corpus.from_documents("titles", documents, names=names)
-    write_files(corpus, tmp_path / "annif", "en")
+    write_files(corpus, tmp_path / "annif", "en", PROJECTS.values())
     given = open_corpus(tmp_path / "annif" / "train.tsv", vocabulary=tmp_path / "annif" / "yso.ttl")
     assert given.topics == tuple(f"{BASE}{topic}" for topic in corpus.topics)
     assert [each.topics for each in given.train] == [
@@ -196,95 +246,57 @@ def test_annif_is_given_the_corpus_and_the_names_of_its_topics(tmp_path):
 
 
 def test_annif_is_told_where_its_files_are_and_mllm_how_few_titles_it_takes(tmp_path, monkeypatch):
-    import many_topics_annif
+    import annif_systems
 
     monkeypatch.setenv("TEXTCAT_ANNIF", str(tmp_path / "bin" / "python"))
-    tfidf, mllm = (many_topics_annif.train_command(tmp_path, project) for project in ("tfidf", "mllm"))
+    tfidf, mllm = (annif_systems.train_command(tmp_path, project) for project in ("tfidf", "mllm"))
     assert f"ANNIF_DATADIR={tmp_path / 'data'}" in tfidf
     assert tfidf[tfidf.index("train") - 1] == tmp_path / "bin" / "annif"
-    assert [mllm[i + 1] for i, word in enumerate(mllm) if word == "--docs-limit"] == [many_topics_annif.MLLM_TITLES]
+    assert [mllm[i + 1] for i, word in enumerate(mllm) if word == "--docs-limit"] == [annif_systems.MLLM_TITLES]
     assert "--docs-limit" not in tfidf
 
 
-def test_the_cost_model_foretells_what_is_made_by_it(monkeypatch):
-    import many_topics
-    import many_topics_costs
-
-    powers = {name: (0.5, 1 + k / 10, k / 20) for k, name in enumerate(many_topics_costs.COUNTED)}
-    rates = {step: dict.fromkeys(names, 1e-7) for step, (_, names) in many_topics_costs.STEPS.items()}
-
-    def steps(space, size):
-        guesses = many_topics_costs.guessed_counts(powers, *size)
-        seconds = many_topics_costs.predicted_seconds(rates, guesses)
-        facts = {"documents": size[0], "topics": size[1], "counts": {name: guesses[name] for name in powers}}
-        named = {function: seconds[step] for step, (function, _) in many_topics_costs.STEPS.items()}
-        return {**facts, "seconds": named, "commit": "c", "date": "d", "load": [1, 1]}
-
-    monkeypatch.setattr(many_topics, "steps", steps)
-    (text,) = many_topics.cost_model(SimpleNamespace(documents=None))
-    assert "300,000 × 25,062, 603,485 × 5,000, 603,485 × 25,062 (documents" in text
-    assert {line.split("|")[-2].strip() for line in text.splitlines() if line.count("|") == 9} >= {"+0%", "its error"}
-    assert "%" not in text.replace("+0%", "").replace("-0%", "")
-
-
 def run_here(command, **options):
-    """Do most tasks of textcat in this process, as to begin one takes longer; `speed` and `steps` have their own."""
-    import many_topics_textcat
-    from workspace import run
+    """Do most tasks of textcat in this process, as to begin one takes longer."""
+    import many_topics_work
+    from harness import run
 
-    if command[1] == SCRIPTS / "benchmarks" / "many_topics_textcat.py" and command[2] in ("tops", "unseen", "cost"):
-        getattr(many_topics_textcat, command[2])(*map(str, command[3:]))
+    if command[1] == SCRIPTS / "benchmarks" / "many_topics_work.py":
+        getattr(many_topics_work, command[2])(*map(str, command[3:]))
     else:
         run(command, **options)
 
 
-def tables_in(folder):
-    from tables import read_table
-
-    return {path.stem: str(read_table(path)) for path in (folder / "tables").iterdir()}
-
-
 @pytest.mark.long
-def test_the_pages_on_many_topics_are_written_and_resumed(finna_titles, tmp_path, monkeypatch, capfd):
+def test_the_tables_of_many_topics_are_measured_and_resumed(finna_titles, benchmark, tmp_path, monkeypatch):
     import many_topics
     import titles
+    from harness import Work
 
     out, keep = tmp_path / "pages", tmp_path / "kept"
-    words = ["--documents", "440", "--runs", "1", "--keep", str(keep), "--out", str(out)]
-    for name, value in (("SIZES", ()), ("RESAMPLES", 50), ("LEAST_DOCUMENTS", 440), ("run", run_here)):
+    names = [f"many-topics-{name}" for name in ("training", "quality", "differences", "tagging", "unseen", "cost")]
+    words = [*names, "--documents", "440", "--rounds", "1", "--keep", keep, "--out", out]
+    for name, value in (("SIZES", ()), ("RESAMPLES", 50), ("run", run_here)):
         monkeypatch.setattr(many_topics, name, value)
-    many_topics.main(words)
-    written, printed = tables_in(out), capfd.readouterr().out
-    with_annif = bool(many_topics.many_topics_annif.python())
-    names = [
-        "training",
-        "quality",
-        "differences",
-        "tagging",
-        *["annif", "annif-tagging"] * with_annif,
-        "unseen",
-        "cost",
-    ]
-    assert sorted(written) == sorted(f"many-topics-{name}" for name in names)
-    assert (out / "many-topics-cost.svg").exists()
-    assert all(text in printed for text in written.values())
-    assert ("| Omikuji, Bonsai-like | ALL |" in written["many-topics-quality"]) == bool(many_topics.peers())
-    assert ("| Annif, tfidf |" in written["many-topics-training"]) == with_annif
-    kept, corpus = keep / "440", many_topics.Space(keep, 440, 1).corpus
+    printed, _ = benchmark(*words)
+    written = tables_in(out)
+    assert written.keys() == {*names}
+    assert all(str(table) in printed for table in written.values())
+    of = many_topics.Titles(Work(keep, documents=440))
+    has_peers = ["Omikuji, Bonsai-like", "ALL"] in [row[:2] for row in written["many-topics-quality"].rows]
+    assert has_peers == bool(of.peers())
     with titles.opened(finna_titles) as file:
         first = [line.split("\t")[0] for line in islice(file, 484)]
-    assert [each.zones["title"] for each in (*corpus.train, *corpus.test)] == first
-    # What the page has is what the model's own evaluation has.
-    evaluation = many_topics.evaluated(many_topics.Space(keep, 440, 1), "textcat")
-    own = textcat.load(kept / "textcat").evaluation
+    assert [each.zones["title"] for each in (*of.corpus.train, *of.corpus.test)] == first
+    # What the table has is what the model's own evaluation has.
+    evaluation, own = of.evaluated("textcat"), textcat.load(of.path("textcat")).evaluation
     for row, row_of_model in zip(evaluation.rows, own.rows, strict=True):
         assert row.measures == pytest.approx(row_of_model.measures)
-    steps = many_topics.steps(many_topics.Space(keep, 440, 1), (200, 20))  # those of one size: the model has a test
-    assert steps["seconds"].keys() >= {name for name, _ in many_topics.many_topics_costs.STEPS.values()}
-    for name in ("run", "measured"):
-        monkeypatch.setattr(many_topics, name, None)  # nothing is measured twice
-    many_topics.main(words)
-    assert written == tables_in(out)
+    for name in ("run", "cost"):
+        monkeypatch.setattr(many_topics, name, None)  # nothing is trained twice
+    assert benchmark(*names[:3], *words[len(names) :])[0]
+    for name in names[:3]:
+        assert tables_in(out)[name].rows == written[name].rows
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.rglob("*.py")), ids=lambda path: str(path.relative_to(SCRIPTS)))
@@ -298,7 +310,7 @@ def test_all_that_a_script_takes_from_textcat_is_there(script):
 
 def test_autotar_is_rebuilt_as_its_authors_describe_it():
     import scipy.sparse as sp
-    from teaching_autotar import autotar
+    from autotar import autotar
 
     generator = np.random.default_rng(0)
     labels = np.arange(400) % 20 == 7
@@ -311,34 +323,35 @@ def test_autotar_is_rebuilt_as_its_authors_describe_it():
     assert autotar(rows, description, ~labels, 0, 1.0, recall=1.0) == 400  # all are asked for in the end
 
 
-def test_the_pages_of_hostile_texts_have_each_operation_and_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
+def test_the_tables_of_hostile_texts_have_each_operation_and_what_was_measured_is_kept(
+    monkeypatch, benchmark, tmp_path
+):
     hostile_texts = importlib.import_module("hostile_texts")
-    monkeypatch.setattr(hostile_texts, "SIZES", (4000, 1000))
-    monkeypatch.setattr(hostile_texts.logging, "disable", lambda: None)
-    arguments = ["--patterns", "wheat,", "--results", str(tmp_path / "a.json"), "--out", str(tmp_path)]
-    hostile_texts.main(arguments)
-    page = tables_in(tmp_path)["hostile-texts-slowest"]
-    assert all(f"| {operation} | `" in page for operation in ("tag", "explain", "train", "teach"))
-    kept = json.loads((tmp_path / "a.json").read_text())
-    kept["tag"]["'wheat,' repeated"]["4000"] = 123.0
-    (tmp_path / "a.json").write_text(json.dumps(kept))
-    hostile_texts.main(arguments)
-    assert "123.00 s" in tables_in(tmp_path)["hostile-texts"]
-    capsys.readouterr()
+    one = dict([*hostile_texts.patterns().items()][:1])
+    for name, value in (("SIZES", (4000, 1000)), ("patterns", lambda: one)):
+        monkeypatch.setattr(hostile_texts, name, value)
+    words = ["hostile-texts", "hostile-texts-slowest", "--keep", tmp_path / "kept", "--out", tmp_path]
+    benchmark(*words)
+    slowest = tables_in(tmp_path)["hostile-texts-slowest"]
+    assert [row[0] for row in slowest.rows] == ["tag", "explain", "train", "teach"]
+    (kept,) = (tmp_path / "kept").glob("*.json")
+    seconds = json.loads(kept.read_text())
+    seconds["tag"][next(iter(one))]["4000"] = 123.0
+    kept.write_text(json.dumps(seconds))
+    benchmark(*words)
+    assert "123.00 s" in tables_in(tmp_path)["hostile-texts"].rows[0]
 
 
-def test_hostile_files_are_made_of_each_format_and_measured(monkeypatch, tmp_path, capsys):
+def test_hostile_files_are_made_of_each_format_and_measured(monkeypatch, benchmark, tmp_path):
     hostile_files = importlib.import_module("hostile_files")
     monkeypatch.setattr(hostile_files, "SIZES", (100, 400))
-    monkeypatch.setattr(hostile_files.logging, "disable", lambda: None)
     for form in FORMATS.keys() - {"parquet"}:  # pyarrow reads its bytes
         makers = hostile_files.patterns(form)
         assert len(makers) >= 100
         assert all(len(make(400)) > 300 for make in makers.values())
-    hostile_files.main(["--formats", "csv", "pdf", "--out", str(tmp_path)])
-    page = tables_in(tmp_path)["hostile-files"]
-    assert page.count("| csv | ") >= 3 <= page.count("| pdf | ")
-    capsys.readouterr()
+    benchmark("hostile-files", "--quick", "--out", tmp_path)
+    forms = [row[0] for row in tables_in(tmp_path)["hostile-files"].rows]
+    assert forms.count("csv") >= 3 <= forms.count("pdf")
 
 
 def test_the_benchmark_of_duplicates_takes_out_what_has_half_its_pairs_of_words_in_an_earlier_text():

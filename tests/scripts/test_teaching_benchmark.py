@@ -1,6 +1,7 @@
-"""scripts/benchmark teaching: ELAS u4 is what ASReview has, and the page says what was measured."""
+"""scripts/benchmark teaching: ELAS u4 is what ASReview has, and both are compared on the same starts."""
 
 import gzip
+import importlib
 import json
 from pathlib import Path
 
@@ -48,42 +49,30 @@ def test_elas_is_weighed_as_by_asreview_s_balancer(teaching):
     np.testing.assert_allclose(elas.scores(elas.train(np.arange(30), np.where(y, 1, -1))), known)
 
 
-def test_the_page_compares_both_on_the_same_starts(teaching, folder, tmp_path, capsys):
-    teaching.main(["--reviews", str(folder), "--only", "reviews,speed", "--seeds", "2", "--jobs", "1"])
-    page = capsys.readouterr().out
-    assert "2 reviews, 2 seeds" in page
-    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
-    assert [row[0] for row in rows] == ["| review", "| ---", "| plants", "| virus", "| mean"]
-    ours, its = float(rows[-1][3]), float(rows[-1][4])
-    assert ours == pytest.approx(np.mean([float(row[3]) for row in rows[2:4]]), abs=1e-4)
-    assert f"Mean loss: {ours / its:.2f}" in page or its < 0.05
-    assert "virus " in page.split("Ferdinands")[1]
-    assert "4 simulations" in page
+def test_both_are_compared_on_the_same_starts(teaching, folder, tmp_path, monkeypatch):
+    from harness import Work
+
+    monkeypatch.setenv("TEXTCAT_SCREENING", str(folder))
+    rows = teaching.reviews(Work(tmp_path, rounds=2, jobs=1))
+    assert [row["review"] for row in rows] == ["plants", "virus", "mean"]
+    assert [row["N"] for row in rows] == [50, 50, None]
+    ours = [float(row["loss textcat"]) for row in rows]
+    assert ours[-1] == pytest.approx(np.mean(ours[:2]), abs=1e-4)
+    for row in rows:
+        difference = float(row["loss textcat"]) - float(row["ELAS u4"])
+        assert float(row["Δ loss"].split()[0]) == pytest.approx(difference, abs=2e-4)
+    assert teaching.reviews(Work(tmp_path, rounds=2, jobs=1)) == rows  # by what is kept
 
 
-def test_the_pages_times_are_told_for_each_size(teaching, tmp_path, monkeypatch):
-    page = teaching.teaching_page
-    archive = tmp_path / "archive.jsonl"
-    rows = [("a", ["t001"]), ("b", []), ("c", ["t030", "t002"]), ("d", ["t030"])]
-    archive.write_text("".join(json.dumps({"id": i, "text": "t030", "topics": topics}) + "\n" for i, topics in rows))
-    has, first = page.labels_of(archive)
-    assert (has.tolist(), first) == ([False, False, True, True], "c")
-    seconds = {"answer": [0.001, 0.003], "evidence": [0.002], "progress": [0.004]}
-    found = {"first": 1.0, "reading": 1e6, "teaching": 2e6, "again": 0.5, "kept": True, "seconds": seconds}
-    monkeypatch.setattr(page, "rows_of_size", lambda *_: found)
-    told = page.measured([50_000])
-    assert "| 50,000 | 1.0 | 2 / 3 | 2 / 2 | 4 / 4 | 0.5 | yes | 1 | 2 |" in told
-    monkeypatch.setattr(page, "measured", lambda: "## The page\n")
-    assert "The page" in teaching.PARTS["page"](None)
-
-
-def test_settings_are_chosen_for_each_review_by_the_others(teaching, folder, tmp_path, capsys):
-    grid = teaching.grid(["ranker.C=.05,5", "strategy=highest,uncertain"])
-    assert [*grid.values()][1] == ["ranker.C=.05", "strategy=uncertain"]
-    corpora = teaching.read_reviews(folder)
-    figures = teaching.measured(grid, corpora, seeds=range(2), n_jobs=1, kept=tmp_path / "kept.jsonl")
-    assert figures.keys() == grid.keys()
-    assert figures["ranker.C=.05 strategy=highest"] != figures["ranker.C=.05 strategy=uncertain"]
-    page = teaching.chosen_page(figures)
-    best = min(grid, key=lambda name: figures[name]["plants"])
-    assert f"| virus | {best} | {figures[best]['virus']:.4f} |" in page
+def test_a_topic_is_taught_over_http_and_no_answer_is_lost_by_a_kill(teaching, tmp_path, monkeypatch):
+    page, work = importlib.import_module("teaching_page"), importlib.import_module("harness").Work(tmp_path)
+    rows = [("a", ["t001"]), ("b", []), ("c", ["t030", "t002"]), *((str(i), ["t030"]) for i in range(8))]
+    lines = [json.dumps({"id": i, "text": f"t030 word{i}", "topics": topics}) + "\n" for i, topics in rows]
+    work.archive = lambda n: tmp_path / "archive.jsonl"
+    (tmp_path / "archive.jsonl").write_text("".join(lines))
+    has, first = page.labels_of(tmp_path / "archive.jsonl")
+    assert (has[:4].tolist(), first) == ([False, False, True, True], "c")
+    for name, value in (("SIZES", (11,)), ("ANSWERS", 4), ("PAUSE", 0.01)):
+        monkeypatch.setattr(page, name, value)
+    (row,) = page.measure(work)
+    assert (row["documents"], row["all kept"]) == ("11", "yes")

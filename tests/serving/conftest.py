@@ -1,11 +1,7 @@
 """Servers in this process, and servers started as processes of their own."""
 
-import re
-import subprocess
-import sys
-
 import pytest
-from running_server import Running
+from running_server import start
 
 
 @pytest.fixture(scope="module")
@@ -31,18 +27,10 @@ def serve(newswire_model, tmp_path):
     """Starts a server with options, and ends it."""
     started = []
 
-    def start(*options):
-        command = [sys.executable, "-m", "textcat", "serve", f"news={newswire_model}", "--port", "0", *options]
-        log = tmp_path / "log"
-        with log.open("wb") as file:
-            process = subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE)
-        started.append(process)
-        line = process.stderr.readline().decode()
-        host, port = re.search(r"http://([\d.]+):(\d+)", line).groups()
-        return Running(process, (host, int(port)), log)
+    def started_with(*options):
+        started.append(start("serve", f"news={newswire_model}", *options, log=tmp_path / "log"))
+        return started[-1]
 
-    yield start
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+    yield started_with
+    for server in started:
+        server.kill()

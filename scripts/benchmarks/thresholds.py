@@ -1,16 +1,13 @@
-"""(f) Thresholds: the cost of out-of-fold scores, and the quality of thresholds chosen by them."""
+"""Thresholds: the cost of out-of-fold scores, and the quality of thresholds chosen by them."""
 
 from __future__ import annotations
 
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import other_corpora
-import whole_way
-from pages import Conditions, Page
+from harness import Row, Work
+from training import others, recipes_for, reuters
 
 from textcat.base.stratified import assign_folds
 from textcat.corpus.documents import Corpus
@@ -23,26 +20,9 @@ from textcat.training.thresholds import held_out_scores
 JUDGED, SEED, BINS = 4, 0, 20
 
 
-def measured(corpus: Corpus, rounds: int) -> list[Page]:
-    """Return the page of thresholds; rounds are not needed, as times are those of the processor."""
-    conditions = Conditions("as named")
-    with tempfile.TemporaryDirectory() as name:
-        corpora = [corpus, *other_corpora.open_others(Path(name), quick=corpus.name == "newswire")]
-        rows = [row for each in corpora for recipe in whole_way.recipes_for(each) for row in _rows(each, recipe)]
-    text = f"""The table compares ways to get the scores by which thresholds and probabilities are chosen. It uses
-training documents only: 1/{JUDGED} of them, drawn with seed {SEED}, is held out for measuring. Rankers, thresholds
-and probabilities come from the other documents. Thresholds and probabilities are fitted to one of three kinds of
-scores:
-
-- "as shipped": thresholds are fitted to the out-of-fold scores that `textcat train` computes;
-- "five full folds": they are fitted to scores by topics that are trained again without each fold;
-- "no folds": they are fitted to the scores of the documents that the ranker was trained on.
-
-Calibration error is |sum of probabilities - number of positives|, summed over {BINS} bins
-of equal width, and divided by the number of positives; log loss is divided by the number of positives, too. Time is
-processor time with one job, as a fraction of the time of training all topics; it includes the choice of thresholds
-and of the curves that turn scores into probabilities."""
-    return [Page("thresholds", "Thresholds and probabilities", conditions.head(), text, rows)]
+def measure(work: Work) -> list[Row]:
+    """Compare the scores by which thresholds may be chosen; each once, as times are those of the processor."""
+    return [row for corpus in (reuters(work), *others(work)) for r in recipes_for(corpus) for row in _rows(corpus, r)]
 
 
 def _rows(corpus: Corpus, name: str) -> list[dict[str, Any]]:

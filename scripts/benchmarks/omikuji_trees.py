@@ -1,27 +1,24 @@
 """Train and use Omikuji in a process of its own, on the rows that one would make with scikit-learn.
 
-many_topics_omikuji.py rows CORPUS FOLDER         # texts -> FOLDER/train.txt, test.npz
-many_topics_omikuji.py train FOLDER HOW MODEL     # HOW: a name out of SETTINGS
-many_topics_omikuji.py tops FOLDER MODEL OUT.npy  # the first 20 topics of each test document
-many_topics_omikuji.py speed FOLDER MODEL N OUT.json
+omikuji_trees.py rows CORPUS FOLDER             # texts -> FOLDER/train.txt, test.npz
+omikuji_trees.py train FOLDER HOW MODEL JOBS    # HOW: a name out of SETTINGS
+omikuji_trees.py tops FOLDER MODEL OUT.npy      # the first 20 topics of each test document
+omikuji_trees.py speed FOLDER MODEL N           # prints titles a second
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from many_topics_rates import RANKS, TAGGED, print_rates
 from scipy import sparse
 
-JOBS, RANKS, TAGGED = 2, 20, 10
-WARM_UP = 100  # documents tagged before those that count
 # "bonsai" as in the README of Omikuji: "Bonsai-like".
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -61,7 +58,7 @@ def _pairs(X: Any, i: int) -> list[tuple[int, float]]:
     return list(zip(X.indices[entries].tolist(), X.data[entries].tolist(), strict=True))
 
 
-def train(folder: str, how: str, model: str) -> None:
+def train(folder: str, how: str, model: str, jobs: str) -> None:
     """Train on ready rows, and save the model."""
     import omikuji
 
@@ -69,7 +66,7 @@ def train(folder: str, how: str, model: str) -> None:
     for name, value in SETTINGS[how].items():
         setattr(settings, name, value)
     with _silence():
-        omikuji.Model.train_on_data(str(Path(folder, "train.txt")), settings, n_threads=JOBS).save(model)
+        omikuji.Model.train_on_data(str(Path(folder, "train.txt")), settings, n_threads=int(jobs)).save(model)
 
 
 def tops(folder: str, model: str, out: str) -> None:
@@ -82,22 +79,12 @@ def tops(folder: str, model: str, out: str) -> None:
     np.save(out, best)
 
 
-def speed(folder: str, model: str, n: str, out: str) -> None:
-    """Tag one document after the other, as its Python takes them, and write how many a second."""
+def speed(folder: str, model: str, n: str) -> None:
+    """Tag one document after the other, as its Python takes them, and print how many a second."""
     Z, loaded = sparse.load_npz(Path(folder, "test.npz")), _load(model)
     loaded.init_prediction_thread_pool(1)
     rows = [_pairs(Z, i) for i in range(min(int(n), Z.shape[0]))]
-    write_rates(lambda some: [loaded.predict(row, top_k=TAGGED) for row in some], rows, out)
-
-
-def write_rates(tag: Callable[[list[Any]], object], documents: list[Any], out: str) -> None:
-    """Tag documents, after some to warm up, and write how many a second, and a second of the processor."""
-    tag(documents[:WARM_UP])
-    started, started_cpu = time.perf_counter(), time.process_time()
-    tag(documents)
-    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - started_cpu
-    facts = {"rate": len(documents) / seconds, "cpu_rate": len(documents) / cpu_seconds}
-    Path(out).write_text(json.dumps(facts))
+    print_rates(lambda some: [loaded.predict(row, top_k=TAGGED) for row in some], rows)
 
 
 def _load(model: str) -> Any:

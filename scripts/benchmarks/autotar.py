@@ -1,4 +1,4 @@
-"""Rebuild AutoTAR, and teach topics from their descriptions alone by it and by textcat: a part of the page on teaching.
+"""Rebuild AutoTAR, and teach topics from their descriptions alone by it and by textcat.
 
 G. V. Cormack, M. R. Grossman, Autonomy and reliability of continuous active learning for technology-assisted review,
 arXiv:1504.06868 (2015): the description is a relevant document; 100 documents drawn anew for every round are presumed
@@ -19,7 +19,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from textcat.base.journal import KeptResults
-from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.documents import Corpus
 from textcat.recipes.recipe import Recipe
 from textcat.teaching.descriptions import Descriptions
@@ -27,7 +26,6 @@ from textcat.teaching.pool import Pool
 from textcat.teaching.ranker import Examples
 from textcat.teaching.simulate import Setting, SimulatedTopic, experiment
 
-OURS = "textcat"
 PRESUMED, RECALL = 100, 0.95
 CS = (1.0, 10.0)  # scikit-learn's default, and what is better here
 
@@ -79,55 +77,28 @@ def labels_of(corpus: Corpus, topic: str) -> NDArray[np.bool_]:
     return np.array([topic in one.topics for one in (*corpus.train, *corpus.test)])
 
 
-def needed(corpus: Corpus, recipe: Recipe, seeds: int, jobs: int, kept: Path | None) -> dict[str, NDArray[np.float64]]:
-    """Return how many answers reach 95 % recall, of each topic: textcat's, and by C the means of AutoTAR's seeds."""
-    ours = experiment(cases(corpus, recipe), [Setting(OURS, start="description")], range(1), n_jobs=jobs, kept=kept)
-    answers = {OURS: np.array([one.figures["answers95"] for one in ours])}
+def ours_needed(corpus: Corpus, recipe: Recipe, jobs: int, kept: Path | None = None) -> NDArray[np.float64]:
+    """Return how many answers reach 95 % recall of each topic by textcat."""
+    results = experiment(cases(corpus, recipe), [Setting("textcat", start="description")], [0], n_jobs=jobs, kept=kept)
+    return np.array([one.figures["answers95"] for one in results])
+
+
+def needed(corpus: Corpus, seeds: int, jobs: int, kept: Path | None = None) -> dict[str, NDArray[np.float64]]:
+    """Return how many answers reach 95 % recall of each topic by AutoTAR: the means over seeds, by C."""
     rows, descriptions = texts_and_descriptions(corpus, corpus.topics)
-    results = KeptResults(kept and kept.with_stem("autotar"))
+    labels, results = [labels_of(corpus, topic) for topic in corpus.topics], KeptResults(kept)
     tasks = {
-        f"{C} {topic} {seed}": (C, position, seed)
+        f"{C} {topic} {seed}": (rows, descriptions[position], labels[position], seed, C)
         for C in CS
         for position, topic in enumerate(corpus.topics)
         for seed in range(seeds)
+        if f"{C} {topic} {seed}" not in results
     }
-    missing = {key: task for key, task in tasks.items() if key not in results}
-    labels = [labels_of(corpus, topic) for topic in corpus.topics]
-    counts = joblib.Parallel(jobs, return_as="generator")(
-        joblib.delayed(autotar)(rows, descriptions[position], labels[position], seed, C)
-        for C, position, seed in missing.values()
-    )
-    for key, count in zip(missing, counts, strict=True):
+    counts = joblib.Parallel(jobs, return_as="generator")(joblib.delayed(autotar)(*task) for task in tasks.values())
+    for key, count in zip(tasks, counts, strict=True):
         results[key] = {"answers": count}
-    for C in CS:
-        of_topics = [[results[f"{C} {topic} {seed}"]["answers"] for seed in range(seeds)] for topic in corpus.topics]
-        answers[f"AutoTAR, C = {C:g}"] = np.mean(of_topics, axis=1)
-    return answers
 
+    def mean(C: float, topic: str) -> float:
+        return float(np.mean([results[f"{C} {topic} {seed}"]["answers"] for seed in range(seeds)]))
 
-def measured(recipe: Recipe, seeds: int, jobs: int, kept: Path | None, corpus: str) -> tuple[str, list[dict[str, Any]]]:
-    """Measure, and return the text and the rows of the page."""
-    opened = open_corpus(corpus)
-    answers = needed(opened, recipe, seeds, jobs, kept)
-    mine, rows = answers.pop(OURS), []
-    for name, its in answers.items():
-        ratios, low, high = mine / its, *np.quantile(mine / its, [0.25, 0.75])
-        rows.append(
-            {
-                "compared with": name,
-                "its answers, median": f"{np.median(its):.0f}",
-                "ours, median": f"{np.median(mine):.0f}",
-                "ratio, median": f"{np.median(ratios):.2f}",
-                "quartiles": f"{low:.2f} to {high:.2f}",
-                "ratio of medians": f"{np.median(mine) / np.median(its):.2f}",
-                "fewer answers": f"{int((mine < its).sum())} of {len(mine)}",
-            }
-        )
-    n = len(opened.train) + len(opened.test)
-    text = f"""The table shows how many answers reach 95 % recall, for {len(mine)} topics in the {n:,} documents of
-{opened.name}, training and test part
-together, by textcat and by AutoTAR. Each topic starts from its name and description, such as
-"{in_words(opened, opened.topics[0])}". AutoTAR is rebuilt with scikit-learn after Cormack and Grossman (2015): logistic
-regression on tf-idf of words, with the description as a relevant document, 100 presumed negatives per round, and
-batches that grow by a tenth. Figures are means of {seeds} seeds."""
-    return text, rows
+    return {f"AutoTAR, C = {C:g}": np.array([mean(C, topic) for topic in corpus.topics]) for C in CS}
