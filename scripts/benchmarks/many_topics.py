@@ -69,7 +69,7 @@ class Titles:
 files = ["titles.tsv"]
 vocabulary = "{subjects}.tsv.xz"
 reader = "tsv"
-options = {{ columns = "title, topics", separator = " ", quotes = "none", test = "last {n_test}" }}
+options = {{ columns = ["title", "topics"], topics_separator = " ", plain_quotes = true, test = "last {n_test}" }}
 """,
         )
         return folder / "titles.toml"
