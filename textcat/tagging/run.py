@@ -127,10 +127,11 @@ def tag_to_stream(
         raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
     plan = with_dates(plan, {})
     _log_plan(plan, "standard output")
-    form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
+    form, n_bytes = file_format(plan.job.output), total_size(plan.sources)
+    tally = _Tally(plan, RunState(Counts(), sources=plan.sources), progress)
     stream.write(form.begin())
     batches = read_batches(plan.sources, plan.job.input)
-    with workers_of(plan) as workers, closing(_tagged(plan, batches, workers, tally)) as results:
+    with workers_of(plan, n_bytes) as workers, closing(_tagged(plan, batches, workers, tally)) as results:
         for _, tagged in results:
             stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
             stream.flush()
@@ -156,31 +157,33 @@ def tag_to_folder(
     arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
     check_output_apart(plan.sources, out)
+    n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
     plan = with_dates(plan, {} if restart else facts_of_run(out))
-    output, facts = plan.job.output, facts_of_job(plan.job, plan.sources)
-    inputs = [source.fingerprint() for source in plan.sources]
-    form, growing = file_format(output), Growing(plan.sources, partial(remove_rows, output), trusted)
+    facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
     _log_plan(plan, str(out))
-    # Workers first: if this process is killed, they would hold what they were forked with, such as the lock, longer.
-    with workers_of(plan) as workers, open_folder(out, facts, inputs, restart=restart, growing=growing) as state:
-        _log_growth(state.growth)
-        of_run = plan._replace(sources=state.sources)
-        tally = _Tally(of_run, state, progress)
-        if state.finished:
-            return tally.summary(state.shards)
-        batches = read_batches(of_run.sources, plan.job.input, state.checkpoint, state.pipes)
-        results = _tagged(of_run, batches, workers, tally)
-        written = write_shards(out, state, form, results, growing.remove, **limits)
-        tally.add_counts(written.removed)
-        summary = tally.summary(written.shards)
-    if state.is_last and written.is_whole:
-        return summary
-    # An interrupted run was resumed with the files that it began with: others may be new, or have changed. Or newer
-    # versions have gone with the content of a changed file, so that older ones in other files count again.
-    second = tag_to_folder(plan, out, restart=False, progress=progress, trusted=True, **limits)
-    formats = sorted({*summary.formats, *second.formats})
-    growth = second.growth if state.growth is None else state.growth
-    return second._replace(before=state, formats=formats, seconds=summary.seconds + second.seconds, growth=growth)
+    before: Summary | None = None
+    while True:
+        growing = Growing(plan.sources, partial(remove_rows, plan.job.output), trusted)
+        # Workers first: they would hold what they are forked with, such as the lock, longer than a killed process.
+        with (
+            workers_of(plan, n_bytes) as workers,
+            open_folder(out, facts, inputs, restart=restart, growing=growing) as state,
+        ):
+            _log_growth(state.growth)
+            tally, shards, is_whole = _Tally(plan, state, progress), state.shards, True
+            if not state.finished:
+                batches = read_batches(state.sources, plan.job.input, state.checkpoint, state.pipes)
+                results = _tagged(plan, batches, workers, tally)
+                written = write_shards(out, state, form, results, growing.remove, **limits)
+                tally.add_counts(written.removed)
+                shards, is_whole = written.shards, state.is_last and written.is_whole
+            summary = tally.summary(shards)
+        summary = summary if before is None else before.followed_by(summary)
+        if is_whole:
+            return summary
+        # The run was resumed with the files that it began with: others may be new, or have changed. Or newer versions
+        # have gone with the content of a changed file, so that older ones in other files count again.
+        before, restart, trusted = summary, False, True
 
 
 def set_aside(model: Path, out: Path) -> None:
@@ -198,9 +201,12 @@ def set_aside(model: Path, out: Path) -> None:
     log.info("The tags in %s are by model %s: they are in %s now", out, model_before, aside)
 
 
-def workers_of(plan: TaggingPlan) -> AbstractContextManager[WorkerPool]:
-    """Return the workers of a plan, for a ``with`` block: this process, or others that have loaded the model."""
-    return open_workers(plan.jobs, total_size(plan.sources), plan.scheduler, partial(load_taggers, plan.job))
+def workers_of(plan: TaggingPlan, n_bytes: int | None) -> AbstractContextManager[WorkerPool]:
+    """Return the workers of a plan, for a ``with`` block: this process, or others that have loaded the model.
+
+    `n_bytes` is the stored size of its inputs; None if it is unknown.
+    """
+    return open_workers(plan.jobs, n_bytes, plan.scheduler, partial(load_taggers, plan.job))
 
 
 def _tagged(
@@ -209,10 +215,12 @@ def _tagged(
     """Yield each batch with its result; when the caller has written the result, add it to the tally."""
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
         for batch, tagged in results:
-            faults = [one for one in tagged.rejections if one.kind is not FaultKind.LEFT_OUT] if plan.strict else []
+            faults = (
+                [fault for fault in tagged.rejections if fault.kind is not FaultKind.LEFT_OUT] if plan.strict else []
+            )
             if faults:
                 raise TextcatError(f"{faults[0]} The run ends because of --strict: mend it, or leave --strict out.")
-            tagged.counts.inputs = documents_of_inputs(tagged.counts.inputs, plan.sources, batch)
+            tagged.counts.inputs = documents_of_inputs(tagged.counts.inputs, tally.sources, batch)
             yield batch, tagged
             tally.add(batch, tagged)
     tally.warn_of_changes()
@@ -223,6 +231,7 @@ class _Tally:
 
     def __init__(self, plan: TaggingPlan, before: RunState, progress: ShowProgress | None):
         self._plan, self._before, self._progress = plan, before, progress
+        self.sources, self._total = before.sources, total_size(before.sources)
         self._counts = Counts()
         self._counts.add(before.counts)
         self._started = time.monotonic()
@@ -234,15 +243,15 @@ class _Tally:
 
     def warn_of_changes(self) -> None:
         """Find the inputs that changed while they were read, and log how much of each input is missing."""
-        plan, documents = self._plan, self._counts.inputs
-        self._changes = warn_of_changes(plan.sources, plan.job.input, documents, self._missing, plan.start_over)
+        settings, start_over = self._plan.job.input, self._plan.start_over
+        self._changes = warn_of_changes(self.sources, settings, self._counts.inputs, self._missing, start_over)
 
     def add_counts(self, counts: Counts) -> None:
         self._counts.add(counts)
 
     def add(self, batch: Batch, tagged: BatchResult) -> None:
         self._counts.add(tagged.counts)
-        self._missing.update(bytes_missing(batch, self._plan.sources))
+        self._missing.update(bytes_missing(batch, self.sources))
         for rejection in tagged.rejections:
             if rejection.due is not None:
                 self._wake = rejection.due if self._wake is None else min(rejection.due, self._wake)
@@ -250,13 +259,12 @@ class _Tally:
         self._formats.update(block.format for block in batch.blocks if isinstance(block, Block))
         if self._progress is not None:
             records, n_bytes = self._counts.records - self._before.counts.records, batch.read - self._before.read
-            total = total_size(self._plan.sources)
-            self._progress(RunProgress(self._counts, batch.read, total, records, n_bytes, *self._cost()))
+            self._progress(RunProgress(self._counts, batch.read, self._total, records, n_bytes, *self._cost()))
 
     def summary(self, shards: int) -> Summary:
         counts = self._counts
         log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
-        manifest, sources = self._plan.manifest, self._plan.sources
+        manifest = self._plan.manifest
         topics = self._plan.job.output.topics or tuple(manifest["topics"])
         if missing := [name for name in self._plan.job.output.keep_fields if counts.tagged and not counts.fields[name]]:
             log.warning(
@@ -264,7 +272,7 @@ class _Tally:
             )
         formats, changes = sorted(self._formats), tuple(self._changes)
         done = (formats, *self._cost(), changes, self._before.growth, self._wake)
-        return Summary(manifest, sources, topics, counts, self._before, shards, *done)
+        return Summary(manifest, self.sources, topics, counts, self._before, shards, *done)
 
     def _cost(self) -> tuple[float, int]:
         """Return the seconds since the run began, and the peak memory of its processes in bytes."""
@@ -273,7 +281,7 @@ class _Tally:
 
 
 def _log_growth(growth: Growth | None) -> None:
-    """Log what has become of the inputs since the run before: files that are gone or replaced are told in a warning."""
+    """Log what has become of the inputs since the run before: a warning names files that are gone or replaced."""
     if growth is None:
         return
     shown = ", ".join([*growth.gone[:_MOST_NAMED], "…"] if len(growth.gone) > _MOST_NAMED else growth.gone)

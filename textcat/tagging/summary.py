@@ -64,6 +64,12 @@ class Summary(NamedTuple):
         counts = (f"{n:,} {what.replace('_', ' ')}" for what, n in vars(self.counts).items() if isinstance(n, int))
         return f"<Summary: {', '.join(counts)}>"
 
+    def followed_by(self, later: "Summary") -> "Summary":
+        """Return the summary of two runs over the same inputs, of which this is the first."""
+        formats, seconds = sorted({*self.formats, *later.formats}), self.seconds + later.seconds
+        growth = later.growth if self.growth is None else self.growth
+        return later._replace(before=self.before, formats=formats, seconds=seconds, growth=growth)
+
     @property
     def changed(self) -> tuple[str, ...]:
         """Names of the inputs that changed while they were read, so that documents may be missing."""

@@ -94,7 +94,8 @@ def write_back(
     plan = plan._replace(job=plan.job._replace(output=output))
     work = EditJob(plan.job, creator_of(Path(plan.job.model)), table)
     facts = {**facts_of_job(plan.job, ()), "creator": work.creator, "codes": [*table.concepts().items()]}
-    with workers_of(plan) as workers, open_news_folder(folder, base, facts, restart=restart) as news_folder:
+    n_bytes = total_size(plan.sources)
+    with workers_of(plan, n_bytes) as workers, open_news_folder(folder, base, facts, restart=restart) as news_folder:
         files, tally = NewsFiles(plan.sources, plan.job.input, news_folder), _Tally()
         batches = read_batches(files.sources(), plan.job.input)
         with (
@@ -108,7 +109,7 @@ def write_back(
                 if plan.strict and rejections:
                     raise TextcatError(f"{rejections[0]} The run ends because of --strict: mend it.")
                 if progress is not None:
-                    progress(tally.progress(batch, total_size(plan.sources)))
+                    progress(tally.progress(batch, n_bytes))
             for rejection in tally.add(writer.finish()):
                 on_rejection(rejection)
     return tally.summary(files)
