@@ -242,6 +242,35 @@ def test_no_scheduler_at_the_address_is_told_of():
         pass
 
 
+@pytest.mark.parametrize("reply", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(64), b"\xff" * 64])
+def test_a_server_that_is_no_scheduler_is_refused_in_a_sentence(reply):
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = server.accept()
+                client.sendall(reply)
+                client.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        threading.Thread(target=serve, daemon=True).start()
+        refused = rf"No Dask scheduler answers at {address} \([a-z ,]+\): check the address\.$"
+        with pytest.raises(TextcatError, match=refused), connected(address):
+            pass
+
+
+def test_a_connection_within_a_cluster_that_closes_is_reported_in_a_sentence():
+    from distributed.comm import CommClosedError
+
+    closed = CommClosedError("in <TCP (closed) local=tcp://a remote=tcp://b>: Stream is closed")
+    with (
+        scheduler_and_worker() as (address, *_),
+        pytest.raises(TextcatError, match=rf"within the Dask cluster at {address} was closed: check .* same command"),
+        connected(address),
+    ):
+        raise closed
+
+
 def test_a_scheduler_that_is_frozen_from_the_start_is_told_of(monkeypatch):
     monkeypatch.setattr("textcat.base.cluster.SECONDS", 2)
     with scheduler_and_worker() as (address, scheduler, _):

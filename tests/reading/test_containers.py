@@ -21,6 +21,7 @@ from reuters_stories import OTHER, STORY, parse, tar
 from textcat.base.errors import TextcatError
 from textcat.reading import (
     DamagedError,
+    FaultKind,
     InputSettings,
     Record,
     Rejection,
@@ -288,6 +289,19 @@ def test_a_damaged_archive_gives_what_stands_before_and_one_rejection(folder):
     assert "continues after its end mark" in reasons["b.tar"]
     assert "not a zip file" in reasons["c.zip"]
     assert "Bad CRC-32" in reasons["d.zip/a.jsonl"]
+
+
+@pytest.mark.parametrize("n_bytes", [512, 1024, 1024 + 100, 2048, 2048 + 511, 3072])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_tar_without_its_end_mark_is_read_as_far_as_it_goes_and_rejected(folder, n_bytes, packed):
+    data = tarred(*((f"{i}.txt", b"tin") for i in range(3)))[:n_bytes]  # each file takes 1,024 bytes
+    (folder / "a.tar").write_bytes(gzip.compress(data) if packed else data)
+    found = read("a.tar")
+    (fault,) = faults(found)
+    assert (fault.kind, fault.position) == (FaultKind.DAMAGE, 0)
+    assert len(found) - 1 == n_bytes // 1024
+    with pytest.raises(DamagedError):
+        read_documents(["a.tar"], InputSettings(format="text"))
 
 
 def test_a_zip_that_lists_fewer_files_than_it_counts_is_damaged(folder):

@@ -1,5 +1,6 @@
 """Watched folders: each document of the files that arrive is tagged once, whatever stops the process."""
 
+import gzip
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from functools import partial
 import pytest
 from archive_runs import READ, make_archive, run
 from news_versions import item, write_items
+from read_sources import tarred
 
 from textcat.base.errors import TextcatError
 from textcat.reading import FileState, InputSettings
@@ -78,6 +80,23 @@ def test_a_file_that_arrives_in_the_first_round_is_found(model, folder, tmp_path
         monkeypatch.setitem(sys.modules, "watchfiles", None)
     summaries = watched(model, folder, tmp_path / "out", 2, lambda n: make_archive(folder / "b.jsonl", 3, seed=1))
     assert summaries[1].growth.new == (str(folder / "b.jsonl"),)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_tar_that_is_written_with_pauses_is_tagged_again_when_it_has_its_end_mark(model, tmp_path, packed):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    whole = tarred(*((f"{i}.txt", b"wheat") for i in range(3)))
+    half = whole[:2048]  # two files, each with its header
+    path = folder / ("a.tar.gz" if packed else "a.tar")
+    path.write_bytes(gzip.compress(half) if packed else half)
+    os.utime(path, ns=(1, 1))
+    first, second = watched(
+        model, folder, out, 2, lambda n: path.write_bytes(gzip.compress(whole) if packed else whole)
+    )
+    assert (first.counts.tagged, first.counts.faults) == (2, 1)
+    assert (second.counts.tagged, second.counts.faults) == (3, 0)
+    assert sorted(os.path.basename(tag.source) for tag in read_tags(out)) == ["0.txt", "1.txt", "2.txt"]
 
 
 def test_a_newer_version_of_news_that_arrives_replaces_the_row(model, tmp_path):

@@ -19,6 +19,7 @@ _INTERVAL = 1  # seconds between two looks at a cluster
 _TO_CLOSE = 5  # seconds to wait for a client that is being closed
 WITHOUT_WORKER = 60  # seconds that a cluster may be without any worker: they may be started again
 _AGAIN = "give the same command again"
+_SILENCE = "nothing for {} seconds"
 
 
 @contextmanager
@@ -35,8 +36,12 @@ def connected(address: str) -> Iterator["Connection"]:
         yield connection
     except TextcatError:
         raise
-    except (Exception, asyncio.CancelledError):  # of several kinds, by what was being done when the cluster was lost
+    except (
+        Exception,
+        asyncio.CancelledError,
+    ) as error:  # of several kinds, by what was being done when the cluster was lost
         connection.check(connection.find_fault())
+        connection.check_open(error)
         raise
     finally:
         connection.close()
@@ -59,6 +64,27 @@ def _in_thread(function: Callable[..., Any], *arguments: Any, **options: Any) ->
     return future
 
 
+def _refusal(address: str) -> str:
+    """Return why what answers at an address is no scheduler, after shaking hands with it; "" if it is."""
+    from distributed.comm import connect, get_address_host_port
+
+    async def greet() -> None:
+        communication = await connect(address, timeout=SECONDS)
+        await communication.close()
+
+    try:
+        socket.create_connection(get_address_host_port(address), timeout=SECONDS).close()
+    except (OSError, ValueError) as error:
+        return str(error)
+    try:
+        _in_thread(asyncio.run, greet()).result(SECONDS + _INTERVAL)
+    except FutureTimeoutError:
+        return _SILENCE.format(SECONDS)
+    except Exception:  # of any kind, by what the bytes of another server stand for
+        return "what listens there is no scheduler, or closes the connection"
+    return ""
+
+
 class Connection:
     """Hold the client of a cluster, and look in a thread whether scheduler and workers are there.
 
@@ -68,21 +94,21 @@ class Connection:
     def __init__(self, address: str) -> None:
         try:
             from distributed import Client
-            from distributed.comm import get_address_host_port
         except ImportError:
             raise TextcatError(f"A cluster needs Dask: run `{install_hint('cluster')}`.") from None
         self._logs = [logging.getLogger(name) for name in ("distributed.client", "tornado.application")]
         self._log_levels = [log.level for log in self._logs]
-        try:
-            # A client that gets no answer would, after its time, be waited for once more as it is closed.
-            socket.create_connection(get_address_host_port(address), timeout=SECONDS).close()
+        reason = _refusal(address)  # a client that gets no answer would be waited for once more as it is closed
+        if not reason:
             for log in self._logs:  # below this level, what fails when a scheduler is lost, with tracebacks
                 log.setLevel(logging.CRITICAL)
-            # Its own timeout is not enough: it waits for ever for a scheduler that is frozen.
-            connecting = _in_thread(Client, address, timeout=SECONDS, set_as_default=False)
-            self.client: Any = connecting.result(SECONDS + _INTERVAL)
-        except (OSError, ValueError, FutureTimeoutError) as error:
-            reason = str(error) or f"nothing for {SECONDS} seconds"
+            try:
+                # Its own timeout is not enough: it waits for ever for a scheduler that is frozen.
+                connecting = _in_thread(Client, address, timeout=SECONDS, set_as_default=False)
+                self.client: Any = connecting.result(SECONDS + _INTERVAL)
+            except (OSError, ValueError, FutureTimeoutError) as error:
+                reason = str(error) or _SILENCE.format(SECONDS)
+        if reason:
             raise TextcatError(f"No Dask scheduler answers at {address} ({reason}): check the address.") from None
         self._address = address
         self._fault, self._has_worker, self._is_ended = "", time.monotonic(), threading.Event()
@@ -96,6 +122,16 @@ class Connection:
             self._fault = self._fault or self._lost_scheduler()
         if fault := self._fault or fault:
             raise TextcatError(fault) from None
+
+    def check_open(self, error: BaseException) -> None:
+        """Raise TextcatError if an error means that a connection within the cluster was closed."""
+        from distributed.comm import CommClosedError
+
+        if isinstance(error, CommClosedError):
+            raise TextcatError(
+                f"A connection within the Dask cluster at {self._address} was closed: check the logs of its scheduler "
+                f"and workers, and {_AGAIN}."
+            ) from None
 
     def check_workers(self) -> None:
         """Raise TextcatError if there is no worker, or if a worker does not answer or has another version."""
@@ -114,7 +150,8 @@ class Connection:
             raise
         except Exception as error:  # of several kinds, by what the worker was doing when it was lost
             self.check(self.find_fault())
-            reason = str(error).rstrip(".") or f"nothing for {WITHOUT_WORKER} seconds"
+            self.check_open(error)
+            reason = str(error).rstrip(".") or _SILENCE.format(WITHOUT_WORKER)
             raise TextcatError(
                 f"A worker of the Dask cluster at {address} does not answer ({reason}): check its log, and {_AGAIN}."
             ) from None

@@ -378,6 +378,8 @@ class _TarInfo(tarfile.TarInfo):
             info = super().frombuf(buf, encoding, errors)
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
             raise
+        except (tarfile.EmptyHeaderError, tarfile.TruncatedHeaderError):  # type: ignore[attr-defined]
+            raise tarfile.ReadError("it ends without its end mark") from None
         except tarfile.HeaderError as error:
             raise tarfile.ReadError(str(error)) from None
         if info.type in _EXTENDED and info.size > _LONGEST_HEADER:
