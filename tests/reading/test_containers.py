@@ -297,9 +297,8 @@ def test_a_tar_without_its_end_mark_is_read_as_far_as_it_goes_and_rejected(folde
     data = tarred(*((f"{i}.txt", b"tin") for i in range(3)))[:n_bytes]  # each file takes 1,024 bytes
     (folder / "a.tar").write_bytes(gzip.compress(data) if packed else data)
     found = read("a.tar")
-    (fault,) = faults(found)
-    assert (fault.kind, fault.position) == (FaultKind.DAMAGE, 0)
-    assert len(found) - 1 == n_bytes // 1024
+    assert {fault.kind for fault in faults(found)} == {FaultKind.DAMAGE}
+    assert len(ids(found)) == n_bytes // 1024
     with pytest.raises(DamagedError):
         read_documents(["a.tar"], InputSettings(format="text"))
 
