@@ -22,6 +22,9 @@ from textcat.base.disk import MANIFEST
 from textcat.base.errors import TextcatError
 from textcat.model import MODEL as FORMAT
 from textcat.model import SUM, read_manifest
+from textcat.model.listed import Listed
+from textcat.model.related import RelatedTopics
+from textcat.model.shortlist import Shortlist
 from textcat.model.sparse import Sparse
 from textcat.model.storage import load, save
 
@@ -39,8 +42,11 @@ _KINDS: tuple[dict[str, Any], ...] = (
     {"ngrams": 3, "chars": 3},
     {"weighting": "bm25", "zone_terms": True, "ngrams": 2, "ngram_min_df": 1},
     {},
+    {},
+    {},
 )
-SPARSE_SEEDS = len(_KINDS) - 1  # the one of them whose weights are
+SPARSE_SEEDS, LISTED_SEEDS = 3, 4  # those of them whose weights are sparse, and that have shortlists, as the last one has
+_UNSEEN = np.array([True, False])  # topics, for which related ones speak
 _KEEPING = 2  # the one of them that keeps its training documents
 # Of the first byte: the sums are made to fit; the arrays are not mapped.
 _SEALED, _COPIED = 16, 32
@@ -60,7 +66,12 @@ def models() -> tuple[Path, ...]:
         for i, features in enumerate(_KINDS)
     ]
     dense = taggers[SPARSE_SEEDS].scorer
-    taggers[SPARSE_SEEDS] = replace(taggers[SPARSE_SEEDS], scorer=Sparse(csr_array(dense.weights), dense.bias))
+    weights, n = csr_array(dense.weights), len(corpus.topics)
+    related = RelatedTopics(csr_array(np.eye(n, k=1, dtype=np.float32)), np.ones(n), np.zeros(n), 1, 0.5, 0.1, _UNSEEN)
+    listed = Listed(weights, dense.bias.astype(np.float32), Shortlist(abs(weights), 2), related)
+    scorers = Sparse(weights, dense.bias), listed, replace(listed, related_topics=None)
+    for i, scorer in enumerate(scorers, SPARSE_SEEDS):
+        taggers[i] = replace(taggers[i], scorer=scorer)
     return tuple(save(tagger, Path(_FOLDER.name, f"model-{i}")) for i, tagger in enumerate(taggers))
 
 
@@ -118,7 +129,7 @@ def _seeds() -> Iterable[bytes]:
         for j, path in enumerate(sorted(folder.iterdir())):
             for sealed in (0, _SEALED):
                 yield bytes([_head(i, sealed), j]) + path.read_bytes()
-    for i in (0, SPARSE_SEEDS):
+    for i in (0, SPARSE_SEEDS, LISTED_SEEDS):
         for array in _arrays():
             for j in range(len(list(models()[i].iterdir()))):
                 yield bytes([_head(i, _SEALED), j]) + array

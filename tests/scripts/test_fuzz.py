@@ -271,6 +271,28 @@ def test_a_model_with_a_part_of_sparse_weights_or_with_both_forms_is_damaged(nam
         load(model)
 
 
+@pytest.fixture
+def listed_model(tmp_path):
+    return shutil.copytree(models.models()[models.LISTED_SEEDS], tmp_path / "listed")
+
+
+@pytest.mark.parametrize("kind", ["float64", "float16", "int32", ">f4"])
+@pytest.mark.parametrize("name", ["bias", "centroids_data", "related_data"])
+def test_numbers_of_shortlists_of_another_type_are_damage(name, kind, listed_model):
+    np.save(listed_model / f"{name}.npy", np.load(listed_model / f"{name}.npy").astype(kind))
+    assert_damaged(listed_model)
+
+
+@pytest.mark.parametrize("entries", [{"size": 0}, {"size": 3}, {"size": True}, {"related": {}}, {"related": None}])
+def test_lengths_of_shortlists_that_do_not_fit_are_damage(entries, listed_model):
+    path = listed_model / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    assert manifest["scorer"]["size"] == 2
+    manifest["scorer"] |= entries
+    path.write_text(json.dumps(manifest))
+    assert_damaged(listed_model)
+
+
 @pytest.mark.parametrize("terms", ['["a", 1]', '{"a": 1}', '"abc"', DEEP, "1", '["\\ud800"]', '["a", "a"]'])
 def test_a_vocabulary_of_anything_but_terms_is_damage(terms, model):
     (model / "vocabulary.json").write_text(terms)
@@ -316,7 +338,7 @@ def test_tables_of_a_tokenizer_are_read(model):
             for regex in (["(", 32], ["a", -1], ["a", 10**30], "ab", ["a", "b"])
         ),
         *({"url": url} for url in (1, [2], ["1"])),
-        *({"stop_words": words} for words in (None, [1], [["a"]])),
+        *({"stop_words": words} for words in (None, [1], [["a"]], [False], [0], [None])),
         *({"lang": 1}, {"spacy": ""}, {"unknown": 1}),
     ],
 )

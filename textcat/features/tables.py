@@ -86,7 +86,7 @@ class LanguageTables(NamedTuple):
             stop_words=frozenset(entries.pop("stop_words")),
             **entries,
         )
-        texts = [tables.lang, tables.spacy, *filter(None, tables.stop_words or ()), *tables.tokens]
+        texts = [tables.lang, tables.spacy, *(word for word in tables.stop_words or () if word != ""), *tables.tokens]
         texts += chain(*tables.cuts.values(), *tables.tokens.values())
         has_all_tokens = set(tables.cuts) <= set(tables.tokens) and all(tables.cuts.values())
         if not has_all_tokens or not all(isinstance(text, str) and text for text in texts):

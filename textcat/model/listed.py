@@ -12,7 +12,7 @@ from textcat.model import BIAS, CENTROIDS, PARTS, RELATED, RELATED_CURVES
 from textcat.model._product import highest
 from textcat.model.csr import are_parts, column_of, parts_to_store, stored_matrix, types_of_parts
 from textcat.model.related import RelatedTopics
-from textcat.model.scorer import NUMBERS, Arrays, Related
+from textcat.model.scorer import Arrays, Related
 from textcat.model.shortlist import Shortlist, products_of_listed
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Listed:
         **types_of_parts(CENTROIDS, _FLOAT32),
         **types_of_parts(RELATED, _FLOAT32),
         RELATED_CURVES: (np.dtype(np.float64),),
-        BIAS: NUMBERS,
+        BIAS: _FLOAT32,
     }
     unlisted_score: ClassVar[float] = -30.0  # as log odds, a probability of 1 in 10^13
 
