@@ -12,7 +12,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Thread
 
-from attacks.running import PATH, Server, answer_of, request, status_of
+from running_server import read_answer
+
+from attacks.running import PATH, Server, request, status_of
 
 _PAUSE = 0.5  # seconds between the pieces of a slow client
 _WHOLE = 9_990_000  # bytes of a large body
@@ -210,7 +212,7 @@ class Load:
                     connection = self._server.connect()
                 port = connection.getsockname()[1]
                 connection.sendall(self._request)
-                status, _, keeps = answer_of(connection)
+                status, _, keeps = read_answer(connection)
             except ConnectionRefusedError:
                 self.refused += 1
                 return

@@ -13,40 +13,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from attacks.commands import PATIENCE, TEXTCAT
+from running_server import Running, children_of, read_answer, start
+
+from attacks.commands import PATIENCE
 
 PATH = "/api/v1/models/news"
 LONGEST = 5 * PATIENCE  # seconds to wait on a machine that is busy with other work
 
 
-class Server:
-    """A server, started as a process of its own on this machine's own address.
+class Server(Running):
+    """A server with its processes and their memory; `ordinary` is a request that is answered with status 200."""
 
-    `arguments` are those of textcat, and `ordinary` is a request that is answered with status 200. What the server logs
-    is written to the file `log`.
-    """
-
-    def __init__(self, arguments: Sequence[str], log: Path, ordinary: bytes) -> None:
-        self.log, self.ordinary = log, ordinary
-        log.write_bytes(b"")
-        with log.open("ab") as file:  # several processes write to it
-            self.process = subprocess.Popen([*TEXTCAT, *arguments], text=True, stdout=file, stderr=subprocess.PIPE)
-        assert self.process.stderr is not None
-        lines: list[str] = []
-        while (found := re.search(r"http://([\d.]+):(\d+)", lines[-1] if lines else "")) is None:
-            lines.append(self.process.stderr.readline())
-            if not lines[-1]:
-                raise RuntimeError(f"The server did not start: {''.join(lines)}")
-        self.address = found[1], int(found[2])
-
-    def workers(self) -> list[int]:
-        """Return the process numbers of the workers."""
-        return _children(self.process.pid)
+    ordinary = b""
 
     def processes(self) -> list[int]:
         """Return the process numbers of the server: the first, the workers, and what those have started."""
         workers = self.workers()
-        return [self.process.pid, *workers, *(child for worker in workers for child in _children(worker))]
+        return [self.process.pid, *workers, *(child for worker in workers for child in children_of(worker))]
 
     def memory(self) -> int:
         """Return the bytes of memory that all processes hold now."""
@@ -98,10 +81,6 @@ class Server:
             time.sleep(0.5)
         return size
 
-    def connect(self, seconds: float = PATIENCE) -> socket.socket:
-        """Open a connection whose operations take at most some seconds."""
-        return socket.create_connection(self.address, timeout=seconds)
-
     def send(self, data: bytes) -> int:
         """Send bytes and return the status of the answer; 0 if the connection is closed without one."""
         with self.connect() as connection:
@@ -113,7 +92,7 @@ class Server:
         """Send bytes and return the status and the body of the answer; 0 if the connection is closed without one."""
         with self.connect() as connection, suppress(OSError):
             connection.sendall(data)
-            return answer_of(connection)[:2]
+            return read_answer(connection)[:2]
         return 0, b""
 
     def answers(self) -> bool:
@@ -135,7 +114,7 @@ class Server:
             time.sleep(0.1)
         return answered
 
-    def kill(self, worker: int) -> set[int]:
+    def kill_worker(self, worker: int) -> set[int]:
         """Kill a worker; return the ports of the clients that were connected to it."""
         _signal(worker, signal.SIGSTOP)  # or it would accept more connections meanwhile
         end = time.monotonic() + 1
@@ -162,23 +141,21 @@ def running(model: Path, options: Sequence[str] = ("--timeout", "5"), headers: S
 
     `headers` are those that an ordinary request needs.
     """
-    arguments = ["serve", f"news={model}", "--port", "0", "--workers", "2", "--log", "events", *options]
+    arguments = ["serve", f"news={model}", "--workers", "2", "--log", "events", *options]
     ordinary = request("/tag", {"text": "Wheat exports rose."}, headers)
     with started(arguments, model.with_name(f"{model.name}.log"), ordinary) as server:
         yield server
 
 
 @contextmanager
-def started(arguments: Sequence[str], log: Path, ordinary: bytes) -> Iterator[Server]:
-    """Start a server, as `Server` says, and kill it at the end of the block if it still runs."""
-    server = Server(arguments, log, ordinary)
+def started(arguments: Sequence[object], log: Path, ordinary: bytes) -> Iterator[Server]:
+    """Start a server, and kill it at the end of the block if it still runs."""
+    server = start(*arguments, log=log, server=Server)
+    server.ordinary = ordinary
     try:
         yield server
     finally:
-        server.process.kill()
-        server.process.wait()
-        assert server.process.stderr is not None
-        server.process.stderr.close()
+        server.kill()
 
 
 def request(route: str, body: object, headers: Iterable[str] = (), path: str = PATH) -> bytes:
@@ -197,22 +174,6 @@ def status_of(connection: socket.socket) -> int:
     return int(answer.split()[1]) if answer.startswith(b"HTTP/1.1 ") else 0
 
 
-def answer_of(connection: socket.socket) -> tuple[int, bytes, bool]:
-    """Read an answer; return its status, its body, and whether the connection stays open; 0 if it is closed before."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        part = connection.recv(65536)
-        if not part:
-            return 0, b"", False
-        data += part
-    head, _, body = data.partition(b"\r\n\r\n")
-    fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
-    length = int(fields.get(b"content-length", 0))
-    while len(body) < length and (part := connection.recv(65536)):
-        body += part
-    return int(head.split()[1]), body, len(body) >= length and fields.get(b"connection") != b"close"
-
-
 # --- what Linux tells of processes -----------------------------------------------------------------------------------
 
 
@@ -220,10 +181,6 @@ def _read(number: int, name: str) -> str:
     with suppress(OSError):
         return Path(f"/proc/{number}/{name}").read_text(encoding="ascii", errors="replace")
     return ""
-
-
-def _children(number: int) -> list[int]:
-    return [int(child) for child in _read(number, f"task/{number}/children").split()]
 
 
 def _kilobytes(number: int, entry: str) -> int:

@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from running_server import children_of
+
 from .commands import PATIENCE, Ended, run, train_model, write_archive, written_bytes
 
 Trial = tuple[str, bool, str]
@@ -146,7 +148,7 @@ def killed_worker(random: random.Random, archive: _Archive) -> Trial:
     def kill(process: subprocess.Popen[str]) -> None:
         for _ in range(times):
             deadline = time.monotonic() + 20
-            while not (workers := _children(process.pid)) and process.poll() is None and time.monotonic() < deadline:
+            while not (workers := children_of(process.pid)) and process.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.01)
             time.sleep(random.choice([0, random.uniform(0, 0.3), random.uniform(0, 3)]))
             for worker in random.sample(workers, min(len(workers), random.choice([1, 1, 2]))):
@@ -227,10 +229,3 @@ def changed_input(random: random.Random, archive: _Archive) -> Trial:
 
 def _let_be_interrupted() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []

@@ -91,7 +91,7 @@ def _killed(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial]:
             time.sleep(rng.uniform(0.1, 1.5))
             while not (workers := server.workers()):
                 time.sleep(0.01)
-            killed.append((time.monotonic(), server.kill(rng.choice(workers))))
+            killed.append((time.monotonic(), server.kill_worker(rng.choice(workers))))
             yield "killed workers", server.answers_soon(), "no answer after a worker was killed"
         clients.end()
         lost, aside = clients.lost_beside(killed), len(clients.lost)

@@ -108,7 +108,7 @@ def _teaching(archive: Path, session: Path) -> Iterator[Server]:
     arguments = ["teach", str(archive), "--session", str(session), "--topic", _TOPIC, "--query", "wheat"]
     ordinary = _post("/answer", {"topic": _TOPIC, "position": 1, "answer": "yes", "person": "a", "ask": False})
     log = session.with_suffix(".log")
-    with started([*arguments, "--no-browser", "--port", "0", "--jobs", "1"], log, ordinary) as server:
+    with started([*arguments, "--no-browser", "--jobs", "1"], log, ordinary) as server:
         yield server
 
 

@@ -45,7 +45,10 @@ _KINDS: tuple[dict[str, Any], ...] = (
     {},
     {},
 )
-SPARSE_SEEDS, LISTED_SEEDS = 3, 4  # those of them whose weights are sparse, and that have shortlists, as the last one has
+SPARSE_SEEDS, LISTED_SEEDS = (
+    3,
+    4,
+)  # those of them whose weights are sparse, and that have shortlists, as the last one has
 _UNSEEN = np.array([True, False])  # topics, for which related ones speak
 _KEEPING = 2  # the one of them that keeps its training documents
 # Of the first byte: the sums are made to fit; the arrays are not mapped.

@@ -14,7 +14,6 @@ import json
 import os
 import random
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from running_server import Running, children_of, start
 
 import textcat
 
@@ -55,50 +56,40 @@ def _model(tau: int) -> textcat.Tagger:
 
 
 @contextmanager
-def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Serve a model as `news`; yield the address and the process."""
-    command = ["serve", f"news={folder}", "--port", "0", "--log", "events", *options]
-    with _started(folder, command) as started:
-        yield started
+def served(folder: Path, *options: str) -> Iterator[Running]:
+    """Serve a model as `news`."""
+    with _started("serve", f"news={folder}", "--log", "events", *options, log=folder.with_suffix(".log")) as server:
+        yield server
 
 
 @contextmanager
-def taught(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Serve a session with some answers; yield the address and the process."""
+def taught(folder: Path) -> Iterator[Running]:
+    """Serve a session of a small archive."""
     archive = folder.with_suffix(".jsonl")
     lines = [
         json.dumps({"id": f"d{i}", "title": f"{WORDS[i % 12]} {i}", "text": " ".join(WORDS[i % 5 : i % 11 + 1])})
         for i in range(300)
     ]
     archive.write_text("\n".join(lines))
-    command = ["teach", str(archive), "--topic", "strikes in the energy sector", "--example", "d0"]
-    with _started(folder, [*command, "--session", str(folder), "--no-browser", "--port", "0"]) as started:
-        yield started
+    command = ["teach", archive, "--topic", "strikes in the energy sector", "--example", "d0"]
+    with _started(*command, "--session", folder, "--no-browser", log=folder.with_suffix(".log")) as server:
+        yield server
 
 
 @contextmanager
-def _started(folder: Path, command: list[str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    command = [sys.executable, "-m", "textcat", *command]
-    log = open(folder.with_suffix(".log"), "wb")  # noqa: SIM115
-    process = subprocess.Popen(command, stdout=log, stderr=subprocess.PIPE)
+def _started(*arguments: object, log: Path) -> Iterator[Running]:
+    server = start(*arguments, log=log)
     try:
-        assert process.stderr is not None
-        while not (found := re.search(r"http://[\d.:]+", process.stderr.readline().decode())):
-            assert process.poll() is None
-        yield found[0], process
+        yield server
     finally:
-        process.send_signal(signal.SIGTERM)
-        code = process.wait(60)
-        log.close()
-        print(f"the server ended with {code}")
+        print(f"the server ended with {server.stop()[0]}")
 
 
 def memory(process: int) -> int:
     """Return the bytes of memory that are a process' and its children's own."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
     kilobytes = sum(int(size) for size in re.findall(r"^Private_\w+: +(\d+) kB", rollup, re.MULTILINE))
-    return 1024 * kilobytes + sum(memory(int(child)) for child in children)
+    return 1024 * kilobytes + sum(map(memory, children_of(process)))
 
 
 def _schema(folder: Path, seconds: float, *, teach: bool) -> bool:
@@ -107,15 +98,24 @@ def _schema(folder: Path, seconds: float, *, teach: bool) -> bool:
     else:
         textcat.save(_model(50), folder / "model")
         server = served(folder / "model", "--workers", "2", "--timeout", "10")
-    with server as (url, process):
-        before = memory(process.pid)
+    with server as running:
+        before = memory(running.process.pid)
         settings = ["--config-file", str(HOOKS.with_name("schemathesis.toml"))]
-        command = [sys.executable, "-m", "schemathesis.cli", *settings, "run", f"{url}/openapi.json", "--checks", "all"]
+        command = [
+            sys.executable,
+            "-m",
+            "schemathesis.cli",
+            *settings,
+            "run",
+            f"{running.url}/openapi.json",
+            "--checks",
+            "all",
+        ]
         command += ["--max-time", f"{seconds:.0f}", "--continue-on-failure"]
         environment = {**os.environ, "SCHEMATHESIS_HOOKS": HOOKS.stem}
         environment["PYTHONPATH"] = os.pathsep.join([str(HOOKS.parent), environment.get("PYTHONPATH", "")])
         code = subprocess.run(command, cwd=folder, env=environment).returncode
-        print(f"memory: {before / 1e6:.0f} MB before, {memory(process.pid) / 1e6:.0f} MB after")
+        print(f"memory: {before / 1e6:.0f} MB before, {memory(running.process.pid) / 1e6:.0f} MB after")
     log = folder.joinpath("model.log").read_text()
     failures = [line for line in log.splitlines() if '"event":"error"' in line or '"process_died"' in line]
     print("\n".join(failures[:5]))
@@ -145,15 +145,15 @@ def _exchange(folder: Path, seconds: float, n_clients: int, every: float) -> boo
             counts["exchanges"] += 1
             k += 1
 
-    with served(model, "--workers", "2", "--max-concurrency", "1000") as (url, process):
-        before, thread = memory(process.pid), threading.Thread(target=exchange)
+    with served(model, "--workers", "2", "--max-concurrency", "1000") as server:
+        before, thread = memory(server.process.pid), threading.Thread(target=exchange)
         thread.start()
         try:
-            asyncio.run(_clients(url, texts, expected, seconds, n_clients, counts))
+            asyncio.run(_clients(server.address, texts, expected, seconds, n_clients, counts))
         finally:
             stop.set()
             thread.join()
-        print(f"memory: {before / 1e6:.0f} MB before, {memory(process.pid) / 1e6:.0f} MB after")
+        print(f"memory: {before / 1e6:.0f} MB before, {memory(server.process.pid) / 1e6:.0f} MB after")
     names = ("requests", "exchanges", *expected, "lost", "wrong", "mixed")
     print(", ".join(f"{name}: {counts[name]:,}" for name in names))
     log = folder.joinpath("model.log").read_text()
@@ -162,21 +162,25 @@ def _exchange(folder: Path, seconds: float, n_clients: int, every: float) -> boo
 
 
 async def _clients(
-    url: str, texts: list[str], expected: dict[str, list[Any]], seconds: float, n: int, counts: Counter[str]
+    address: tuple[str, int],
+    texts: list[str],
+    expected: dict[str, list[Any]],
+    seconds: float,
+    n: int,
+    counts: Counter[str],
 ) -> None:
-    host, port = url.removeprefix("http://").split(":")
     end = time.monotonic() + seconds
 
     async def client(seed: int) -> None:
         generator = random.Random(seed)
-        reader, writer = await asyncio.open_connection(host, int(port))
+        reader, writer = await asyncio.open_connection(*address)
         while time.monotonic() < end:
             places = generator.choices(range(len(texts)), k=generator.choice((1, 1, 1, 5, 40)))
             documents = [{"text": texts[i]} for i in places]
             alone = len(places) == 1
             body = json.dumps(documents[0] if alone else {"documents": documents}).encode()
             path = f"/api/v1/models/news/{'tag' if alone else 'tag-batch'}"
-            head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+            head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
             counts["requests"] += 1
             try:
                 writer.write(head.encode() + body)
@@ -188,7 +192,7 @@ async def _clients(
             except (OSError, EOFError, asyncio.TimeoutError) as error:
                 counts["lost"] += 1
                 print("lost:", repr(error)[:300])
-                reader, writer = await asyncio.open_connection(host, int(port))
+                reader, writer = await asyncio.open_connection(*address)
                 continue
             tags = [answer["tags"]] if alone else [row["tags"] for row in answer["results"]]
             counts[answer["version"]] += 1
