@@ -231,7 +231,7 @@ def _test_corpus(
 
     With `labelled_only`, the test part has only documents that have a topic of the tagger, if there are such documents.
     """
-    from textcat.corpus.cards import cards
+    from textcat.corpus.cards import is_shipped
     from textcat.model.measure import is_corpus_of, measured_part, own_split, with_test_documents
 
     source: str | Mapping[str, Any] = corpus or _origin(tagger)
@@ -239,7 +239,7 @@ def _test_corpus(
         read = read._replace(**own_split(tagger, corpus)) if read.settings else read
         source = corpus if read.settings or not is_corpus_of(tagger, corpus) else tagger.origin
     documents = with_test_documents(tagger, read(source, stages))
-    if corpus and corpus not in cards() and (said := measured_part(tagger, documents, corpus)):
+    if corpus and not is_shipped(corpus) and (said := measured_part(tagger, documents, corpus)):
         echo(f"textcat: {said}", err=True)
     if not labelled_only:
         return documents

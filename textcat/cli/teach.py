@@ -249,10 +249,10 @@ def _opened(
 
 def _archive(inputs: list[str]) -> "list[str] | Corpus":
     """Return the inputs; if the only input is the name of a known corpus, return this corpus with all its parts."""
-    from textcat.corpus.cards import cards
+    from textcat.corpus.cards import is_shipped
     from textcat.corpus.catalogue import open_corpus
 
-    if len(inputs) == 1 and inputs[0] in cards() and not Path(inputs[0]).exists():
+    if len(inputs) == 1 and is_shipped(inputs[0]) and not Path(inputs[0]).exists():
         return open_corpus(inputs[0])
     return inputs
 

@@ -171,6 +171,11 @@ def cards() -> dict[str, Card]:
     return {name: read_card(path) for name, path in _shipped_cards().items()}
 
 
+def is_shipped(name: str) -> bool:
+    """Return whether a corpus of this name has a card that comes with textcat."""
+    return name in _shipped_cards()
+
+
 def card(name_or_path: str | Path) -> Card:
     """Return the card of a shipped corpus by its name, or read a card from a ``.toml`` file.
 

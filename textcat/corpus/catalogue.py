@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, similar_files
 from textcat.base.frames import is_table, named_columns
-from textcat.corpus.cards import Card, card, cards
+from textcat.corpus.cards import Card, card, is_shipped
 from textcat.corpus.contents import read_corpus
 from textcat.corpus.documents import RECORDS, TABLE, Corpus
-from textcat.corpus.fetch import by_hand, fetch_corpus, locate_corpus, search_folders
+from textcat.corpus.fetch import locate_corpus, obtain_corpus
 from textcat.corpus.guess import guess_card
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.reading import InputSettings, Record, is_url, matches
@@ -77,25 +77,18 @@ def open_corpus(
         If there is no such corpus, its files are missing, damaged or not as the card describes them, two documents
         have the same id, or a setting would change nothing, as the card says how the corpus is read.
     """
-    origin: dict[str, Any] = {}
     if isinstance(name_or_path, Card):
-        described, data = name_or_path, ""
+        described, data, place = name_or_path, "", ""
     else:
-        described, data = _describe(str(name_or_path), settings)
-        stays = str(name_or_path) in cards() or is_url(data)  # the same wherever it is opened from
-        path = expanded(data or name_or_path)
-        origin["name_or_path"] = str(name_or_path) if stays else os.path.abspath(path)
-        if settings is not None:
-            origin["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
+        described, data, place = _describe(str(name_or_path), settings)
     if not data:
         described.check_settings(settings or InputSettings())
-        located = locate_corpus(described, corpus_dir)
-        if located is None and not (download and described.urls):
-            folders = ", ".join(map(str, search_folders(described, corpus_dir)))
-            raise TextcatError(f"Corpus {described.name} is in none of {folders}. {by_hand(described)}")
-        data = str(located or fetch_corpus(described, progress))
+        data = str(obtain_corpus(described, corpus_dir, download=download, progress=progress))
     words = Vocabulary.read(vocabulary, vocabulary_language) if vocabulary else None
-    if words and origin:
+    origin: dict[str, Any] = {"name_or_path": place} if place else {}
+    if origin and settings is not None:
+        origin["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
+    if origin and words:
         origin |= {"vocabulary": os.path.abspath(words.place), "vocabulary_language": vocabulary_language}
     corpus = replace(read_corpus(described, data, settings, as_read, words, progress), origin=origin)
     return corpus if test_size is None else corpus.split(test_size, seed=seed, keep_groups=keep_groups)
@@ -147,7 +140,7 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
     Return None if the corpus is not a file on disk, if the file is too large, or if another process would be unsafe or
     no faster. `options` are further arguments of `open_corpus`. Nothing is downloaded.
     """
-    path = locate_corpus(card(name_or_path), corpus_dir) if name_or_path in cards() else expanded(name_or_path)
+    path = locate_corpus(card(name_or_path), corpus_dir) if is_shipped(name_or_path) else expanded(name_or_path)
     if path is None or not path.is_file() or path.stat().st_size > _STREAMED_BYTES:
         return None
     from textcat.reading import read_forked
@@ -175,20 +168,19 @@ def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
-def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
-    """Return the card of a corpus, and the path or URL of its data.
+def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str, str]:
+    """Return the card of a corpus, the path or URL of its data, and a name by which it is opened from any folder.
 
     If `text` is the name of a corpus or the path of a card, the second value is "". Data without a card get a card that
     is guessed from the names of their files.
     """
-    path = expanded(text)
     if is_url(text):
-        return guess_card(text, settings), text
-    if path.suffix == ".toml":
-        return card(path), ""
-    if text not in cards():
+        return guess_card(text, settings), text, text
+    path = expanded(text)
+    is_file, place = path.suffix == ".toml", os.path.abspath(path)
+    if not is_file and not is_shipped(text):
         if path.exists() or matches(str(path)):
-            return guess_card(str(path), settings), str(path)
+            return guess_card(str(path), settings), str(path), place
         if path.suffix or path.name != text:
             raise TextcatError(f"There is no file or folder {text}.{similar_files(path)}")
-    return card(text), ""
+    return card(path if is_file else text), "", place if is_file else text

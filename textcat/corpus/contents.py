@@ -50,11 +50,12 @@ def read_corpus(
     raised if files are missing, damaged or not as the card describes them.
     """
     _log.info("Reading %s from %s", card.name, data)
-    contents = _Contents(card, data)
     # Every file of a folder is of the format that has been asked for, whatever its name.
     of_one_format = settings is not None and settings.format not in ("", "text")
     wanted = None if of_one_format else is_wanted(card, settings or InputSettings())
-    documents = read_documents([data], card.settings(settings), wanted, contents.open, as_read, progress)
+    settings = card.settings(settings)
+    contents = _Contents(card, data)
+    documents = read_documents([data], settings, wanted, contents.open, as_read, progress)
     contents.read_beside()
     contents.check_complete()
     if card.files == [Path(data).name] and not card.urls:
@@ -62,7 +63,7 @@ def read_corpus(
     parts = {document.split or "train" for document in documents}
     unlabelled = ""
     if card.reader in ("records", *RECORD_READERS) and not any(document.topics for document in documents):
-        unlabelled = _why_unlabelled(data, card.settings(settings), wanted, contents)
+        unlabelled = _why_unlabelled(data, settings, wanted, contents)
     if "test" in parts and "train" not in parts:  # a model can be measured on them; what trains refuses them
         tests = [document for document in documents if document.split == "test"]
         return Corpus(card.name, [], tests, (), unlabelled=unlabelled)

@@ -71,6 +71,21 @@ def locate_corpus(card: Card, corpus_dir: str | Path | None = None) -> Path | No
     return next((path for path in paths if path.exists()), None)
 
 
+def obtain_corpus(
+    card: Card, corpus_dir: str | Path | None = None, *, download: bool = True, progress: "Bar | None" = None
+) -> Path:
+    """Return the path of a corpus on disk; if it is in no searched folder, download it, unless `download` is False.
+
+    `corpus_dir` is searched first. TextcatError is raised if the corpus is in no folder and is not downloaded.
+    """
+    if path := locate_corpus(card, corpus_dir):
+        return path
+    if not (download and card.urls):
+        folders = ", ".join(map(str, search_folders(card, corpus_dir)))
+        raise TextcatError(f"Corpus {card.name} is in none of {folders}. {by_hand(card)}")
+    return _download(card, progress)
+
+
 def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | None = None) -> Path:
     """Find a corpus on disk, or download it into the user's cache; verify it as a whole, and return its path.
 
@@ -90,6 +105,11 @@ def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Pa
             _log.warning("%s It is fetched again.", error)
     if not card.urls:
         raise TextcatError(f"The card of {card.name} names no URL to download from. {by_hand(card)}")
+    return _download(card, progress)
+
+
+def _download(card: Card, progress: "Bar | None") -> Path:
+    """Download a corpus from the first of its URLs that works into the user's cache, verify it, and return its path."""
     if not (card.sha256 or card.tree):
         raise TextcatError(
             f"The card of {card.name} has neither 'sha256' nor 'tree', so a download cannot be verified: add one. "
@@ -100,7 +120,7 @@ def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Pa
     _check_writable(target.parent)
     for url in card.urls:
         try:
-            _download(card, url, target, progress)
+            _download_from(url, card, target, progress)
             return target
         except (OSError, ValueError, TextcatError) as error:  # ValueError: an unknown kind of URL
             failures.append(f"{url}: {_reason(error)}")
@@ -108,7 +128,7 @@ def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Pa
     raise TextcatError(f"Corpus {card.name} could not be downloaded ({'; '.join(failures)}). {by_hand(card)}")
 
 
-def _download(card: Card, url: str, target: Path, progress: "Bar | None") -> None:
+def _download_from(url: str, card: Card, target: Path, progress: "Bar | None") -> None:
     from pooch import HTTPDownloader
     from pooch.downloaders import choose_downloader
 

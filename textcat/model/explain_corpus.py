@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from textcat.base.errors import TextcatError
 from textcat.base.frames import Frame, named_columns
-from textcat.corpus.cards import cards
+from textcat.corpus.cards import is_shipped
 from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.documents import Corpus, Document
 from textcat.model import storage
@@ -104,7 +104,7 @@ def read_unlabelled(name_or_path: str, settings: InputSettings) -> Iterator[Docu
     Of a corpus, these are the test documents, or the training ones if it has no others. TextcatError is raised if a
     document cannot be read.
     """
-    if name_or_path in cards() or name_or_path.endswith(".toml"):
+    if is_shipped(name_or_path) or name_or_path.endswith(".toml"):
         corpus = open_corpus(name_or_path, settings=None if settings == InputSettings() else settings)
         yield from corpus.test or corpus.train
         return

@@ -15,7 +15,7 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.frames import is_table
 from textcat.base.progress import Advance, Stages, advance_over
-from textcat.corpus.cards import cards
+from textcat.corpus.cards import is_shipped
 from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, reopen_corpus
 from textcat.corpus.documents import RECORDS, TABLE, Corpus, Document, topic_counts
 from textcat.corpus.fetch import warn_once
@@ -303,7 +303,7 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
             corpus = reopen_corpus(tagger.origin)
         else:
             corpus = open_corpus(source, settings=settings, **own_split(tagger, source))
-        if str(source) not in cards() and (said := measured_part(tagger, corpus, str(source))):
+        if not is_shipped(str(source)) and (said := measured_part(tagger, corpus, str(source))):
             _log.warning(said)
         return corpus
     if isinstance(source, Corpus):

@@ -17,7 +17,7 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.settings import read_toml
 from textcat.corpus import fetch
-from textcat.corpus.cards import card, cards
+from textcat.corpus.cards import card, is_shipped
 from textcat.corpus.catalogue import open_corpus
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def corpus(name: str) -> "Corpus":
 
 def missing(name: str) -> str | None:
     """Return a sentence that says which file of a data set or corpus is missing, and where to put it; else None."""
-    if name not in cards():
+    if not is_shipped(name):
         try:
             _paths(name)
         except MissingData as error:

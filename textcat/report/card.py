@@ -18,7 +18,7 @@ import textcat
 from textcat.base.disk import write_atomically
 from textcat.base.errors import install_hint
 from textcat.base.progress import Stages
-from textcat.corpus.cards import cards
+from textcat.corpus.cards import cards, is_shipped
 from textcat.evaluation.evaluation import TITLES, BandQuality, Evaluation, MeasuredOn
 from textcat.evaluation.export import formatted_tables, markdown_text
 from textcat.evaluation.significance import add_intervals
@@ -111,7 +111,7 @@ def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFie
     yield 'pipeline_tag: "text-classification"'
     kind = "single-label" if tagger.single else "multi-label"
     yield f'tags: ["text-classification", "margin-perceptron", "tf-idf", "{kind}"]'
-    datasets = [*fields.datasets] or ([tagger.corpus] if tagger.corpus in cards() else [])
+    datasets = [*fields.datasets] or ([tagger.corpus] if is_shipped(tagger.corpus) else [])
     if datasets:
         yield f"datasets: {json.dumps(datasets)}"
     if evaluation is None:
