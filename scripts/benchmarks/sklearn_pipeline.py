@@ -32,7 +32,7 @@ from textcat.evaluation.evaluation import evaluate_scores
 from textcat.recipes.recipe import read_recipe
 
 LEARNERS = {"LinearSVC": LinearSVC(C=1), "SGDClassifier": SGDClassifier(random_state=0)}
-PROBABILITY = read_recipe("default").make_tags().probability
+PROBABILITY = read_recipe("default").tags.probability
 FOLDS = 5
 JOBS = 2
 
@@ -70,7 +70,7 @@ def joined(documents: Sequence[Document]) -> list[str]:
 def make(learner: str) -> Pipeline:
     """Return documents → rows → a calibrated classifier per topic."""
     one_vs_rest = OneVsRestClassifier(Calibrated(LEARNERS[learner]), n_jobs=JOBS)
-    return make_pipeline(ZonedRows(read_recipe("default").features), one_vs_rest)
+    return make_pipeline(ZonedRows(read_recipe("default").settings("features")), one_vs_rest)
 
 
 class ZonedRows(TransformerMixin, BaseEstimator):

@@ -52,7 +52,7 @@ def _rows(corpus: Corpus, name: str) -> list[dict[str, Any]]:
     scores, rows = learner.decision_function(new), []
     for way, score in ways.items():
         start = time.process_time()
-        thresholds, calibration = choose_thresholds("probability", score(), labels, recipe.make_tags().probability)
+        thresholds, calibration = choose_thresholds("probability", score(), labels, recipe.tags.probability)
         spent = time.process_time() - start
         figures = _figures(scores > thresholds, calibration.probabilities(scores), truth)
         rows.append(

@@ -28,11 +28,7 @@ def _card(path: Path) -> None:
 
 
 def _recipe(path: Path) -> None:
-    recipe = read_recipe(path)
-    recipe.make_features()
-    recipe.make_learner()
-    recipe.make_tags()
-    assert recipe.description_copies >= 0
+    assert read_recipe(path).topics.description_copies >= 0
 
 
 def _journal(path: Path) -> None:

@@ -268,7 +268,7 @@ def test_tune_measures_recipes_with_a_shortlist_on_documents_that_are_held_out(r
     assert "\nMeasured on 72 training documents held out, trained on 649 others.\n" in run.out
     assert "The sparsest that ranks as well as the best by nDCG@10: shortlist=" in run.out
     assert "PSP@5 21-100" in Path("study/table.md").read_text().splitlines()[0]
-    assert read_recipe("study/recipe.toml").shortlist in (8, 10)
+    assert read_recipe("study/recipe.toml").topics.shortlist in (8, 10)
     as_json = json.loads(
         run("tune", "newswire", "--recipe", "many-topics", "--space", space, "--out", "study", "--json").out
     )

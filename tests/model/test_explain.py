@@ -223,7 +223,7 @@ def test_a_damaged_list_of_documents_is_told_of(corpus, change, value, tmp_path)
 
 def test_a_description_that_was_trained_on_several_times_is_listed_once(corpus):
     recipe = textcat.read_recipe("default")
-    assert recipe.description_copies > 1
+    assert recipe.topics.description_copies > 1
     tagger = textcat.train(corpus, recipe)
     explanation = tagger.explain("Wheat exports rose.", "wheat", n=None)
     ids = [each.id for each in explanation.documents]

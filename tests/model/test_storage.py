@@ -19,6 +19,7 @@ from manifests import rewrite
 
 import textcat
 from textcat.base.calibration import Calibration
+from textcat.features.settings import FeatureSettings
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import PAUM
@@ -166,8 +167,9 @@ def test_the_same_seed_gives_the_same_files_with_one_job_or_two(corpus, tmp_path
 OTHER_DEFAULTS = {
     Tokens: {"lowercase": False, "alphanumeric": True, "remove_stop_words": False, "singularize": True},
     TfIdf: {"zones": {"title": 9.0}, "ngrams": 2, "chars": 3, "weighting": "bm25", "idf": "smooth", "k1": 2.0},
+    FeatureSettings: {"ngrams": 3, "chars": 2, "weighting": "bm25", "min_df": 7},
     PAUM: {"tau_neg": 1.0, "lambda_": 9.0, "eta": 2.0},
-    type(textcat.Recipe("").make_tags()): {"strategy": "single"},
+    type(textcat.Recipe("").tags): {"strategy": "single"},
 }
 
 

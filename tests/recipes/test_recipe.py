@@ -1,14 +1,18 @@
 """Recipes: what is shipped works, options go before the file, mistakes are told in a sentence."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from textcat.base.errors import TextcatError
+from textcat.base.settings import format_value
+from textcat.features.settings import TokenSettings
 from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import LEARNERS
 from textcat.recipes.recipe import Recipe, read_recipe, recipes
+from textcat.training.tune import to_toml
 
 
 @pytest.mark.parametrize("name", recipes())
@@ -49,8 +53,8 @@ def test_an_empty_recipe_has_the_defaults(tmp_path):
 def test_changes_replace_what_is_given_and_leave_the_recipe_as_it_was():
     recipe = Recipe("mine", learner={"tau_neg": 1.0, "eta": 2.0})
     changed = recipe.changed(tau_neg=None, tau_pos=5.0, eta=3.0)
-    assert changed.learner == {"tau_neg": 1.0, "tau_pos": 5.0, "eta": 3.0}
-    assert recipe.learner == {"tau_neg": 1.0, "eta": 2.0}
+    assert changed.learner == {"name": "paum", "tau_neg": 1.0, "tau_pos": 5.0, "eta": 3.0}
+    assert recipe.learner == {"name": "paum", "tau_neg": 1.0, "eta": 2.0}
 
 
 @pytest.mark.parametrize(
@@ -70,10 +74,58 @@ def test_changes_replace_what_is_given_and_leave_the_recipe_as_it_was():
     ],
 )
 def test_a_wrong_setting_is_told_before_anything_is_read(section, settings, message):
-    recipe = Recipe("mine", **{section: settings})
-    make = recipe.make_learner if section == "learner" else recipe.make_features
     with pytest.raises(TextcatError, match=f"^Recipe mine.*{message}"):
-        make()
+        Recipe("mine", **{section: settings}).check()
+
+
+@pytest.mark.parametrize(
+    ("section", "settings", "message"),
+    [
+        ("tokens", {"segmenter": "jieba"}, "There is no segmenter 'jieba'"),
+        ("tokens", {"normal_form": "nfd"}, "normal_form is 'nfd': give 'nfc' or 'none'"),
+        ("features", {"weighting": "bm25", "sublinear_tf": True}, "leave one of them out"),
+        ("topics", {"shortlist": -1}, "shortlist in .topics. cannot be -1"),
+        ("topics", {"shortlists": 1}, "has no parameter 'shortlists'.* Did you mean 'shortlist'"),
+        ("ranker", {"C": 0}, "C cannot be 0"),
+        ("tags", {"strategy": "singel"}, "No strategy 'singel'.* Did you mean 'single'"),
+        ("tags", {"folds": 2**63}, "folds in .tags. cannot be 9223372036854775808; give at most"),
+    ],
+)
+def test_a_section_of_python_of_a_file_or_of_a_setting_is_checked_where_it_is_given(
+    tmp_path, section, settings, message
+):
+    with pytest.raises(TextcatError, match=message) as in_python:
+        Recipe("own", **{section: settings})
+    lines = "".join(f"{name} = {format_value(value)}\n" for name, value in settings.items())
+    (tmp_path / "own.toml").write_text(f"[{section}]\n{lines}")
+    with pytest.raises(TextcatError) as in_file:
+        read_recipe(tmp_path / "own.toml")
+    assert str(in_file.value) == str(in_python.value)
+    if "no parameter" not in message:
+        with pytest.raises(TextcatError, match=message):
+            Recipe("own").with_settings(f"{section}.{name}={format_value(value)}" for name, value in settings.items())
+
+
+def test_sections_are_records_of_all_settings_and_a_recipe_is_the_same_if_it_is_made_of_them():
+    recipe = Recipe("mine", tokens={"lang": "de"}, tags={"strategy": "single"})
+    assert (recipe.tokens.lang, recipe.tokens.lowercase, recipe.tags.strategy, recipe.tags.folds) == (
+        "de",
+        True,
+        "single",
+        5,
+    )
+    assert replace(recipe) == recipe == Recipe("mine", recipe.tokens, tags=recipe.tags)
+    assert replace(recipe, tokens=TokenSettings("fr")).make_tokens().lang == "fr"
+    with pytest.raises(TextcatError, match="There is no segmenter 'x'"):
+        replace(recipe, tokens=TokenSettings(segmenter="x"))
+
+
+def test_a_recipe_of_a_stranger_is_read_and_stored_without_importing_its_learner(tmp_path, monkeypatch):
+    (tmp_path / "trap.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    recipe = Recipe("theirs", learner={"name": "trap:Learner", "tau": 1})
+    assert recipe.as_dict()["learner"] == {"name": "trap:Learner", "tau": 1}
+    assert "trap" in to_toml(recipe)
 
 
 def test_there_is_no_recipe_of_a_name_that_is_neither_shipped_nor_a_toml_file(tmp_path, monkeypatch):
@@ -104,8 +156,8 @@ def test_settings_are_typed_and_leave_the_recipe_as_it_was():
         ]
     )
     assert changed.learner == {**recipe.learner, "tau_pos": 50, "rho": "R"}
-    assert changed.features == {**recipe.features, "zones": {"title": 2}, "zone_terms": ["title"]}
-    assert changed.tokens == {**recipe.tokens, "lang": "de"}
+    assert changed.features == replace(recipe.features, zones={"title": 2}, zone_terms=["title"])
+    assert changed.tokens == replace(recipe.tokens, lang="de")
     assert read_recipe("paum") == recipe
     assert recipe.with_settings([]) == recipe
 
@@ -152,7 +204,8 @@ def test_every_field_of_a_recipe_is_explained(learner):
 
 
 def test_a_recipe_is_printed_in_one_line():
-    assert repr(Recipe("mine", learner={"eta": 2.0})) == "Recipe('mine', learner={'eta': 2.0})"
+    recipe = Recipe("mine", {"lang": "de"}, learner={"eta": 2.0})
+    assert repr(recipe) == "Recipe('mine', tokens={'lang': 'de'}, learner={'name': 'paum', 'eta': 2.0})"
 
 
 def test_a_recipe_file_that_is_missing_is_told_with_the_nearest_one(tmp_path):
@@ -179,7 +232,7 @@ def test_probabilities_of_learners_are_no_matter_of_recipes():
     assert not any(field.name == "probability" for field in Recipe("r").fields() if field.section == "learner")
     with pytest.raises(TextcatError, match=r"\[learner\] has no parameter 'probability'"):
         Recipe("r", learner={"probability": True}).make_learner()
-    assert Recipe("r", tags={"probability": 0.5}).make_tags().probability == 0.5
+    assert Recipe("r", tags={"probability": 0.5}).tags.probability == 0.5
 
 
 def test_one_setting_may_be_given_as_a_text():

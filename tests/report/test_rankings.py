@@ -19,7 +19,7 @@ def corpus():
 @pytest.fixture(scope="module", params=["paum", "many-topics"])
 def tagger(request, corpus):
     recipe = textcat.read_recipe(request.param)
-    return textcat.train(corpus, recipe.with_settings(["topics.shortlist=8"]) if recipe.shortlist else recipe)
+    return textcat.train(corpus, recipe.with_settings(["topics.shortlist=8"]) if recipe.topics.shortlist else recipe)
 
 
 def test_each_topic_is_counted_as_found_given_and_right(corpus, tagger, monkeypatch):

@@ -45,7 +45,7 @@ def documents(n=60):
 def test_the_peer_has_the_rows_of_recipe_best(least):
     from sklearn_pipeline import ZonedRows
 
-    settings = read_recipe("default").features | least
+    settings = read_recipe("default").settings("features") | least
     # What is too rare is known to textcat while it counts lengths; b = 0 leaves lengths out.
     settings |= {"b": 0} if least["ngram_min_df"] > 1 else {}
     ours, its = TfIdf(Tokens(), **settings), ZonedRows(settings, stop_words=None)

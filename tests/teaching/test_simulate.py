@@ -218,7 +218,7 @@ def test_a_review_s_own_figures_do_not_choose_its_setting():
 
 def test_settings_of_the_ranker_are_a_section_of_the_recipe():
     def ranker(*changes):
-        return read_recipe("active-learning").with_settings([f"ranker.{change}" for change in changes]).make_ranker()
+        return read_recipe("active-learning").with_settings([f"ranker.{change}" for change in changes]).ranker
 
     assert ranker() == RankerSettings()
     assert ranker("C=.3", "ratio = 4") == RankerSettings(C=0.3, ratio=4)

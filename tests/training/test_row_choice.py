@@ -39,8 +39,8 @@ def test_ngrams_of_characters_are_chosen_for_words_with_many_endings(recipe, wit
     choice = choose_rows(counted, recipe)
     assert choice.chosen == expected
     assert (choice.ndcg[CHARACTERS] >= 1.1 * choice.ndcg[WORDS]) == (expected == CHARACTERS)
-    assert choice.recipe.features.get("chars", 0) == (4 if expected == CHARACTERS else 0)
-    assert not choice.recipe.choose_chars
+    assert choice.recipe.features.chars == (4 if expected == CHARACTERS else 0)
+    assert not choice.recipe.topics.chooses_chars
 
 
 def test_a_chosen_tagger_is_the_one_that_the_same_settings_give(recipe, tmp_path):
@@ -73,9 +73,9 @@ def test_an_updatable_tagger_keeps_the_counts_of_what_was_chosen(recipe, tmp_pat
 
 def test_setting_characters_turns_the_choice_off():
     recipe = read_recipe("many-topics")
-    assert recipe.choose_chars
-    assert not recipe.with_settings(["features.chars=0"]).choose_chars
-    assert recipe.with_settings(["learner.tau_pos=10"]).choose_chars
+    assert recipe.topics.chooses_chars
+    assert not recipe.with_settings(["features.chars=0"]).topics.chooses_chars
+    assert recipe.with_settings(["learner.tau_pos=10"]).topics.chooses_chars
 
 
 def test_few_documents_are_taken_by_their_words(recipe):

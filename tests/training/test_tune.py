@@ -73,10 +73,9 @@ def test_a_grid_has_every_combination_and_its_recipes_work(space_file):
     space = read_space(space_file("[features]\nmin_df = [1, 2]\n[learner]\ntau_pos = [1.0, 5.0, 'prevalence']\n"))
     found = space.grid(Recipe("mine", learner={"name": "paum"}))
     assert len(found) == 6
-    assert len({json.dumps([recipe.features, recipe.learner]) for recipe in found}) == 6
+    assert len({json.dumps(recipe.as_dict()) for recipe in found}) == 6
     for recipe in found:
-        recipe.make_features()
-        recipe.make_learner()
+        recipe.check()
 
 
 def test_drawn_recipes_lie_in_the_space_and_are_the_same_for_the_same_seed(space_file):
@@ -86,7 +85,7 @@ def test_drawn_recipes_lie_in_the_space_and_are_the_same_for_the_same_seed(space
     for recipe in drawn:
         assert -1 <= recipe.learner["tau_neg"] <= 1
         assert recipe.learner["tau_pos"] in range(1, 65)
-    kinds = [recipe.features["sublinear_tf"] for recipe in drawn]
+    kinds = [recipe.features.sublinear_tf for recipe in drawn]
     assert kinds == sorted(kinds), "recipes of the same features follow each other, to share their rows"
     assert len(set(kinds)) == 2
 

@@ -262,7 +262,7 @@ class CorpusReader(NamedTuple):
         """
         if self.vocabulary_language or self.vocabulary is None or ".tsv" in self.vocabulary.suffixes:
             return self  # a .tsv has names in one language, which it does not say
-        return self._replace(vocabulary_language=recipe.tokens.get("lang", ""))
+        return self._replace(vocabulary_language=recipe.tokens.lang)
 
     def __call__(self, corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
         """Open a corpus, given its name, its path or its `Corpus.origin`.

@@ -78,7 +78,7 @@ def simulate(
 
     stages = terminal.new_stages()
     chosen_recipe = read_recipe(recipe).with_settings(settings or [])
-    ranker = chosen_recipe.make_ranker()
+    ranker = chosen_recipe.ranker
     opened = [read(name, stages) for name in corpora]
     with stages.stage("rows", len(opened)) as bar:
         simulated = []

@@ -495,8 +495,8 @@ def show_model(
         "dates": " to ".join(manifest["train_dates"]) if "train_dates" in manifest else None,
         **counts,
         "recipe": recipe.title,
-        **{section: settings_text(getattr(recipe, section)) for section in ("tokens", "features", "learner")},
-        "thresholds": _thresholds(recipe.tags["strategy"], thresholds),
+        **{section: settings_text(recipe.settings(section)) for section in ("tokens", "features", "learner")},
+        "thresholds": _thresholds(recipe.tags.strategy, thresholds),
         "made with": settings_text(manifest["versions"], " "),
     }
     tables.show_facts(console, facts)

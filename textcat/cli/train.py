@@ -96,7 +96,7 @@ def train(
     from textcat.model import storage
     from textcat.model.support import checked_keep_support
 
-    stages, finds_language = terminal.new_stages(), recipe.tokens.get("lang") == "auto"
+    stages, finds_language = terminal.new_stages(), recipe.tokens.lang == "auto"
     read = read if finds_language else read.speaking(recipe)
     checked_keep_support(keep_support)  # before anything is read
     if out is not None and not dry_run:
@@ -487,10 +487,7 @@ def show_recipes(console: "Console", shipped: "Sequence[Recipe]", *, as_json: bo
     """Print the names, learners and titles of recipes."""
     from textcat.cli import tables
 
-    rows = [
-        {"recipe": recipe.name, "learner": recipe.learner.get("name", "paum"), "title": recipe.title}
-        for recipe in shipped
-    ]
+    rows = [{"recipe": recipe.name, "learner": recipe.learner["name"], "title": recipe.title} for recipe in shipped]
     tables.show_rows(console, rows, as_json=as_json)
 
 
@@ -556,7 +553,7 @@ def show_trials(
         goal = "PAUM(1, 50) over ALL, TOP10 and RARE"
     if chosen.measured_on:
         tables.print_text(console, f"\nMeasured on {chosen.measured_on}.")
-    taken = {key: getattr(chosen.recipe, section).get(key) for section, key in varied}
+    taken = {key: chosen.recipe.settings(section).get(key) for section, key in varied}
     tables.print_text(console, f"\nThe sparsest that ranks as well as {goal}: {settings_text(taken)}")
     if out is not None:
         tables.print_text(console, f"Table, recipe and trials: {out}")
@@ -570,7 +567,7 @@ def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tupl
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES
 
-    row = {key: getattr(trial.recipe, section).get(key) for section, key in varied}
+    row = {key: trial.recipe.settings(section).get(key) for section, key in varied}
     for measure, band in figures:
         title, value = TITLES[measure], trial.measures[measure][band]
         row[f"{title.column} {band}"] = tables.Figure(f"{value:.{4 if title.decimals else 0}f}")
@@ -580,9 +577,9 @@ def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tupl
 def _varied(recipes: "Sequence[Recipe]") -> list[tuple[str, str]]:
     """Return the parameters in which recipes differ, each as (section of the recipe file, name)."""
     sections = ("tokens", "features", "topics", "learner")
-    named = dict.fromkeys((section, key) for section in sections for r in recipes for key in getattr(r, section))
+    named = dict.fromkeys((section, key) for section in sections for r in recipes for key in r.settings(section))
     return [
         (section, key)
         for section, key in named
-        if len({json.dumps(getattr(recipe, section).get(key)) for recipe in recipes}) > 1
+        if len({json.dumps(recipe.settings(section).get(key)) for recipe in recipes}) > 1
     ]

@@ -1,17 +1,16 @@
-"""Get, set and check the settings of `Tokens` and `TfIdf`, as scikit-learn does, but without importing it."""
-
-from __future__ import annotations
+"""Hold, get, set and check the settings of `Tokens` and `TfIdf`, as scikit-learn does, but without importing it."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
 
 from textcat.base.errors import TextcatError
+from textcat.features.scripts import NGRAMS, language_of_words
 
 NFC, AS_IT_IS = "nfc", "none"
 NORMAL_FORMS = NFC, AS_IT_IS
@@ -24,8 +23,51 @@ class FeatureError(TextcatError, ValueError):
     """Report wrong documents, or wrong settings of features, from which no rows can be made."""
 
 
+@dataclass
+class TokenSettings:
+    """Hold the settings of `Tokens`, explained there."""
+
+    lang: str = "en"
+    _: KW_ONLY
+    lowercase: bool = True
+    alphabetic: bool = True
+    alphanumeric: bool = False
+    remove_stop_words: bool = True
+    singularize: bool = False
+    segmenter: str = NGRAMS
+    normal_form: str = NFC
+    memo_bytes: int = 256 * 2**20
+
+
+@dataclass(kw_only=True)
+class FeatureSettings:
+    """Hold the settings of `TfIdf`, explained there, but for its tokens."""
+
+    zones: Mapping[str, float] | None = None
+    zone_terms: bool | Sequence[str] = False
+    ngrams: int = 1
+    ngram_min_df: int = 2
+    ngram_weight: float = 1.0
+    chars: int = 0
+    char_weight: float = 1.0
+    char_max_df: float = 1.0
+    min_df: int = 1
+    max_features: int | None = None
+    weighting: str = "tfidf"
+    sublinear_tf: bool = False
+    k1: float = 1.2
+    b: float = 0.75
+    idf: str = "log"
+    dtype: str = "float32"
+
+
 class Parameters:
-    """Add scikit-learn's `get_params` and `set_params` to a dataclass whose fields are its parameters."""
+    """Add scikit-learn's `get_params` and `set_params` to a record of settings, which makes it an estimator.
+
+    As in scikit-learn, two estimators are equal only if they are the same object.
+    """
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
@@ -102,10 +144,13 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def check_normal_form(form: str) -> None:
-    """Raise FeatureError if there is no such normal form."""
-    if form not in NORMAL_FORMS:
-        raise FeatureError(f"normal_form is {form!r}: give {' or '.join(map(repr, NORMAL_FORMS))}.")
+def check_tokens(settings: TokenSettings) -> None:
+    """Raise TextcatError if a setting of `Tokens` is out of range."""
+    language_of_words(settings.lang, settings.segmenter)
+    if settings.normal_form not in NORMAL_FORMS:
+        raise FeatureError(f"normal_form is {settings.normal_form!r}: give {' or '.join(map(repr, NORMAL_FORMS))}.")
+    if settings.memo_bytes < 0:
+        raise TextcatError(f"The memo_bytes of tokens cannot be {settings.memo_bytes}: give 0 or more.")
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -23,7 +23,7 @@ from textcat.features.fitting import (
     without_rare_ngrams,
 )
 from textcat.features.rows import Rows, row_bytes
-from textcat.features.settings import FeatureError, Parameters, check_settings
+from textcat.features.settings import FeatureError, FeatureSettings, Parameters, check_settings
 from textcat.features.tokens import KnownTerms, TermCounts, Tokens
 from textcat.features.zones import SHARED_SPACE, Documents, TextParts, ZoneTexts, checked_documents
 
@@ -37,27 +37,11 @@ _Self = TypeVar("_Self", bound="FeatureSteps")
 
 
 @dataclass(eq=False, repr=False)
-class FeatureSteps(Parameters):
-    """Hold the settings of `TfIdf`, explained there, and implement the single steps of its `fit` and `transform`."""
+class FeatureSteps(Parameters, FeatureSettings):
+    """Implement the single steps of `fit` and `transform` of `TfIdf`, whose settings it has."""
 
     tokens: Tokens | None = None
-    _: KW_ONLY
-    zones: Mapping[str, float] | None = None
-    zone_terms: bool | Sequence[str] = False
-    ngrams: int = 1
-    ngram_min_df: int = 2
-    ngram_weight: float = 1.0
-    chars: int = 0
-    char_weight: float = 1.0
-    char_max_df: float = 1.0
-    min_df: int = 1
-    max_features: int | None = None
-    weighting: str = "tfidf"
-    sublinear_tf: bool = False
-    k1: float = 1.2
-    b: float = 0.75
-    idf: str = "log"
-    dtype: Any = np.float32
+    dtype: Any = field(default=np.float32, kw_only=True)
 
     @classmethod
     def restore(

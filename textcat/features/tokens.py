@@ -8,13 +8,11 @@ import threading
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
 from itertools import chain, compress, count, filterfalse, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from textcat.base.errors import TextcatError
 from textcat.base.normal_forms import nfc
 from textcat.features._token_cache import (
     ANYTHING,
@@ -37,7 +35,7 @@ from textcat.features.scripts import (
     language_of_words,
     places_in_run,
 )
-from textcat.features.settings import NFC, Parameters
+from textcat.features.settings import NFC, Parameters, TokenSettings, check_tokens
 from textcat.features.tables import LanguageTables
 
 OTHER = " "  # as a term: white space never is one
@@ -100,8 +98,7 @@ class TermPlaces(NamedTuple):
     ends: np.ndarray
 
 
-@dataclass(eq=False, repr=False)
-class Tokens(Parameters):
+class Tokens(Parameters, TokenSettings):
     """Tokenize texts as spaCy does, and count the tokens that are terms.
 
     Texts are read in Unicode's normal form C, so that canonically equivalent texts have the same terms. The tokens are
@@ -145,21 +142,6 @@ class Tokens(Parameters):
     textcat.base.errors.TextcatError
         At the first text, if spaCy has no such language or it needs a package that is not installed.
     """
-
-    lang: str = "en"
-    _: KW_ONLY
-    lowercase: bool = True
-    alphabetic: bool = True
-    alphanumeric: bool = False
-    remove_stop_words: bool = True
-    singularize: bool = False
-    segmenter: str = NGRAMS
-    normal_form: str = NFC
-    memo_bytes: int = 256 * 2**20
-
-    def __post_init__(self) -> None:
-        if self.memo_bytes < 0:
-            raise TextcatError(f"The memo_bytes of tokens cannot be {self.memo_bytes}: give 0 or more.")
 
     def prepare(self) -> Tokens:
         """Load the language now instead of at the first text; loading takes about a second."""
@@ -268,10 +250,11 @@ class Tokens(Parameters):
 
     def term_counter(self) -> _TermCounter:
         """Return the term counter for the current settings; it is created at the first use."""
-        settings = self.get_params()
+        settings = TokenSettings(**self.get_params())
         with _CREATING:
             counter = self.__dict__.get("counter")
             if counter is None or counter.settings != settings or not counter.is_usable_here():
+                check_tokens(settings)
                 tables = self.__dict__.get("_tables")
                 fitting = tables if tables is not None and tables.lang == self.language_of_words else None
                 counter = self.counter = _TermCounter(settings, fitting)
@@ -298,25 +281,25 @@ class _CharNgrams:
 class _TermCounter:
     """Hold the language, the token cache and the ids of all terms so far, for one choice of `Tokens`' parameters."""
 
-    def __init__(self, settings: dict[str, Any], tables: LanguageTables | None) -> None:
+    def __init__(self, settings: TokenSettings, tables: LanguageTables | None) -> None:
         self.settings = settings
         self.lock, self._process = threading.Lock(), os.getpid()
-        self.language = open_language(language_of_words(settings["lang"], settings["segmenter"]), tables)
+        self.language = open_language(language_of_words(settings.lang, settings.segmenter), tables)
         # A tokenizer of whole texts, such as that of Korean, is left what it may treat in another way.
-        self.divides_runs = settings["segmenter"] != SPACY and self.language.splits_at_space
-        self._crosses = settings["segmenter"] == NGRAMS and self.divides_runs
+        self.divides_runs = settings.segmenter != SPACY and self.language.splits_at_space
+        self._crosses = settings.segmenter == NGRAMS and self.divides_runs
         self._edges = self.language.special_edges()
         self.tables = self.language.tables
-        in_nfc = settings["normal_form"] == NFC
+        in_nfc = settings.normal_form == NFC
         get = self.language.attributes.for_nfc() if in_nfc else self.language.attributes
-        self._singular = settings["singularize"] and settings["lang"] == "en"
-        self.lower = get.lower if settings["lowercase"] else str
-        self.required = [get.is_alpha] if settings["alphabetic"] else []
-        self.required += [_has_letter_or_digit] if settings["alphanumeric"] else []
-        self.excluded = [get.is_space] + ([get.is_stop] if settings["remove_stop_words"] else [])
-        usual = get.stop_words is not None and settings["lowercase"]
-        self.stops = (get.stop_words if settings["remove_stop_words"] else ()) if usual else None
-        alphabetic, alphanumeric = settings["alphabetic"], settings["alphanumeric"]
+        self._singular = settings.singularize and settings.lang == "en"
+        self.lower = get.lower if settings.lowercase else str
+        self.required = [get.is_alpha] if settings.alphabetic else []
+        self.required += [_has_letter_or_digit] if settings.alphanumeric else []
+        self.excluded = [get.is_space] + ([get.is_stop] if settings.remove_stop_words else [])
+        usual = get.stop_words is not None and settings.lowercase
+        self.stops = (get.stop_words if settings.remove_stop_words else ()) if usual else None
+        alphabetic, alphanumeric = settings.alphabetic, settings.alphanumeric
         self._kind = LETTERS if alphabetic else LETTERS_OR_DIGITS if alphanumeric else ANYTHING
         self._simple = None if self.stops is None else (self.stops, self._kind, self._singular)
         self._known_terms: KnownTerms | None = None
@@ -339,7 +322,7 @@ class _TermCounter:
 
     def clear(self) -> None:
         """Empty the token cache and number terms from 0 again."""
-        self.cache = TokenCache(self._edges, self.divides_runs, self._crosses, self.settings["lowercase"])
+        self.cache = TokenCache(self._edges, self.divides_runs, self._crosses, self.settings.lowercase)
         self._meet: dict[tuple[int, int], bool] = {}  # by spans
         self.char_ids: dict[str, int] = {}
         self._char_ngrams: dict[int, _CharNgrams] = {}
@@ -405,14 +388,14 @@ class _TermCounter:
     def batches(self, texts: Iterable[str]) -> Iterator[None]:
         """Load texts into the token cache, batch by batch; yield when the cache has the tokens of a batch."""
         memory = self.cache.nbytes + _BYTES_PER_STRING * len(self.terms)
-        if self._known_terms is None and memory > self.settings["memo_bytes"]:
+        if self._known_terms is None and memory > self.settings.memo_bytes:
             self.clear()
         try:
             for batch in _batched(texts):
                 self._evict()
                 try:
                     with no_garbage_collection():
-                        self._tokenize(_as_read(batch, self.settings["normal_form"], self.settings["segmenter"]))
+                        self._tokenize(_as_read(batch, self.settings.normal_form, self.settings.segmenter))
                 except BaseException:
                     # A cache that stopped before it had the tokens of new spans would ask for them at every text.
                     self.clear()
@@ -424,7 +407,7 @@ class _TermCounter:
     def _evict(self) -> None:
         """Trim spaCy's tables of strings; if the token cache is too large, drop spans that occurred only once."""
         self.language.trim()
-        limit = self.settings["memo_bytes"]
+        limit = self.settings.memo_bytes
         if self.cache.span_bytes + _BYTES_PER_STRING * len(self._meet) <= limit:
             return
         self._meet = {}
@@ -551,12 +534,12 @@ class _TermCounter:
         if not len(of_runs):
             return words
         placed = _with_runs(words, text, np.column_stack([starts[of_runs], ends[of_runs]]))
-        crossing = crossing_text(text, self.settings["lowercase"]) if self._crosses else ""
+        crossing = crossing_text(text, self.settings.lowercase) if self._crosses else ""
         return _with_crossings(placed, text, crossing) if crossing else placed
 
     def crossing(self, text: str) -> list[Located]:
         """Return the n-grams of a text that have stand-ins for characters of no run, with their places."""
-        crossing = crossing_text(text, self.settings["lowercase"]) if self._crosses else ""
+        crossing = crossing_text(text, self.settings.lowercase) if self._crosses else ""
         ngrams = (ngram for ngram in _located_in_run(crossing, 0) if has_stand_in(ngram.term))
         return [ngram._replace(token=text[ngram.start : ngram.end]) for ngram in ngrams]
 

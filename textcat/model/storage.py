@@ -85,7 +85,7 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 
 def write_model(tagger: Tagger, folder: Path) -> None:
     """Write a tagger's files to an empty folder."""
-    recipe = Recipe("", **tagger.recipe).complete().as_dict()
+    recipe = Recipe("", **tagger.recipe).as_dict()
     thresholds = checked_thresholds(tagger.thresholds, tagger.topics)  # again: single ones may have been set since
     arrays = {**tagger.scorer.arrays(), THRESHOLDS: thresholds, IDF: tagger.features.idf_}
     if tagger.calibration is not None:

@@ -5,7 +5,7 @@ Y. Li, H. Zaragoza, R. Herbrich, J. Shawe-Taylor, J. Kandola, The Perceptron Alg
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from itertools import product
 from pathlib import Path
@@ -165,7 +165,7 @@ class CorpusVectors:
     def of(cls, corpus: "Corpus", n_terms: int) -> "CorpusVectors":
         """Return the vectors of a corpus, with the `n_terms` terms that occur in the most training documents."""
         recipe = read_recipe("paum-2002")
-        features = replace(recipe, features={**recipe.features, "max_features": n_terms}).make_features()
+        features = recipe.with_values({"features": {"max_features": n_terms}}).make_features()
         train, test = features.fit_transform(corpus.train), features.transform(corpus.test)
         return cls(corpus.topics, train, test, corpus.labels(corpus.train), corpus.labels(corpus.test))
 

@@ -5,10 +5,11 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from textcat.base.disk import expanded, shipped
 from textcat.base.errors import TextcatError, did_you_mean
@@ -16,6 +17,7 @@ from textcat.base.markup import html_table
 from textcat.base.settings import describe_type, format_value, has_type, parse_value, read_toml
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
+from textcat.features.settings import FeatureSettings, TokenSettings, check_settings, check_tokens
 
 if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus, Document
@@ -29,11 +31,11 @@ SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and
 _N_SAMPLED = 1000  # documents by which texts are found to be short
 _SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags")
 
-# Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
-# the number of jobs, and it has weights to explain itself by, which learners on a kernel have not.
-_NOT_IN_RECIPES = {"tokens", "n_jobs", "warm_start", "kernel", "kernel_params", "cache_mb"}
+# Parameters of learners that are no matter of a recipe: a model does not depend on the number of jobs, [tags] makes
+# probabilities, and learners on a kernel have no weights to explain a model by.
+_NOT_IN_RECIPES = {"n_jobs", "warm_start", "kernel", "kernel_params", "cache_mb", "probability"}
 # Parameters that scikit-learn's tools know by another name than recipes, the command line and `solve` do.
-_NAME_OF = {"random_state": "seed"}
+_NAME_OF, _KEYWORD_OF = {"random_state": "seed"}, {"seed": "random_state"}
 
 
 class _RecipeField(NamedTuple):
@@ -76,6 +78,11 @@ class TopicSettings:
         for name, value in vars(self).items():
             if value < 0:
                 raise TextcatError(f"A recipe's {name} in [topics] cannot be {value}; give 0 or more.")
+
+    @property
+    def chooses_chars(self) -> bool:
+        """Whether training chooses if rows get n-grams of characters."""
+        return self.choose_chars and self.shortlist > 0
 
 
 @dataclass(frozen=True)
@@ -166,49 +173,90 @@ class RankerSettings:
                 raise TextcatError(f"The ranker's {name} cannot be {value!r}: it must be {least}.")
 
 
-@dataclass(frozen=True)
+_RECORDS: dict[str, Any] = {  # the class of each section but [learner], whose fields depend on the learner's name
+    "tokens": TokenSettings,
+    "features": FeatureSettings,
+    "topics": TopicSettings,
+    "ranker": RankerSettings,
+    "tags": TagSettings,
+}
+_DEFAULTS: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, init=False, repr=False)
 class Recipe:
     """Hold what a recipe file says: how texts become rows, how rankers are trained, and how scores become topics.
 
     Parameters
     ----------
     name, title : str
-    tokens, features, learner : dict
-        Keyword arguments of `Tokens`, of `TfIdf`, and of the learner whose name is ``learner["name"]``, "paum" by
-        default. The argument `random_state` is called `seed` in recipes.
-    topics : dict
-        Keyword arguments of `TopicSettings`, such as `description_copies` and `shortlist`.
-    ranker : dict
-        Keyword arguments of `RankerSettings`: how documents are ranked while a topic is taught.
-    tags : dict
-        Keyword arguments of `TagSettings`: `strategy`, `probability` and `folds`, by which scores become decisions.
+    tokens, features, topics, ranker, tags : dict or record
+        The settings of `Tokens`, `TfIdf`, `TopicSettings`, `RankerSettings` and `TagSettings`. The attributes of these
+        names are records with all settings, such as ``recipe.tags.strategy``.
+    learner : dict
+        Keyword arguments of the learner whose name is ``learner["name"]``, "paum" by default. The argument
+        `random_state` is called `seed` in recipes.
     many, short : Recipe, optional
         The recipes to use instead if there are 1,000 topics or more, or if texts are short.
+
+    Raises
+    ------
+    TextcatError
+        If a section has an unknown field, or a value that it cannot have. Fields of `learner` are checked by `check`.
     """
 
     name: str
-    tokens: dict[str, Any] = field(default_factory=dict)
-    features: dict[str, Any] = field(default_factory=dict)
-    learner: dict[str, Any] = field(default_factory=dict)
-    title: str = ""
-    topics: dict[str, Any] = field(default_factory=dict)
-    tags: dict[str, Any] = field(default_factory=dict)
-    many: "Recipe | None" = field(default=None, compare=False)
-    short: "Recipe | None" = field(default=None, compare=False)
-    ranker: dict[str, Any] = field(default_factory=dict)
+    title: str
+    tokens: TokenSettings
+    features: FeatureSettings
+    topics: TopicSettings
+    learner: dict[str, Any]
+    ranker: RankerSettings
+    tags: TagSettings
+    many: "Recipe | None" = field(compare=False)
+    short: "Recipe | None" = field(compare=False)
+
+    def __init__(
+        self,
+        name: str,
+        tokens: Mapping[str, Any] | TokenSettings = _DEFAULTS,
+        features: Mapping[str, Any] | FeatureSettings = _DEFAULTS,
+        learner: Mapping[str, Any] = _DEFAULTS,
+        title: str = "",
+        topics: Mapping[str, Any] | TopicSettings = _DEFAULTS,
+        tags: Mapping[str, Any] | TagSettings = _DEFAULTS,
+        many: "Recipe | None" = None,
+        short: "Recipe | None" = None,
+        ranker: Mapping[str, Any] | RankerSettings = _DEFAULTS,
+    ) -> None:
+        sections = {"tokens": tokens, "features": features, "topics": topics, "ranker": ranker, "tags": tags}
+        records = {key: _record(_RECORDS[key], settings, name, key) for key, settings in sections.items()}
+        check_tokens(records["tokens"])
+        check_settings(vars(records["features"]))
+        of_learner = {"name": "paum", **learner}
+        vars(self).update(name=name, title=title, **records, learner=of_learner, many=many, short=short)
 
     def __repr__(self) -> str:
-        sections = (f"{name}={getattr(self, name)!r}" for name in _SECTIONS if getattr(self, name))
+        sections = (f"{section}={settings!r}" for section in _SECTIONS if (settings := self._chosen(section)))
         return f"Recipe({', '.join([repr(self.name), *sections])})"
 
     def _repr_html_(self) -> str:
         settings = [
             (f"{section}.{name}", format_value(value))
             for section in _SECTIONS
-            for name, value in getattr(self, section).items()
+            for name, value in self._chosen(section).items()
         ]
         about = f"Recipe {self.name}" + (f": {self.title}" if self.title else "")
         return html_table(("setting", "value"), settings, caption=about)
+
+    def settings(self, section: str) -> dict[str, Any]:
+        """Return the settings of a section by name; of the learner, those that the recipe gives."""
+        return dict(self.learner if section == "learner" else vars(getattr(self, section)))
+
+    def _chosen(self, section: str) -> dict[str, Any]:
+        """Return the settings of a section that are not the defaults; of the learner, those that the recipe gives."""
+        defaults = {} if section == "learner" else vars(_RECORDS[section]())
+        return {name: value for name, value in self.settings(section).items() if value != defaults.get(name, MISSING)}
 
     def changed(self, learner: str | None = None, **parameters: Any) -> "Recipe":
         """Return the recipe with another learner, or with other parameters of the learner.
@@ -230,24 +278,26 @@ class Recipe:
         TextcatError
             If there is no such learner, or a parameter that it has not, or a value that it cannot have.
         """
-        if learner is not None and learner != self.learner.get("name", "paum"):
-            new = learner_class(learner)
-            shared = _parameters_of(new).keys() - {parameter.name for parameter in new.rule.PARAMETERS}
-            settings = {"name": learner} | {name: value for name, value in self.learner.items() if name in shared}
+        if learner is not None and learner != self.learner["name"]:
+            new: Any = learner_class(learner)
+            shared = _names(_learner_record(new)) - {parameter.name for parameter in new.rule.PARAMETERS}
+            settings = {name: value for name, value in self.learner.items() if name in shared} | {"name": learner}
             name = f"{self.name}-{learner.rpartition(':')[2]}"
             title = f"{learner}, on the features of the recipe {self.name}"
             many, short = (other and other.changed(learner) for other in (self.many, self.short))
             changed = replace(self, name=name, title=title, learner=settings, many=many, short=short)
             return changed.changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
-        changed = replace(self, learner={**self.learner, **changes})
+        records = self._records()
+        for section, record in records.items():
+            if names := changes.keys() & _names(record) - _names(records["learner"]):
+                name = min(names)
+                raise TextcatError(
+                    f"{name!r} is no parameter of the learner, but of [{section}]: set it by "
+                    f"with_settings('{section}.{name}={changes[name]}')."
+                )
+        changed = self.with_values({"learner": changes})
         if changes:
-            for section, name, _ in self._field_types():
-                if section != "learner" and name in changes.keys() - _parameters_of(self._class_of("learner")).keys():
-                    raise TextcatError(
-                        f"{name!r} is no parameter of the learner, but of [{section}]: set it by "
-                        f"with_settings('{section}.{name}={changes[name]}')."
-                    )
             changed.make_learner()
         return changed
 
@@ -259,123 +309,108 @@ class Recipe:
         way; `for_corpus` checks the one that it chooses, as a value may suit one recipe only. A TextcatError is raised
         for an unknown field, or for a value that a field cannot have.
         """
-        pairs = []
+        texts = {}
         for assignment in [assignments] if isinstance(assignments, str) else assignments:
             path, equals, text = assignment.partition("=")
             if not equals:
                 raise TextcatError(f"A recipe's field cannot be set by {assignment!r}: write SECTION.FIELD=VALUE.")
-            pairs.append((path.strip(), text.strip()))
-        pairs.sort(key=lambda pair: pair[0] != "learner.name")
-        recipe = self._assigned(pairs)
-        if pairs:
+            texts[path.strip()] = text.strip()
+        recipe = self._assigned(texts)
+        if texts:
             recipe.check()
-        many, short = (other and other._assigned(pairs) for other in (self.many, self.short))
+        many, short = (other and other._assigned(texts) for other in (self.many, self.short))
         return replace(recipe, many=many, short=short)
 
-    def _assigned(self, pairs: Iterable[tuple[str, str]]) -> "Recipe":
-        """Return the recipe with other values of fields, given as (field, value as text); the values are not checked.
+    def _assigned(self, texts: Mapping[str, str]) -> "Recipe":
+        """Return the recipe with other values of fields, given as text by SECTION.FIELD.
 
-        A TextcatError is raised for an unknown field, or for a value of another type.
+        A TextcatError is raised for an unknown field, or for a value of another type; the learner's are not checked.
         """
-        recipe = self
-        for path, text in pairs:
-            types_of = {f"{section}.{name}": kind for section, name, kind in recipe._field_types()}
+        name = "learner.name"
+        recipe = self.changed(_parsed(name, texts[name], str)) if name in texts else self
+        types_of = {
+            f"{section}.{field.name}": field.type
+            for section, record in recipe._records().items()
+            for field in fields(record)
+        }
+        values: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
+        for path, text in texts.items():
             if path not in types_of:
                 same_name = [field for field in types_of if field.endswith(f".{path}")]
                 hint = f" Did you mean {same_name[0]!r}?" if same_name else did_you_mean(path, types_of)
                 raise TextcatError(f"A recipe has no field {path!r}: write SECTION.FIELD=VALUE.{hint}")
-            try:
-                value = parse_value(text, types_of[path])
-            except ValueError as error:
-                raise TextcatError(f"The recipe's field {path} cannot be {text!r}; {error}.") from None
-            section, name = path.split(".")
-            if path == "learner.name":
-                recipe = recipe.changed(value)
-            else:
-                recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
-        if recipe.topics.get("choose_chars") and any(path.startswith("features.char") for path, _ in pairs):
-            recipe = replace(recipe, topics={**recipe.topics, "choose_chars": False})
-        return recipe
+            section, _, field = path.partition(".")
+            values[section][field] = _parsed(path, text, types_of[path])
+        if any(field.startswith("char") for field in values["features"]):
+            values["topics"]["choose_chars"] = False
+        return recipe.with_values(values)
+
+    def with_values(self, values: Mapping[str, Mapping[str, Any]]) -> "Recipe":
+        """Return the recipe with other values of some fields, given by section and name."""
+        sections: dict[str, Any] = {
+            section: {**self.settings(section), **changes} for section, changes in values.items()
+        }
+        return replace(self, **sections)
 
     def check(self) -> None:
-        """Raise TextcatError if a section has an unknown parameter, or a value that it cannot have."""
-        self.make_features(), self.make_learner(), self.make_ranker(), self.make_tags(), self._make("topics")
+        """Raise TextcatError if the learner cannot be made, or the strategy cannot be used with the shortlist."""
+        self.make_learner()
+        if self.topics.shortlist and self.tags.strategy not in _OF_PROBABILITIES:
+            raise TextcatError(
+                f"Recipe {self.name}: with a shortlist, the strategy in [tags] cannot be {self.tags.strategy!r}, which "
+                f"needs scores of all documents; choose one of {', '.join(_OF_PROBABILITIES)}."
+            )
 
     def fields(self) -> list[_RecipeField]:
         """Return all fields that a recipe can have, section by section, with their values in this recipe."""
-        fields = []
-        for section, name, kind in self._field_types():
-            default, explanation = "paum", "Which learner."
-            if (section, name) != ("learner", "name"):
-                cls = self._class_of(section)
-                keyword, _ = _parameters_of(cls)[name]
-                default = inspect.signature(cls).parameters[keyword].default
-                explanation = _explanations(cls).get(keyword, "")
-            # Recipes name a type, such as float32.
-            default, value = (
-                getattr(setting, "__name__", setting)
-                for setting in (default, getattr(self, section).get(name, default))
-            )
-            fields.append(_RecipeField(section, name, describe_type(kind), default, value, explanation))
-        return fields
+        from textcat.features.tfidf import TfIdf
+        from textcat.features.tokens import Tokens
+
+        explained = {"tokens": Tokens, "features": TfIdf, "learner": self._learner_class()}
+        found = []
+        for section, record in self._records().items():
+            settings = self.settings(section)
+            explanations = {"name": "Which learner.", **_explanations(explained.get(section, record))}
+            for setting in fields(record):
+                name, kind, default = setting.name, describe_type(setting.type), setting.default
+                explanation = explanations.get(_KEYWORD_OF.get(name, name), "")
+                found.append(_RecipeField(section, name, kind, default, settings.get(name, default), explanation))
+        return found
 
     def complete(self) -> "Recipe":
-        """Return the recipe with a value for every field; fields that it leaves out get their defaults."""
-        sections: dict[str, Any] = {section: {} for section in _SECTIONS}
-        for section, name, _, _, value, _ in self.fields():
-            sections[section][name] = value
-        return replace(self, **sections)
+        """Return the recipe with a value for each parameter of the learner; those left out get their defaults."""
+        return replace(self, learner=vars(self._learner_record()))
 
-    def _field_types(self) -> Iterator[tuple[str, str, Any]]:
-        for section in _SECTIONS:
-            if section == "learner":
-                yield section, "name", str
-            for name, (_, kind) in _parameters_of(self._class_of(section)).items():
-                yield section, name, kind
+    def _records(self) -> dict[str, Any]:
+        """Return the class of each section's record."""
+        records = {**_RECORDS, "learner": _learner_record(self._learner_class())}
+        return {section: records[section] for section in _SECTIONS}
 
-    def _class_of(self, section: str) -> Callable[..., Any]:
-        if section == "learner":
-            return learner_class(str(self.learner.get("name", "paum")), f"Recipe {self.name}: ")
-        if section == "tokens":
-            from textcat.features.tokens import Tokens
+    def _learner_class(self) -> Any:
+        return learner_class(str(self.learner["name"]), f"Recipe {self.name}: ")
 
-            return Tokens
-        if section == "features":
-            from textcat.features.tfidf import TfIdf
-
-            return TfIdf
-        return {"topics": TopicSettings, "ranker": RankerSettings, "tags": TagSettings}[section]
-
-    def make_features(self) -> "TfIdf":
-        """Return the transformer from documents to rows; raise TextcatError if its settings are not valid."""
-        from textcat.features.settings import check_settings
-
-        features = self._make("features", tokens=self.make_tokens())
-        check_settings(vars(features))  # as `fit` does, but before the documents are read
-        return features
+    def _learner_record(self) -> Any:
+        return _record(_learner_record(self._learner_class()), self.learner, self.name, "learner")
 
     def feature_settings(self) -> dict[str, Any]:
         """Return the parameters of the transformer from documents to rows, by name."""
-        return vars(self.make_features())
+        return {"tokens": self.make_tokens(), **vars(self.features)}
+
+    def make_features(self) -> "TfIdf":
+        """Return the transformer from documents to rows."""
+        from textcat.features.tfidf import TfIdf
+
+        return TfIdf(**self.feature_settings())
 
     def make_tokens(self) -> "Tokens":
-        """Return the object that tokenizes texts into terms; raise TextcatError if its settings are not valid."""
-        from textcat.features.scripts import language_of_words
-        from textcat.features.settings import check_normal_form
+        """Return the object that tokenizes texts into terms."""
+        from textcat.features.tokens import Tokens
 
-        tokens: Tokens = self._make("tokens")
-        language_of_words(tokens.lang, tokens.segmenter)
-        check_normal_form(tokens.normal_form)
-        return tokens
+        return Tokens(**vars(self.tokens))
 
     def same_terms(self, other: "Recipe") -> bool:
         """Return True if another recipe has the same [tokens] and [features], so that both make the same rows."""
         return (self.tokens, self.features) == (other.tokens, other.features)
-
-    @property
-    def description_copies(self) -> int:
-        """The number of copies of each topic's description that are positive examples of the topic."""
-        return int(self._make("topics").description_copies)
 
     def for_corpus(self, corpus: "Corpus") -> tuple["Recipe", str]:
         """Return the recipe to use for a corpus, and the reason in words, such as "1,200 topics".
@@ -406,66 +441,21 @@ class Recipe:
         from textcat.features.scripts import NGRAMS, are_chinese
 
         texts = (text for document in documents for text in document.zones.values())
-        return self.make_tokens().segmenter == NGRAMS and are_chinese(texts)
-
-    @property
-    def related(self) -> int:
-        """The number of a document's best topics that raise the scores of related topics; 0: no topic does."""
-        return int(self._make("topics").related)
-
-    @property
-    def shortlist(self) -> int:
-        """The number of topics on a document's shortlist; 0: all topics are ranked."""
-        return int(self._make("topics").shortlist)
-
-    @property
-    def choose_chars(self) -> bool:
-        """Whether training chooses if rows get n-grams of characters."""
-        return bool(self.topics.get("choose_chars", False)) and self.shortlist > 0
-
-    def make_tags(self) -> TagSettings:
-        """Return the settings in [tags]; raise TextcatError if the strategy cannot be used with the shortlist."""
-        tags: TagSettings = self._make("tags")
-        if self.shortlist and tags.strategy not in _OF_PROBABILITIES:
-            raise TextcatError(
-                f"Recipe {self.name}: with a shortlist, the strategy in [tags] cannot be {tags.strategy!r}, which "
-                f"needs scores of all documents; choose one of {', '.join(_OF_PROBABILITIES)}."
-            )
-        return tags
+        return self.tokens.segmenter == NGRAMS and are_chinese(texts)
 
     def make_learner(self, **options: Any) -> "MarginClassifier":
         """Return the learner; `options` are further keyword arguments, such as `n_jobs`.
 
         TextcatError is raised if a parameter has a value that it cannot have.
         """
-        learner = self._make("learner", **options)
+        self._learner_record()  # checks names and types
+        keywords = {_KEYWORD_OF.get(name, name): value for name, value in self.learner.items() if name != "name"}
+        learner = self._learner_class()(**keywords, **options)
         try:
             learner.check_parameters(_NAME_OF)  # as `fit` does, but before the documents are read
         except ValueError as error:
             raise TextcatError(f"Recipe {self.name}: {error}") from error
         return learner
-
-    def make_ranker(self) -> RankerSettings:
-        """Return the settings of the ranker that is used while a topic is taught."""
-        return cast(RankerSettings, self._make("ranker"))
-
-    def _make(self, section: str, **options: Any) -> Any:
-        cls = self._class_of(section)
-        parameters, keywords = _parameters_of(cls), {}
-        for key, value in getattr(self, section).items():
-            if (section, key) == ("learner", "name"):
-                continue
-            if key not in parameters:
-                hint = _known("parameters", key, parameters)
-                raise TextcatError(f"Recipe {self.name}: [{section}] has no parameter {key!r}. {hint}")
-            keyword, kind = parameters[key]
-            if not has_type(value, kind):
-                kinds = describe_type(kind)
-                raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {kinds}.")
-            if type(value) is int and value > _MOST:
-                raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value}; give at most {_MOST}.")
-            keywords[keyword] = value
-        return cls(**keywords, **options)
 
     def of_model(self, trained_by: str = "The model was trained by") -> "Recipe":
         """Return this recipe, which was read from a model, if it is safe to train by it; otherwise raise TextcatError.
@@ -474,7 +464,7 @@ class Recipe:
         this machine as the learner. Such a learner is used only if its module has been imported already. The error
         begins with `trained_by`.
         """
-        name = self.learner.get("name", "")
+        name = self.learner["name"]
         if ":" in name and name.partition(":")[0] not in sys.modules:
             raise TextcatError(
                 f"{trained_by} a learner of another package, {name!r}, whose code would run: give "
@@ -483,9 +473,35 @@ class Recipe:
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the recipe's title and sections by name, as a recipe file has them; an empty [ranker] is left out."""
-        entries = {name: getattr(self, name) for name in ("title", *_SECTIONS)}
-        return entries if self.ranker else {name: entries[name] for name in entries if name != "ranker"}
+        """Return the recipe's title and sections by name, with all settings; of the learner, those that it gives."""
+        return {"title": self.title} | {section: self.settings(section) for section in _SECTIONS}
+
+
+def _record(cls: Any, settings: Any, recipe: str, section: str) -> Any:
+    """Return settings, a record of a class or a mapping by name, as a record; `recipe` and `section` are for messages.
+
+    TextcatError is raised for a setting that the class has not, or that is of another type.
+    """
+    if isinstance(settings, cls):
+        return settings
+    types = {field.name: field.type for field in fields(cls)}
+    for key, value in settings.items():
+        if key not in types:
+            hint = _known("parameters", key, types)
+            raise TextcatError(f"Recipe {recipe}: [{section}] has no parameter {key!r}. {hint}")
+        if not has_type(value, types[key]):
+            kinds = describe_type(types[key])
+            raise TextcatError(f"Recipe {recipe}: {key} in [{section}] cannot be {value!r}; give {kinds}.")
+        if type(value) is int and value > _MOST:
+            raise TextcatError(f"Recipe {recipe}: {key} in [{section}] cannot be {value}; give at most {_MOST}.")
+    return cls(**settings)
+
+
+def _parsed(path: str, text: str, kind: Any) -> Any:
+    try:
+        return parse_value(text, kind)
+    except ValueError as error:
+        raise TextcatError(f"The recipe's field {path} cannot be {text!r}; {error}.") from None
 
 
 def learner_class(name: str, where: str = "") -> "type[MarginClassifier]":
@@ -527,17 +543,23 @@ def _imported_learner(name: str, where: str) -> "type[MarginClassifier]":
     return learner
 
 
-def _parameters_of(cls: Callable[..., Any]) -> dict[str, tuple[str, Any]]:
-    """Return the parameters of a class that recipes can set.
+@cache
+def _learner_record(learner: Any) -> Any:
+    """Return a class of records of those settings of a learner that recipes can have, with its name."""
+    types = get_type_hints(learner.__init__)
+    parameters = [
+        (_NAME_OF.get(keyword, keyword), types[keyword], parameter.default)
+        for keyword, parameter in inspect.signature(learner).parameters.items()
+        if keyword not in _NOT_IN_RECIPES
+    ]
+    return make_dataclass("LearnerSettings", [("name", str, "paum"), *parameters])
 
-    The name of each parameter in recipes is mapped to its keyword argument and type.
-    """
-    types_of, keywords = get_type_hints(cls.__init__), inspect.signature(cls).parameters
-    left_out = {*_NOT_IN_RECIPES, *(["probability"] if hasattr(cls, "rule") else [])}  # [tags] makes probabilities
-    return {_NAME_OF.get(name, name): (name, types_of[name]) for name in keywords if name not in left_out}
+
+def _names(record: Any) -> set[str]:
+    return {field.name for field in fields(record)}
 
 
-def _explanations(cls: Callable[..., Any]) -> dict[str, str]:
+def _explanations(cls: type[Any]) -> dict[str, str]:
     """Return the descriptions of a class's parameters in its docstring, each as one line."""
     _, _, below = (inspect.getdoc(cls) or "").partition("Parameters\n----------\n")
     block = re.split(r"\n\n\S+\n---", below)[0]

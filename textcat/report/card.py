@@ -185,16 +185,9 @@ def _recipe(tagger: Tagger) -> str:
     from textcat.training.tune import to_toml
 
     recipe = Recipe("", **tagger.recipe)
-    if ":" not in (learner := str(recipe.learner.get("name", "paum"))):
-        recipe = recipe.complete()  # which would import a learner of another package, and a model may be a stranger's
-    sections: dict[str, Any] = {
-        name: {key: value for key, value in settings.items() if value is not None}  # TOML has no null
-        for name, settings in recipe.as_dict().items()
-        if isinstance(settings, dict) and name != "ranker"  # which only `textcat teach` uses
-    }
-    text = to_toml(Recipe("", title=recipe.title, **sections))
-    text = text.replace("```", "'''").strip()  # it must not end the block
-    return f"## Recipe\n\nThe learner is {markdown_text(learner)}; all settings:\n\n```toml\n{text}\n```\n"
+    learner = markdown_text(str(recipe.learner["name"]))
+    text = to_toml(recipe).replace("```", "'''").strip()  # it must not end the block
+    return f"## Recipe\n\nThe learner is {learner}; all settings:\n\n```toml\n{text}\n```\n"
 
 
 def _quality(tagger: Tagger, evaluation: Evaluation) -> str:

@@ -494,7 +494,7 @@ def _header(
         resolved = pool.folder.resolve()
         path = str(resolved) if folder is None else os.path.relpath(resolved, folder.resolve())
     facts = {"pool": path, "documents": len(pool), "sum": _sum_of(pool), "seed": seed, "overlap": overlap}
-    return facts | {"ranker": asdict(settings or pool.recipe.make_ranker())}
+    return facts | {"ranker": asdict(settings or pool.recipe.ranker)}
 
 
 def _check_pool(pool: Pool, journal: SessionJournal) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from textcat.base.errors import TextcatError
 from textcat.corpus.documents import Corpus
-from textcat.features.scripts import NGRAMS, SPACY
+from textcat.features.scripts import SPACY
 from textcat.features.store import check_target
 from textcat.model.support import checked_keep_support
 from textcat.reading.document import Document
@@ -55,8 +55,8 @@ def check_training(
     kept = checked_keep_support(keep_support)
     if kept is None:  # what would make a model much larger is kept only for those who ask for it
         few = len(corpus.train) <= MOST_KEPT
-        kept = "ids" if few and rows_dir is None and not recipe.shortlist else "none"
-    if recipe.shortlist and kept != "none":
+        kept = "ids" if few and rows_dir is None and not recipe.topics.shortlist else "none"
+    if recipe.topics.shortlist and kept != "none":
         raise TextcatError(
             f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
             f"no support documents can be kept with it, so keep_support must be 'none', not {kept!r}."
@@ -96,8 +96,8 @@ def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
 
     This happens if the recipe uses spaCy's tokenizer for a language that is written with spaces.
     """
-    lang = recipe.tokens.get("lang", "en")
-    if recipe.tokens.get("segmenter", NGRAMS) != SPACY or lang in _UNSPACED:
+    lang = recipe.tokens.lang
+    if recipe.tokens.segmenter != SPACY or lang in _UNSPACED:
         return
     texts = [text for document in documents for text in document.zones.values()]
     n_characters = sum(len("".join(text.split())) for text in texts)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,7 +94,7 @@ def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
 
     If the only document of a topic is held out, and there is no description, nothing is left to learn the topic from.
     """
-    is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.description_copies else 2)
+    is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.topics.description_copies else 2)
     return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)
 
 
@@ -110,7 +110,7 @@ def cross_validated(
     there is only one document.
     """
     recipe = Recipe("report", **tagger.recipe).of_model() if tagger.recipe else None
-    if recipe is None or recipe.shortlist or len(corpus.train) < 2:
+    if recipe is None or recipe.topics.shortlist or len(corpus.train) < 2:
         return None
     with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
         counted = CountedCorpus(corpus, recipe)
@@ -195,7 +195,7 @@ class Trial:
     def as_dict(self) -> dict[str, Any]:
         """Return the trial in the form of JSON output."""
         held_out = {"measured_on": self.measured_on} if self.measured_on else {}
-        return {"recipe": asdict(self.recipe), **self.measures, **held_out}
+        return {"recipe": {"name": self.recipe.name, **self.recipe.as_dict()}, **self.measures, **held_out}
 
     @classmethod
     def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
@@ -231,7 +231,7 @@ def measure_by_folds(
     for _, alike in groupby(recipes, key=feature_key):
         same_features = list(alike)
         first = same_features[0]
-        key = json.dumps(first.tokens, sort_keys=True)
+        key = json.dumps(first.settings("tokens"), sort_keys=True)
         tokens[key] = tokens.get(key) or first.make_tokens()
         examples = list(examples_without([fold.held_out for fold in folds], corpus, first, tokens[key]))
         for start in range(0, len(same_features), _BATCH):
@@ -250,7 +250,7 @@ def measure_by_folds(
 
 def feature_key(recipe: Recipe) -> str:
     """Return a string that is equal for recipes that make the same rows from the same documents."""
-    return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
+    return json.dumps([recipe.settings(section) for section in ("tokens", "features", "topics")], sort_keys=True)
 
 
 def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[HeldOutFold]:

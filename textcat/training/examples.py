@@ -70,7 +70,7 @@ class CountedCorpus:
         keep_texts: bool = True,
         updatable: bool = False,
     ):
-        features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.description_copies
+        features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.topics.description_copies
         self.tokens: Tokens | None = None  # only if their cache is small enough to give them to a tagger
         if tokens is not None:
             features.set_params(tokens=tokens)
@@ -111,7 +111,7 @@ class CountedCorpus:
             corpus,
             counts,
             recipe,
-            recipe.description_copies,
+            recipe.topics.description_copies,
         )
         self._take_labels()
         n = len(counts)
@@ -129,9 +129,9 @@ class CountedCorpus:
 
     def serves(self, recipe: Recipe) -> bool:
         """Return whether these counts are those that a recipe needs; if so, this recipe makes the rows from now on."""
-        serves = recipe.same_terms(self._recipe) and bool(recipe.description_copies) == bool(self._copies)
+        serves = recipe.same_terms(self._recipe) and bool(recipe.topics.description_copies) == bool(self._copies)
         if serves:
-            self._recipe, self._copies = recipe, recipe.description_copies
+            self._recipe, self._copies = recipe, recipe.topics.description_copies
         return serves
 
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
@@ -145,7 +145,7 @@ class CountedCorpus:
         unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
         chosen = np.append(self._positions(documents), self._described[unknown])
         # Only with a shortlist, so that the rows of other recipes depend on documents as they always did.
-        named = self._described if self._copies and self._recipe.shortlist else None
+        named = self._described if self._copies and self._recipe.topics.shortlist else None
         return features.fit_counted(self._counts, chosen, named)
 
     def rows_of_counts(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
@@ -167,7 +167,7 @@ class CountedCorpus:
 
     def add_char_ngrams(self, recipe: Recipe) -> None:
         """Add a recipe's character n-grams to the counts; the recipe's other terms must be those already counted."""
-        n, divides_runs = recipe.make_features().chars, recipe.make_tokens().divides_runs
+        n, divides_runs = recipe.features.chars, recipe.make_tokens().divides_runs
         self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n, divides_runs=divides_runs)
         if self.document_counts is not None:
             zones, n_texts, zone_of, counts = self.document_counts

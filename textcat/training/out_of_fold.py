@@ -90,7 +90,7 @@ def cross_validate(
     recipe, n_documents = recipe_for(opened, recipe, single=single), len(opened.train)
     if folds > n_documents:
         raise TextcatError(f"{n_documents:,} documents cannot be divided into {folds:,} folds: give at most as many.")
-    if recipe.shortlist:
+    if recipe.topics.shortlist:
         raise TextcatError(
             f"Recipe {recipe.name} has a shortlist, and is not cross-validated: measure it on test documents, which "
             "Corpus.split sets aside, or name another recipe."

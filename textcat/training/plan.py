@@ -145,7 +145,7 @@ class _Planning:
         choice_seconds, choice_memory = self._choose_rows()
         advance(1)
         trained = n_topics
-        if not self.recipe.shortlist:
+        if not self.recipe.topics.shortlist:
             trained = min(n_topics, _OF_MANY if n_topics >= MANY_TOPICS else TOPICS)
         n_small, n_large = self._sample_sizes(trained)
         cold, warm = (self._cost(min(_WARMING, n_small), min(_WARMING, n_topics)) for _ in range(2))
@@ -169,7 +169,7 @@ class _Planning:
         Return the seconds and the bytes that this choice takes for the whole corpus, by the name of the stage. The
         recipe is replaced by the one with the chosen rows.
         """
-        if not self.recipe.choose_chars:
+        if not self.recipe.topics.chooses_chars:
             return {}, {}
         n = min(len(self.corpus.train), _CHOOSING, _affordable(self.corpus))
         sample, stages = sampled(self.corpus, n, len(self.corpus.topics)), MeasuredStages()
@@ -183,8 +183,8 @@ class _Planning:
     def _sample_sizes(self, n_topics: int) -> tuple[int, int]:
         """Return the numbers of documents of the smaller and of the larger sample, given the number of topics."""
         n, recipe = len(self.corpus.train), self.recipe
-        most = min(_WITH_CHARACTERS if recipe.features.get("chars") else _WITH_WORDS, _affordable(self.corpus))
-        if not recipe.shortlist:
+        most = min(_WITH_CHARACTERS if recipe.features.chars else _WITH_WORDS, _affordable(self.corpus))
+        if not recipe.topics.shortlist:
             most = min(most, max(_CELLS // n_topics, 1))
         large = n if n <= FEW else min(max(n // 2, FEW), most)
         return max(min(large // 2, max(large // 8, _SMALL)), 1), large
@@ -273,7 +273,7 @@ def check_memory(corpus: Corpus, recipe: Recipe, train_and_evaluate: TrainAndEva
     available = available_memory()
     if available is None:
         return
-    scores = 0 if recipe.shortlist else 4 * len(corpus.train) * len(corpus.topics)
+    scores = 0 if recipe.topics.shortlist else 4 * len(corpus.train) * len(corpus.topics)
     if scores <= _LARGE_SCORES * available and _characters(corpus) <= _LARGE_TEXTS * available:
         return
     plan = plan_training(corpus, recipe, train_and_evaluate, **options)
@@ -291,11 +291,11 @@ def _characters(corpus: Corpus) -> float:
 def refusal(plan: TrainingPlan, recipe: Recipe) -> str:
     """Return a sentence on a planned training that does not fit into memory: what it takes, and what one can do."""
     remedies = []
-    if plan.topics >= MANY_TOPICS and not recipe.shortlist:
+    if plan.topics >= MANY_TOPICS and not recipe.topics.shortlist:
         remedies.append("take a recipe with a shortlist (--recipe many-topics, or --set topics.shortlist=200)")
-    if recipe.features.get("chars") or recipe.choose_chars:
+    if recipe.features.chars or recipe.topics.chooses_chars:
         remedies.append("leave out n-grams of characters (--set features.chars=0)")
-    remedies.append("raise features.min_df" if recipe.shortlist else "keep rows on disk (--rows-dir)")
+    remedies.append("raise features.min_df" if recipe.topics.shortlist else "keep rows on disk (--rows-dir)")
     minutes = sum(plan.seconds.values()) / 60
     taken = f"{minutes / 60:.1f} hours" if minutes >= 60 else f"{minutes:.0f} minutes"
     return (

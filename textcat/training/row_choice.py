@@ -8,7 +8,6 @@ alone.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +76,10 @@ def choose_rows(counted: CountedCorpus, recipe: Recipe, seed: int = 0) -> RowCho
     drawn = np.random.default_rng(seed).permutation(n_documents)
     n_held_out = min(_HELD_OUT, n_documents // _ONE_OF)
     held_out, trained = np.sort(drawn[:n_held_out]), np.sort(drawn[n_held_out:MOST_DOCUMENTS])
-    recipes = {name: _with_features(recipe, features) for name, features in _FEATURES.items()}
+    recipes = {
+        name: recipe.with_values({"features": features, "topics": {"choose_chars": False}})
+        for name, features in _FEATURES.items()
+    }
     relevant = counted.labels[held_out]
     if np.count_nonzero(np.diff(relevant.tocsr().indptr)) < _FEWEST:
         return RowChoice(recipes[WORDS], WORDS, {}, len(trained), n_held_out)
@@ -88,11 +90,6 @@ def choose_rows(counted: CountedCorpus, recipe: Recipe, seed: int = 0) -> RowCho
     if chosen == CHARACTERS:
         counted.add_char_ngrams(recipes[chosen])
     return RowChoice(recipes[chosen], chosen, ndcg, len(trained), n_held_out)
-
-
-def _with_features(recipe: Recipe, features: dict[str, Any]) -> Recipe:
-    topics = {**recipe.topics, "choose_chars": False}
-    return replace(recipe, features={**recipe.features, **features}, topics=topics)
 
 
 def _ndcg(stored: StoredCounts, recipe: Recipe, labels: sp.csc_matrix, relevant: sp.csc_matrix) -> float:

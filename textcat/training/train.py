@@ -134,7 +134,7 @@ def recipe_for(corpus: Corpus, recipe: Recipe | str | os.PathLike[str] | None, *
     if not isinstance(recipe, Recipe):
         recipe = default_recipe() if recipe is None else read_recipe(os.fspath(recipe))
     chosen, _ = (recipe.with_settings("tags.strategy=single") if single else recipe).for_corpus(corpus)
-    if are_single(corpus) and chosen.make_tags().strategy != "single":
+    if are_single(corpus) and chosen.tags.strategy != "single":
         _log.warning("Every training document has exactly one topic: with single=True, so has every tagged one.")
     return chosen
 
@@ -248,14 +248,14 @@ def train_and_score(
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
     counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
     choices: dict[str, Any] = {}
-    if recipe.choose_chars:
+    if recipe.topics.chooses_chars:
         training, choices = training.with_chosen_rows(counted)
     training_counts = None
     if updatable and kept is not None and counted.document_counts is not None:
         training_counts = TrainingCounts(kept, counted.document_counts, keep)
     release_memory()
     scores, evaluation = None, None
-    if n_folds and recipe.shortlist:
+    if n_folds and recipe.topics.shortlist:
         evaluation = training.sample_evaluation(counted, bands)
     elif n_folds:
         scores = training.scores_out_of_fold(counted, n_folds)
@@ -283,7 +283,7 @@ class _Training:
         elif not keep_texts:
             for document in (*corpus.train, *corpus.test):
                 document.zones.clear()
-        if recipe.shortlist and counted.unjudged is not None:
+        if recipe.topics.shortlist and counted.unjudged is not None:
             raise TextcatError(
                 f"Recipe {recipe.name} has a shortlist, which takes each document for one that was judged for all "
                 "topics, and some documents have topics that they were not judged for: take another recipe."
@@ -332,12 +332,12 @@ class _Training:
         features, labels = recipe.make_features(), counted.labels
         if counted.tokens is not None:
             features.set_params(tokens=counted.tokens)
-        n_rows = n_documents + recipe.description_copies * len(corpus.topics)
+        n_rows = n_documents + recipe.topics.description_copies * len(corpus.topics)
         with self.stages.stage("tokens to rows", None if self.rows_dir is None else n_rows) as advance:
             counted.fit(features)
-            left_out = not recipe.shortlist
+            left_out = not recipe.topics.shortlist
             examples = counted.examples(features, rows_dir=self.rows_dir, left_out=left_out, advance=advance)
-            described = counted.descriptions(features) if recipe.shortlist else None
+            described = counted.descriptions(features) if recipe.topics.shortlist else None
             test_rows = counted.test_rows(features) if with_test_rows else None
             counted.clear()
         _check_terms(examples, recipe, n_documents)
@@ -348,7 +348,7 @@ class _Training:
             topics=corpus.topics,
             train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
             train_documents=n_documents,
-            recipe=recipe.as_dict(),
+            recipe=recipe.complete().as_dict(),
             corpus=corpus.name,
             origin=corpus.origin,
             topic_names={topic: names[0] for topic, names in corpus.names.items()},
@@ -364,7 +364,7 @@ class _Training:
         n_features, units = examples.rows.shape[1], score_units(learner.solutions_, learner.intercept_.dtype)
         support = None
         if kept is not None and keep_support != "none":
-            documents = [*kept.train, *(corpus.described() * recipe.description_copies)]
+            documents = [*kept.train, *(corpus.described() * recipe.topics.description_copies)]
             with_texts = keep_support == "texts"
             support = support_documents(examples.rows, learner.solutions_, units, documents, with_texts=with_texts)
         del examples
@@ -394,7 +394,7 @@ class _Training:
 
         If the recipe has the strategy "zero", or there are too few documents, thresholds are 0 and the curves None.
         """
-        tags, n_topics = self.recipe.make_tags(), len(self.corpus.topics)
+        tags, n_topics = self.recipe.tags, len(self.corpus.topics)
         if tags.strategy == "zero" or len(self.corpus.train) < tags.folds:
             return np.zeros(n_topics, np.float32), None
         release_memory()
@@ -438,7 +438,7 @@ def train_without(
         topics=counts.corpus.topics,
         train_sizes=counts.labels[sample.trained].sum(axis=0).A1.astype(int),
         train_documents=n_documents,
-        recipe=recipe.as_dict(),
+        recipe=recipe.complete().as_dict(),
     )
     return tagger, counts.rows_of_counts(features, sample.held_out)
 
@@ -468,12 +468,12 @@ def _train_listed(
     from textcat.training.related import relate_topics
     from textcat.training.shortlist import train_shortlist
 
-    options: dict[str, Any] = {"size": recipe.shortlist, "n_documents": n_documents, "n_jobs": n_jobs}
-    learner, tags, arrays = recipe.make_learner(), recipe.make_tags(), (examples.rows, examples.labels, described)
+    options: dict[str, Any] = {"size": recipe.topics.shortlist, "n_documents": n_documents, "n_jobs": n_jobs}
+    learner, tags, arrays = recipe.make_learner(), recipe.tags, (examples.rows, examples.labels, described)
     trained = train_shortlist(*arrays, learner, **options, terms=features.listed_names(), progress=advance)
-    if recipe.related:
+    if best := recipe.topics.related:
         release_memory()
-        trained = relate_topics(trained, *arrays, learner, best=recipe.related, **options)
+        trained = relate_topics(trained, *arrays, learner, best=best, **options)
     probability = tags.probability if tags.strategy == "probability" else 0.5
     parts = trained._asdict()
     del parts["evidence"]

@@ -24,7 +24,7 @@ from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.tokens import Tokens
 from textcat.model.measure import measure_at_k, score_row_blocks
-from textcat.recipes.recipe import Recipe
+from textcat.recipes.recipe import RankerSettings, Recipe
 from textcat.training.cross_validation import (
     MAP,
     MEAN_SUPPORT,
@@ -93,10 +93,10 @@ class _Space:
 
     def recipe(self, start: Recipe, values: Sequence[Any]) -> Recipe:
         """Return a copy of `start` with a new value for each parameter that varies, in the order of `varied`."""
-        sections: dict[str, Any] = {name: dict(getattr(start, name)) for name in _SECTIONS}
+        settings: dict[str, dict[str, Any]] = {}
         for (section, key), value in zip(self.varied, values, strict=True):
-            sections[section][key] = value
-        return replace(start, **sections)
+            settings.setdefault(section, {})[key] = value
+        return start.with_values(settings)
 
     def grid(self, start: Recipe) -> list[Recipe]:
         """Return copies of `start` with every combination of values; raise TextcatError if a parameter has a range."""
@@ -195,7 +195,7 @@ class _Study:
         different = [alike[0] for alike in new.values()]
         measured = self.measure(self.corpus, different, **self.split, n_jobs=self.n_jobs, advance=self.advance)
         for trial, (key, alike) in zip(measured, new.items(), strict=True):
-            self.kept[key] = {**trial.as_dict(), "recipe": trial.recipe.as_dict()}
+            self.kept[key] = trial.as_dict()
             yield from (replace(trial, recipe=recipe) for recipe in alike)
 
     def suggested(self, space: _Space, start: Recipe, n: int) -> Iterator[Trial]:
@@ -226,7 +226,7 @@ class _Study:
             "documents": len(self.corpus.train),
             "version": __version__,
         }
-        settings = {name: getattr(recipe, name) for name in _SECTIONS}
+        settings = {name: recipe.settings(name) for name in _SECTIONS}
         text = json.dumps([{**data, **self.split}, settings], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -282,8 +282,7 @@ def run_trials(
     elif sampler != "tpe":
         recipes = space.grid(start) if sampler == "grid" else space.sample(start, n_trials, seed)
     for recipe in recipes:  # refuse wrong settings before any work
-        recipe.make_features()
-        recipe.make_learner()
+        recipe.check()
     kept = KeptResults(None if folder is None else folder / "trials.jsonl")
     split = {"n_folds": n_folds or _N_FOLDS, "n_repeats": n_repeats or 1}
     steps = len(corpus.topics) if listed else math.prod(split.values())
@@ -300,7 +299,7 @@ def margin_settings(recipe: Recipe) -> list[Recipe]:
 
     Raise TextcatError if the recipe's learner is not PAUM.
     """
-    name = recipe.learner.get("name", "paum")
+    name = recipe.learner["name"]
     if name != "paum":
         raise TextcatError(f"Recipe {recipe.name} trains {name}; only paum has margins to compare.")
     return [recipe.changed(**margins) for margins in _MARGINS]
@@ -328,7 +327,7 @@ def is_yardstick(trial: Trial) -> bool:
     """Return whether a trial has the margins τ₊ and τ₋ that Li et al. (2002) chose, and was cross-validated."""
     learner = trial.recipe.learner
     has_margins = (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
-    return MAP in trial.measures and learner.get("name", "paum") == "paum" and has_margins
+    return MAP in trial.measures and learner["name"] == "paum" and has_margins
 
 
 def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
@@ -338,9 +337,9 @@ def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
     """
     values = space.varied.get(("topics", "shortlist")) if space else None
     if values is None:
-        return start.shortlist > 0
+        return start.topics.shortlist > 0
     ends = (int(values.low), int(values.high)) if isinstance(values, ParameterRange) else values
-    have = {replace(start, topics={**start.topics, "shortlist": value}).shortlist > 0 for value in ends}
+    have = {start.with_values({"topics": {"shortlist": value}}).topics.shortlist > 0 for value in ends}
     if len(have) == 2:
         raise TextcatError(
             "The space has recipes with a shortlist and, where shortlist in [topics] is 0, without one, whose figures "
@@ -379,7 +378,7 @@ def measure_held_out(
     counts: CountedCorpus | None = None
     for recipe in recipes:
         if counts is None or not counts.serves(recipe):
-            key = json.dumps(recipe.tokens, sort_keys=True)
+            key = json.dumps(recipe.settings("tokens"), sort_keys=True)
             tokens[key] = tokens.get(key) or recipe.make_tokens()
             counts = CountedCorpus(sample, recipe, tokens[key])
         yield _trial(counts, recipe, part, n_jobs, advance)
@@ -415,9 +414,10 @@ def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
 
 
 def to_toml(recipe: Recipe) -> str:
-    """Return a recipe as the text of a TOML file that `read_recipe` reads."""
-    lines = [f"title = {json.dumps(recipe.title, ensure_ascii=False)}"]
-    for section in (*_SECTIONS, "ranker", "tags"):
-        if settings := getattr(recipe, section):
-            lines += ["", f"[{section}]", *(f"{key} = {format_value(value)}" for key, value in settings.items())]
+    """Return a recipe as the text of a TOML file that `read_recipe` reads, without a section [ranker] of defaults."""
+    lines = [f"title = {format_value(recipe.title)}"]
+    for section in (*_SECTIONS, *(["ranker"] if recipe.ranker != RankerSettings() else []), "tags"):
+        # TOML has no null.
+        settings = {key: value for key, value in recipe.settings(section).items() if value is not None}
+        lines += ["", f"[{section}]", *(f"{key} = {format_value(value)}" for key, value in settings.items())]
     return "\n".join(lines) + "\n"

@@ -73,7 +73,7 @@ def test_offsets_are_checked_even_if_sums_are_not(tmp_path, archive, name):
 def test_many_documents_have_rows_of_words_alone(tmp_path, corpus, documents, monkeypatch, caplog):
     monkeypatch.setattr(index, "ALL_UP_TO", len(documents) - 1)
     pool = build_pool(corpus, tmp_path / "pool")
-    assert pool.recipe.features["ngrams"] == 1
+    assert pool.recipe.features.ngrams == 1
     assert (
         "The archive has 250 documents, more than 249, so rows have only words that at least two of them contain"
         in caplog.text

@@ -8,7 +8,6 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,9 +56,8 @@ def for_many(recipe: Recipe) -> Recipe:
 
     It has no n-grams, stop words or punctuation, and no separate terms for zones (parts such as the title).
     """
-    least = max(2, recipe.features.get("min_df", 1))
-    features = {**recipe.features, **_MANY_FEATURES, "min_df": least}
-    return replace(recipe, tokens={**recipe.tokens, **_MANY_TOKENS}, features=features)
+    least = max(2, recipe.features.min_df)
+    return recipe.with_values({"tokens": _MANY_TOKENS, "features": {**_MANY_FEATURES, "min_df": least}})
 
 
 def may_be_pieces(features: TfIdf) -> bool:
