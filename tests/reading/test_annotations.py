@@ -171,3 +171,24 @@ def test_records_that_training_leaves_out_are_tagged(tmp_path, record):
     sources = find_sources([tmp_path / "a.jsonl"], settings)
     (item,) = [item for batch in read_batches(sources, settings) for item in formats.batch_records(batch, settings)]
     assert item.zones == {"body": "a"}
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_rows_that_lack_what_other_rows_have_of_a_program_are_rows_like_others(missing):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    columns = {"text": ["a", "b"], "topics": ["corn", "rye"], "answer": ["accept", missing]}
+    for name in ("annotations", "suggestions", "completions"):
+        columns[name] = pandas.Series([missing, missing], dtype=object)
+    corpus = Corpus.from_frame(pandas.DataFrame(columns))
+    assert [(d.topics, d.labelled_for) for d in corpus.train] == [(("corn",), ("corn",)), (("rye",), None)]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_task_whose_annotations_are_missing_is_left_out(missing):
+    records = [task("a", ["corn"]), {**task("b", n=2), "annotations": missing}]
+    assert [d.topics for d in Corpus.from_records(records).train] == [("corn",)]
+
+
+def test_of_a_record_of_doccano_that_names_no_topics_the_annotations_are_a_field_like_others(read_topics):
+    records = [{"text": "a", "annotations": [{"start": 0, "label": [1]}], "topics": "corn"}, {"text": "b"}]
+    assert read_topics(records) == described(("a", ("corn",)), ("b", ()))

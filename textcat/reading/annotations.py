@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from textcat.base.frames import is_missing
 from textcat.reading.columns import usual_name
 from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.labels import Labels, labels_in
@@ -16,6 +17,7 @@ from textcat.reading.labels import Labels, labels_in
 ANSWERS = ("accept", "reject", "ignore")  # of Prodigy
 # Each of these programs writes at least one of these fields.
 _FIELDS = frozenset({"annotation", "annotations", "answer", "completions", "responses", "suggestions"})
+_Answers = dict[str, list[Any]]  # to each question: the answer of each person
 
 
 def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool, labelled: bool) -> Mapping[str, Any]:
@@ -42,72 +44,81 @@ def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool,
     """
     if _FIELDS.isdisjoint(fields):
         return fields
+    fields = {**fields, **{name: None for name in _FIELDS & fields.keys() if is_missing(fields[name])}}
     asked = "" if is_default else topics_field
+    record, answers, what = fields, _Answers(), "questions"
     if isinstance(fields.get("data"), Mapping) and ("annotations" in fields or "completions" in fields):
-        return _of_label_studio(fields, topics_field, asked, labelled)
-    if isinstance(fields.get("fields"), Mapping) and ("responses" in fields or "suggestions" in fields):
-        return _of_argilla(fields, topics_field, asked, labelled)
-    if "annotation" in fields and not fields.keys().isdisjoint(("annotation_agent", "prediction", "inputs")):
-        return _of_older_argilla(fields, topics_field, asked, labelled)
-    if labelled and asked in ("", "annotations") and fields.get("annotations") and "topics" not in fields:
-        return _of_doccano(fields, topics_field)
-    if labelled and topics_field != "answer" and fields.get("answer") in ANSWERS:
-        return _of_prodigy(fields, topics_field, asked)
-    return fields
+        record, answers = _of_label_studio(fields, topics_field, asked, labelled)
+        what = "controls"
+    elif isinstance(fields.get("fields"), Mapping) and ("responses" in fields or "suggestions" in fields):
+        record, answers = _of_argilla(fields, asked, labelled)
+    elif "annotation" in fields and not fields.keys().isdisjoint(("annotation_agent", "prediction", "inputs")):
+        record = _of_older_argilla(fields, topics_field, asked, labelled)
+    elif labelled and asked in ("", "annotations") and fields.get("annotations") and "topics" not in fields:
+        answers = _of_doccano(fields)
+    elif labelled and topics_field != "answer" and fields.get("answer") in ANSWERS:
+        record = _of_prodigy(fields, topics_field, asked)
+    if not answers:
+        return record
+    return {**record, topics_field: _agreed(answers[_chosen(answers, asked, what)], topics_field)}
 
 
-def _of_label_studio(fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool) -> dict[str, Any]:
-    """Return a task, whose data are the fields of a record; `asked` is the name of the control of its choices."""
+def _of_label_studio(
+    fields: dict[str, Any], topics_field: str, asked: str, labelled: bool
+) -> tuple[dict[str, Any], _Answers]:
+    """Return the data of a task, which are the fields of a record, and its choices by the name of their control.
+
+    There are no choices if `asked`, the field or control of topics, is a field of the data.
+    """
     record = {"id": fields.get("id"), **fields["data"]}
     if not labelled:
-        return record
+        return record, {}
     annotations = [
         annotation
         for annotation in fields.get("annotations") or fields.get("completions") or ()
         if not annotation.get("was_cancelled")
     ]
-    given: dict[str, list[Any]] = {}
+    answers: _Answers = {}
     for number, annotation in enumerate(annotations):
         for result in annotation.get("result") or ():
             value = result.get("value") or {}
             if "choices" in value:
-                of_control = given.setdefault(str(result.get("from_name")), [[] for _ in annotations])
+                of_control = answers.setdefault(str(result.get("from_name")), [[] for _ in annotations])
                 of_control[number] += value["choices"]
-    if asked in record and asked not in given:
-        return record
+    if asked in record and asked not in answers:
+        return record, {}
     if not annotations:
         raise _left_out("Tasks without an annotation that counts are left out")
-    if not given:
-        others = any(annotation.get("result") for annotation in annotations)
-        return record if others else {**record, topics_field: []}
-    return {**record, topics_field: _agreed(given[_chosen(given, asked, "controls")], topics_field)}
+    if not any(annotation.get("result") for annotation in annotations):
+        record[topics_field] = []
+    return record, answers
 
 
-def _of_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool) -> dict[str, Any]:
-    """Return a record with responses to questions; `asked` is the name of the question."""
+def _of_argilla(fields: dict[str, Any], asked: str, labelled: bool) -> tuple[dict[str, Any], _Answers]:
+    """Return the fields of a record, and the responses to each question, as `_of_label_studio` does."""
     record = {"id": fields.get("id"), **fields["fields"]}
     if not labelled:
-        return record
+        return record, {}
     responses = fields.get("responses") or {}
     if isinstance(responses, Sequence):  # those of each person, as older versions have them
-        given: dict[str, list[Any]] = {}
+        of_question: _Answers = {}
         for response in responses:
             for question, answer in (response.get("values") or {}).items():
-                given.setdefault(question, []).append({"status": response.get("status"), **answer})
-        responses = given
+                of_question.setdefault(question, []).append({"status": response.get("status"), **answer})
+        responses = of_question
     counted = {
         question: [answer.get("value") for answer in answers if answer.get("status") in (None, "submitted")]
         for question, answers in responses.items()
     }
     counted = {question: answers for question, answers in counted.items() if answers}
     if asked in record and asked not in counted:
-        return record
+        return record, {}
     if not counted:
         raise _left_out("Records without a response that was submitted are left out, also if they have suggestions")
-    return {**record, topics_field: _agreed(counted[_chosen(counted, asked, "questions")], topics_field)}
+    return record, counted
 
 
-def _of_older_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool) -> Mapping[str, Any]:
+def _of_older_argilla(fields: dict[str, Any], topics_field: str, asked: str, labelled: bool) -> dict[str, Any]:
     inputs = fields.get("inputs")
     record = {**(inputs if isinstance(inputs, Mapping) else {}), **fields}
     if record.get("text") is None and isinstance(inputs, Mapping):
@@ -120,16 +131,17 @@ def _of_older_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, 
     return {**record, topics_field: record["annotation"]}
 
 
-def _of_doccano(fields: Mapping[str, Any], topics_field: str) -> Mapping[str, Any]:
+def _of_doccano(fields: dict[str, Any]) -> _Answers:
+    """Return the labels of each person; {} if annotations are not labels, but fields like others."""
     by_person: dict[Any, list[Any]] = {}
     for annotation in fields["annotations"]:
         if not isinstance(annotation, Mapping) or not isinstance(annotation.get("label"), str | int):
-            return fields
+            return {}
         by_person.setdefault(annotation.get("user"), []).append(annotation["label"])
-    return {**fields, topics_field: _agreed(by_person.values(), topics_field)}
+    return {"annotations": [*by_person.values()]}
 
 
-def _of_prodigy(fields: Mapping[str, Any], topics_field: str, asked: str) -> Mapping[str, Any]:
+def _of_prodigy(fields: dict[str, Any], topics_field: str, asked: str) -> dict[str, Any]:
     field = asked or next((name for name in (topics_field, "accept", "label") if name in fields), "")
     if field not in fields:
         return fields
@@ -159,13 +171,15 @@ def answered(labels: Labels, answer: object) -> Labels:
     return Labels(labels.topics if answer == "accept" else (), labels.topics)
 
 
-def _chosen(given: Mapping[str, Any], asked: str, what: str) -> str:
+def _chosen(answers: _Answers, asked: str, what: str) -> str:
     """Return the one of several controls or questions that gives the topics."""
-    name = asked if asked in given else usual_name(given, "topics") or next(iter(given))
-    if asked not in given and len(given) > 1 and not usual_name(given, "topics"):
-        names = ", ".join(map(repr, given))
+    if asked in answers:
+        return asked
+    usual = usual_name(answers, "topics")
+    if len(answers) > 1 and not usual:
+        names = ", ".join(map(repr, answers))
         raise UnreadableError(f"has answers to several {what} ({names}): name the one of topics with --topics-field")
-    return name
+    return usual or next(iter(answers))
 
 
 def _agreed(values: Iterable[Any], field: str) -> list[str]:

@@ -129,10 +129,10 @@ def as_documents(
             raise TextcatError(f"{kind}s {labels} have the same id {identifier!r}: give each its own.")
         if part not in ("", *PARTS):
             raise TextcatError(f"{kind} {label} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
+        texts = _chosen(fields, names_of_texts, trained_on)
         names, labelled_for = record.labels(topics, topics_separator)
         date = "" if date is None else iso_date(str(date))
-        zones = record.zones(_chosen(fields, names_of_texts, trained_on))
-        documents.append(Document(identifier, zones, names, date, part, labelled_for))
+        documents.append(Document(identifier, record.zones(texts), names, date, part, labelled_for))
     for sentence, n in left_out.items():
         _log.warning("%s (%d of %d).", sentence, n, n + len(documents))
     if asked not in ("", "topics") and asked not in names_of_fields and documents:
