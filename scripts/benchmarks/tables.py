@@ -37,10 +37,16 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str | None]]
 
     def __str__(self) -> str:
+        return f"{self.grid()}\n{self.measured()}\n"
+
+    def grid(self) -> str:
+        """Return the figures in Markdown."""
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        table = "".join(f"| {' | '.join('-' if cell is None else cell for cell in line)} |\n" for line in lines)
-        conditions = "; ".join(f"{name}: {value}" for name, value in self.conditions._asdict().items())
-        return f"{table}\nMeasured: {conditions}.\n"
+        return "".join(f"| {' | '.join('-' if cell is None else cell for cell in line)} |\n" for line in lines)
+
+    def measured(self) -> str:
+        """Return a sentence of how the figures were measured."""
+        return f"Measured: {'; '.join(f'{name}: {value}' for name, value in self.conditions._asdict().items())}."
 
 
 def make_table(title: str, conditions: Conditions, rows: Sequence[Mapping[str, object]]) -> Table:
@@ -66,8 +72,18 @@ def write_table(path: Path, table: Table) -> None:
 
 
 def with_tables(page: str, folder: Path) -> str:
-    """Return the text of a page with the tables that it names, from the files of a folder."""
-    return _SHOWN.sub(lambda m: f"{m[1]}{m[2]}\n{read_table(folder / f'{m[1]}.json')}\n", page)
+    """Return the text of a page with the tables that it names, from the files of a folder.
+
+    Of tables that follow each other and were measured alike, the last one says how.
+    """
+    tables = [read_table(folder / f"{name}.json") for name in names_of_tables(page)]
+    shown = iter(
+        f"{table.grid()}\nMeasured as the next table.\n"
+        if after and table.conditions == after.conditions
+        else str(table)
+        for table, after in zip(tables, [*tables[1:], None], strict=False)
+    )
+    return _SHOWN.sub(lambda match: f"{match[1]}{match[2]}\n{next(shown)}\n", page)
 
 
 def names_of_tables(page: str) -> Iterator[str]:

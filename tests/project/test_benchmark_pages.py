@@ -53,6 +53,22 @@ def test_a_page_gets_what_was_measured_and_keeps_its_text(tmp_path):
     assert read_table(tmp_path / "tables" / "speed.json").rows == [["textcat", "1"], ["é", None]]
 
 
+@pytest.mark.parametrize(("loads", "n_said"), [("111", 1), ("112", 2), ("121", 3), ("1", 1)])
+def test_tables_that_follow_each_other_and_were_measured_alike_say_so_once(tmp_path, loads, n_said):
+    page = ""
+    for n, load in enumerate(loads):
+        rows = [{"seconds": n}]
+        write_table(tmp_path / f"t{n}.json", make_table("Speed", CONDITIONS._replace(load=load), rows))
+        page += f"<!-- table: t{n} -->\n<!-- end of table -->\n\n"
+    shown = with_tables(page, tmp_path)
+    assert shown.count("Measured: ") == n_said
+    assert shown.count("Measured as the next table.") == len(loads) - n_said
+    assert [line for line in shown.splitlines() if re.fullmatch(r"\| \d \|", line)] == [
+        f"| {n} |" for n in range(len(loads))
+    ]
+    assert with_tables(shown, tmp_path) == shown
+
+
 def test_the_commits_are_in_the_history():
     def git(*words, **options):
         return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, **options)
