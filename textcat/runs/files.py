@@ -224,7 +224,7 @@ def _parsed(line: bytes) -> list[Any]:
 
 
 def is_within(names: Collection[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether a document's source is one of the named files, or is inside one."""
+    """Return a function that returns whether a document's source is one of the named files, or is inside one."""
     return lambda source: any(above in names for above in paths_above(source))
 
 

@@ -163,8 +163,8 @@ def _compare(
         item = known.get(name)
         is_same = item is not None and state[1:] == (item.file.size, item.file.state)
         if state.is_blocked:
-            is_told = name in run.blocked or (item is not None and item.due == 0 and name not in run.silent)
-            new += [] if is_told else [name]
+            is_reported = name in run.blocked or (item is not None and item.due == 0 and name not in run.silent)
+            new += [] if is_reported else [name]
             continue
         if is_same and name not in due:
             continue
@@ -187,9 +187,9 @@ def _compare(
         was_of |= {name: was} if was else {}
         (again if is_same else changed if item is not None or name in run.cut else new).append(name)
     gone = {*lost} - hidden - {was for _, was in renamed} - {*was_of.values()}
-    is_told_of = (name for name in gone - run.silent if known[name].due == 0)
+    are_reported = (name for name in gone - run.silent if known[name].due == 0)
     growth = Growth(tuple(new), tuple(changed), tuple(renamed), tuple(sorted(gone)), tuple(again))
-    return _Found(growth, kept, was_of, sorted(unblocked.union(is_told_of)))
+    return _Found(growth, kept, was_of, sorted(unblocked.union(are_reported)))
 
 
 _SIZE = ListedFile._fields.index("size")  # the time is next to it
@@ -204,7 +204,7 @@ def _is_hidden(name: str, blocked: Set[str]) -> bool:
 def _names_to_sum(
     listed: Mapping[str, tuple[Source, FileState]], known: Mapping[str, KnownFile], due: Set[str], sizes: Set[int]
 ) -> set[str]:
-    """Return the names of files whose content must be looked at to tell what has become of them.
+    """Return the names of files whose content must be looked at to find what has become of them.
 
     These are files that could not be read; those whose time has changed; and those that are new or have changed, and
     have the size of a file that is not there, given by `sizes`.

@@ -188,7 +188,7 @@ def bytes_missing(batch: Batch, sources: Sequence[Source]) -> Counter[str]:
     input_of, missing = _inputs_by_file([fault.source for fault in faults], sources, batch), Counter[str]()
     size_of = {source.name: source.size or 0 for source in sources} if faults else {}
     for fault in faults:
-        # Of a compressed file, the rest is told by what it lost.
+        # Of a compressed file, what it lost says the rest.
         whole = size_of.get(fault.source, 0) if fault.kind is FaultKind.ACCESS else 0
         missing[input_of[fault.source]] += fault.length if fault.length >= 0 else whole
     return missing

@@ -78,7 +78,7 @@ def version_files(log: Log, stale: Iterable[StaleFile] = ()) -> list[VersionFile
     """Return the file of versions of each generation; the rows of documents in `stale` count no more."""
     gone = defaultdict[int, set[str]](set)
     settled = (part.settled for part in log.generations)
-    for reading, _ in [*stale, *(item for one in settled if one is not None for item in one.stale)]:
+    for reading, _ in [*stale, *(item for end in settled if end is not None for item in end.stale)]:
         gone[reading.generation].add(reading.name)
     files = []
     for part in log.generations:
@@ -257,16 +257,23 @@ def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
         return np.concatenate([column[at] for column, at in zip(columns, numbers, strict=True)])
 
     # The order of the input is that of equals, as this sort is stable.
-    order = np.lexsort([of_all(one[name] for one in versions.entries) for name in ("date", "number", "low", "high")])
+    order = np.lexsort(
+        [
+            of_all(of_generation[name] for of_generation in versions.entries)
+            for name in ("date", "number", "low", "high")
+        ]
+    )
     is_newest = np.zeros(len(order), bool)
     is_newest[-1:] = True
     for name in ("low", "high"):
-        half = of_all(one[name] for one in versions.entries)[order]
+        half = of_all(of_generation[name] for of_generation in versions.entries)[order]
         is_newest[:-1] |= half[1:] != half[:-1]
     entry = np.concatenate(numbers)[order]
-    generation = np.repeat(np.arange(len(files), dtype=np.uint32), [len(one) for one in numbers])[order]
+    generation = np.repeat(np.arange(len(files), dtype=np.uint32), [len(of_generation) for of_generation in numbers])[
+        order
+    ]
     has_row = of_all(versions.have_rows)[order]
-    state = of_all(one["state"] for one in versions.entries)[order]
+    state = of_all(of_generation["state"] for of_generation in versions.entries)[order]
     newest = is_newest.nonzero()[0]
     lost = (has_row & ~is_newest).nonzero()[0]
     lost = lost[np.lexsort((entry[lost], generation[lost]))]

@@ -100,7 +100,9 @@ def read_codes(path: str) -> Mapping[str, Subject]:
     concepts: dict[str, Subject] = {}
     try:
         for row in rows:
-            topic, code, name, scheme = ((row.get(one) or "").strip() for one in ("topic", column, "name", "scheme"))
+            topic, code, name, scheme = (
+                (row.get(column_of) or "").strip() for column_of in ("topic", column, "name", "scheme")
+            )
             if topic in concepts:
                 raise TextcatError(f"{path} has the topic {topic!r} twice: remove one of its rows.")
             if topic and code:

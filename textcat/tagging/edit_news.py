@@ -77,7 +77,7 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
     edited = [_edited(work, block, tags, places, tagged) for block in blocks]
     named = {rejection.source for rejection in tagged.rejections}
     due = {rejection.source for rejection in tagged.rejections if rejection.due is not None}
-    return tagged, [one._replace(is_named=one.source in named, is_due=one.source in due) for one in edited]
+    return tagged, [item._replace(is_named=item.source in named, is_due=item.source in due) for item in edited]
 
 
 def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
@@ -134,7 +134,7 @@ def _edited(
             tagged.rejections.append(Rejection(block.source, span.position, reason))
             continue
         n += found is not None
-        edits += (one._replace(start=span.offset + one.start, end=span.offset + one.end) for one in found or ())
+        edits += (edit._replace(start=span.offset + edit.start, end=span.offset + edit.end) for edit in found or ())
     return EditedBlock(block.source, n, tuple(edits), encoding=encoding)
 
 

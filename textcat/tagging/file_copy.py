@@ -170,7 +170,7 @@ class FileCopy:
     def close(self) -> None:
         """Close the files; the temporary one stays."""
         self._stored.close()
-        with suppress(OSError):  # of a full disk, which was told before
+        with suppress(OSError):  # of a full disk, which was reported before
             self._file.close()
 
 

@@ -188,7 +188,9 @@ def tag_records(
         if not output.shows_counted:
             topics = ([tagger.topics[j] for j in row.nonzero()[0].tolist()] for row in above)
             of_rows = zip(records, topics, strict=True)
-            tagged.counted += b"".join(encode_counted(one.source, one.position, named) for one, named in of_rows)
+            tagged.counted += b"".join(
+                encode_counted(record.source, record.position, named) for record, named in of_rows
+            )
 
 
 def _stacked(scored: "list[tuple[np.ndarray, np.bool_]]") -> "tuple[np.ndarray, np.ndarray]":

@@ -27,7 +27,7 @@ from textcat.tagging.edit_news import EDITORS
 from textcat.tagging.file_copy import state_of
 from textcat.tagging.news_folder import NewsFolder
 
-# What a name may tell of the content that holds news.
+# What a name may say of content that holds news.
 _MAY_BE_NEWS = frozenset({"", "json", "jsonl", "rcv1", *EDITORS})
 
 
@@ -68,7 +68,7 @@ def _is_archive(name: str, settings: InputSettings) -> bool:
         with closing(open_file(name)) as stored:
             return format_of(unpacked_stream(stored, name), name, settings) in ARCHIVES
     except UnreadableError:
-        return False  # it is told why when it is read
+        return False  # reading it gives the reason
 
 
 class NewsFiles:
@@ -113,7 +113,7 @@ class NewsFiles:
         try:
             state = state_of(name)
         except OSError:
-            return True  # reading it tells why
+            return True  # reading it gives the reason
         if self._written.has(state):
             self.before += 1
             return False

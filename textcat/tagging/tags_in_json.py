@@ -36,16 +36,18 @@ def _version(data: bytes, members: Mapping[str, ValueSpan]) -> tuple[int, int]:
     """Return the version of ninjs that an item has: the one that it declares, or else the least with its members."""
     declared = members.get("standard") or members.get("$standard")
     if declared is not None:
-        told = _loaded(data, declared)
+        declared_by = _loaded(data, declared)
         match = (
-            _VERSION.search(str(told.get("version") or told.get("schema") or "")) if isinstance(told, dict) else None
+            _VERSION.search(str(declared_by.get("version") or declared_by.get("schema") or ""))
+            if isinstance(declared_by, dict)
+            else None
         )
         if match:
             return int(match[1]), int(match[2])
     if "subjects" not in members and any(map(_OF_FIRST.fullmatch, members)):
         # Version 1.5 added what tells the creator and the confidence.
         is_later = "digitalsourcetype" in members or any(
-            "creator" in one or "confidence" in one for one in _subjects(data, members)
+            "creator" in subject or "confidence" in subject for subject in _subjects(data, members)
         )
         return (1, 5) if is_later else (1, 0)
     return (2, 1)
@@ -100,9 +102,9 @@ def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, A
     return edits
 
 
-def _comma(data: bytes, one: ValueSpan, other: ValueSpan) -> bytes:
+def _comma(data: bytes, value: ValueSpan, other: ValueSpan) -> bytes:
     """Return what stands between two neighbours of a list; b"" if it is so long that it must not be repeated."""
-    return data[one.end : other.start] if other.start - one.end <= _MOST_SPACE else b""
+    return data[value.end : other.start] if other.start - value.end <= _MOST_SPACE else b""
 
 
 def _between(data: bytes, value: ValueSpan, is_spaced: bool) -> bytes:
@@ -120,7 +122,7 @@ def _new_member(data: bytes, name: str, subjects: Sequence[dict[str, Any]]) -> E
     if b"\n" in space:
         step = space.removeprefix(end_space) if space != end_space else b""
         inner = space + step.replace(b"\n", b"")
-        listed = b",".join(inner + one for one in objects) + space
+        listed = b",".join(inner + written for written in objects) + space
     else:
         listed = (b", " if len(colon) > 1 else b",").join(objects)
     return Edit(last.end, last.end, b',%s"%s"%s[%s]' % (space, name.encode(), colon, listed))
@@ -135,7 +137,7 @@ def _encoded(subjects: Sequence[dict[str, Any]], is_spaced: bool) -> list[bytes]
 def _subjects(data: bytes, members: Mapping[str, ValueSpan]) -> list[Any]:
     found = members.get("subject")
     listed = [] if found is None else _loaded(data, found)
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
 def _is_own(subject: Any) -> bool:

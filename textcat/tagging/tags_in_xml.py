@@ -32,7 +32,7 @@ def edits_of_newsml_g2(data: bytes, tags: Sequence[Tag], creator: str) -> list[E
     if meta is None:
         return _nested(data, item, about, [item.prefix + b"contentMeta"], _subjects(tags, creator, item.prefix))
     children = [*child_elements(data, meta.start)]
-    own = [one for one in children if one.name == "subject" and is_own(one.attributes.get("creator", ""))]
+    own = [child for child in children if child.name == "subject" and is_own(child.attributes.get("creator", ""))]
     before = _last(children, {"subject"}) or _last(children, _BEFORE_SUBJECT)
     return _replaced(data, meta, own, before, _subjects(tags, creator, meta.prefix))
 
@@ -49,7 +49,7 @@ def edits_of_nitf(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
             return _nested(data, above, before, [above.prefix + tag.encode() for tag in _OF_NITF[depth:]], elements)
         above = found
     children = [*child_elements(data, above.start)]
-    own = [one for one in children if one.name == "classifier" and is_own(one.attributes.get("class", ""))]
+    own = [child for child in children if child.name == "classifier" and is_own(child.attributes.get("class", ""))]
     before = _last(children, {"classifier"}) or _last(children, {child.name for child in children})
     return _replaced(data, above, own, before, elements)
 
@@ -76,14 +76,14 @@ def edits_of_atom(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
 
 def _edits_of_feed(data: bytes, of_creator: str, made: Sequence[tuple[dict[str, str], bytes]]) -> list[Edit]:
     item, children = element_at(data, 0), [*child_elements(data, 0)]
-    categories = [one for one in children if (one.prefix, one.name) == (item.prefix, "category")]
-    own = [one for one in categories if is_own(one.attributes.get(of_creator, ""))]
+    categories = [child for child in children if (child.prefix, child.name) == (item.prefix, "category")]
+    own = [category for category in categories if is_own(category.attributes.get(of_creator, ""))]
     before = next(reversed(categories or children), None)
     return _replaced(data, item, own, before, [_element(item.prefix + b"category", *parts) for parts in made])
 
 
 def _last(elements: Sequence[ElementSpan], names: Set[str]) -> ElementSpan | None:
-    return next((one for one in reversed(elements) if one.name in names), None)
+    return next((element for element in reversed(elements) if element.name in names), None)
 
 
 # --- what is written --------------------------------------------------------------------------------------------------
@@ -102,9 +102,9 @@ def _subject(tag: Tag, creator: str, prefix: bytes) -> bytes:
     else:
         named = {"literal": concept.topic}
     numbers = {"confidence": tag.confidence, "relevance": tag.relevance}
-    told = {name: str(number) for name, number in numbers.items() if number is not None}
+    written = {name: str(number) for name, number in numbers.items() if number is not None}
     name = _element(prefix + b"name", {}, _escaped(concept.name)) if concept.name else b""
-    return _element(prefix + b"subject", {**named, **told, "how": "howextr:tool", "creator": creator}, name)
+    return _element(prefix + b"subject", {**named, **written, "how": "howextr:tool", "creator": creator}, name)
 
 
 def _classifiers(tags: Sequence[Tag], creator: str, prefix: bytes) -> list[bytes]:
@@ -117,8 +117,8 @@ def _classifiers(tags: Sequence[Tag], creator: str, prefix: bytes) -> list[bytes
 
 
 def _element(name: bytes, attributes: dict[str, str], content: bytes) -> bytes:
-    told = b"".join(b' %s="%s"' % (key.encode(), _escaped(value)) for key, value in attributes.items())
-    return b"<%s%s%s" % (name, told, b">%s</%s>" % (content, name) if content else b"/>")
+    written = b"".join(b' %s="%s"' % (key.encode(), _escaped(value)) for key, value in attributes.items())
+    return b"<%s%s%s" % (name, written, b">%s</%s>" % (content, name) if content else b"/>")
 
 
 def _escaped(text: str) -> bytes:
@@ -138,9 +138,9 @@ def _replaced(
     """
     if not own:
         return _put(data, parent, before, elements) if elements else []
-    spaces = [_space_before(data, one.start) for one in own]
+    spaces = [_space_before(data, element.start) for element in own]
     new = b"".join(spaces[0] + element for element in elements)
-    edits = [Edit(one.start - len(space), one.end, b"") for one, space in zip(own, spaces, strict=True)]
+    edits = [Edit(element.start - len(space), element.end, b"") for element, space in zip(own, spaces, strict=True)]
     return [edits[0]._replace(data=new), *edits[1:]]
 
 

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 SETTLED = 0.4  # seconds without a change after which a file is taken to be complete
 _LOOKS = 0.1  # seconds between two looks at files that are not complete
-_POLLS = 1.0  # seconds between two looks where the system does not tell of changes
+_POLLS = 1.0  # seconds between two looks where the system does not notify of changes
 _SHARE = 0.1  # of the time that polling may take
 _LONGEST = 60.0  # seconds between two tries to read what fails again and again
 _FEW_BYTES = 64 << 20  # of new files that one process tags, as others would take longer to start
@@ -86,7 +86,7 @@ def watch_archive(
             continue
         new = {name: state for name, state in complete.items() if (done or {}).get(name) != state}
         if any(state.is_blocked and complete.get(name) != state for name, state in (done or {}).items()):
-            renew.set()  # the system does not tell of changes in what was a folder that could not be listed
+            renew.set()  # the system does not notify of changes in what was a folder that could not be listed
         n_bytes = sum(state.size for state in new.values())
         jobs = found.jobs if done is None or n_bytes > _FEW_BYTES else 1
         summary = tag_to_folder(found._replace(sources=sources, jobs=jobs), out, trusted=done is not None, **options)
@@ -191,7 +191,7 @@ def _unchanged() -> None:
 def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool], renew: Event) -> Iterator[bool]:
     """Yield True whenever the inputs are to be looked at: at first, after a change, and while `is_waiting()` is True.
 
-    False is yielded when nothing has happened for a while. When `renew` is set, the system is asked anew to tell of
+    False is yielded when nothing has happened for a while. When `renew` is set, the system is asked anew to notify of
     changes.
     """
     yield True
@@ -202,7 +202,7 @@ def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool], renew: Event) 
         from watchfiles import watch
     except ImportError:
         if folders is not None:
-            log.info("Changes are looked for every second; to be told of them, run `%s`.", install_hint("watch"))
+            log.info("Changes are looked for every second; to be notified of them, run `%s`.", install_hint("watch"))
         yield from _polls(is_waiting)
         return
     options: dict[str, Any] = {"debounce": 50, "step": 25, "rust_timeout": int(_LOOKS * 1000)}
@@ -211,10 +211,10 @@ def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool], renew: Event) 
         renew.clear()
         try:
             for number, changes in enumerate(watch(*folders, raise_interrupt=True, **options)):
-                # The first time, for what has changed before changes were told.
+                # The first time, for what has changed before changes were notified.
                 yield not number or bool(changes) or is_waiting()
         except OSError as error:
-            log.warning("The system tells of no changes (%s): they are looked for.", error)
+            log.warning("The system notifies of no changes (%s): they are looked for.", error)
             time.sleep(_POLLS)
             yield True
 
