@@ -19,6 +19,7 @@ from read_sources import tarred
 
 from textcat.base.errors import TextcatError
 from textcat.reading import FileState, InputSettings
+from textcat.runs.files import ListedFile
 from textcat.tagging import watch
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.planning import make_plan
@@ -112,7 +113,7 @@ def test_a_file_is_complete_when_it_has_not_changed_for_a_while(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(watch.time, "monotonic", lambda: clock[0])
     states = [FileState("in/a", 5, 1)]
-    monkeypatch.setattr(watch, "list_files", lambda sources: [(None, state) for state in states])
+    monkeypatch.setattr(watch, "list_files", lambda sources: [ListedFile("in", 0, 0, *state) for state in states])
     seen = watch.SettledFiles()
     assert seen.complete([], {}) == ([], {"in/a": states[0]})
     done = {"in/a": states[0]}

@@ -40,6 +40,15 @@ class ListedFile(NamedTuple):
         """Return whether this is no file that can be read, see `FileState`."""
         return self.state is None
 
+    @property
+    def content(self) -> tuple[int, int | str | None]:
+        """Return the size and the time, which are others when the content is."""
+        return self.size, self.state
+
+    def as_known(self, of: str, was: str = "") -> "ListedFile":
+        """Return the file as one that is not read, since an earlier reading, in the source `of`, had its content."""
+        return self._replace(of=of, source=-1, number=-1, was=was)
+
     def is_before(self, end: Checkpoint) -> bool:
         """Return whether the whole file was read when reading had reached `end`, a position in the sources."""
         if self.source != end[0]:

@@ -24,7 +24,6 @@ from textcat.runs.growth import (
     goes_on,
     list_files,
     missing_sums,
-    numbered_files,
     restricted_sources,
 )
 from textcat.runs.progress import RunState
@@ -130,7 +129,7 @@ def _begin(path: Path, facts: Fields, inputs: Sequence[Fields], sources: Sequenc
             disk.remove(file)
     disk.sync_folder(path)
     write_whole(path / INPUTS, map(_line_of_input, inputs))
-    files = numbered_files(sources) if sources else None
+    files = list_files(sources) if sources else None
     sum_ = None if files is None else write_files(path, 0, files)
     log, line = begin_log(path, facts, disk.sha256_of_file(path / INPUTS), sum_)
     write_whole(path / JOURNAL, [line])

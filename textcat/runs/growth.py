@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import closing
 from typing import NamedTuple
 
-from textcat.reading import ByteStream, FileState, Source, UnreadableError
+from textcat.reading import ByteStream, Source, UnreadableError
 from textcat.runs.files import KnownFile, ListedFile, RunFiles, paths_above
 
 _AT_ONCE = 1 << 20  # bytes
@@ -37,24 +37,10 @@ class Work(NamedTuple):
     wake: float | None  # the earliest time at which another file is to be read again, see `Rejection`; None: never
 
 
-def list_files(sources: Sequence[Source]) -> list[tuple[Source, FileState]] | None:
+def list_files(sources: Sequence[Source]) -> list[ListedFile] | None:
     """Return the files of all sources with their sizes and times, in the order of reading.
 
     None is returned if a source does not know these of its files: a pipe, or a folder with very many files.
-    """
-    listed = []
-    for source in sources:
-        states = source.file_states()
-        if states is None:
-            return None
-        listed += [(source, state) for state in states]
-    return listed
-
-
-def numbered_files(sources: Sequence[Source], names: Set[str] | None = None) -> list[ListedFile] | None:
-    """Return the files of the sources, with their numbers there, as a run lists them; only those in `names`, if given.
-
-    None is returned if a source does not know the sizes and times of its files: see `list_files`.
     """
     listed: list[ListedFile] = []
     for i, source in enumerate(sources):
@@ -62,9 +48,12 @@ def numbered_files(sources: Sequence[Source], names: Set[str] | None = None) -> 
         if states is None:
             return None
         is_folder = source.kind == "folder"
-        files = (ListedFile(source.name, i, n if is_folder else -1, *state) for n, state in enumerate(states))
-        listed += (file for file in files if names is None or file.name in names)
+        listed += (ListedFile(source.name, i, n if is_folder else -1, *state) for n, state in enumerate(states))
     return listed
+
+
+def _by_name(sources: Sequence[Source]) -> dict[str, ListedFile]:
+    return {file.name: file for file in list_files(sources) or ()}
 
 
 def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -> Sequence[Source]:
@@ -86,19 +75,19 @@ def _without_files(source: Source) -> Source:
 
 def goes_on(sources: Sequence[Source], run: RunFiles) -> bool:
     """Return whether the last generation has files left to read, which are what they were when they were listed."""
-    listed = {state.name: (source, state) for source, state in list_files(sources) or ()}
+    listed = _by_name(sources)
     return bool(run.left) and all(_is_same(file, listed) for file in run.left)
 
 
 def find_growth(sources: Sequence[Source], run: RunFiles) -> Work:
     """Return what a run is to read next, given today's sources; the last generation has ended, or does not go on."""
-    listed = {state.name: (source, state) for source, state in list_files(sources) or ()}
+    listed = _by_name(sources)
     now = time.time()
     found = _compare(sources, listed, run, now)
     growth = found.growth
     to_read = {*growth.new, *growth.changed, *growth.again}
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in run.gone))
-    read = (file._replace(was=found.was.get(file.name, "")) for file in numbered_files(sources, to_read) or ())
+    read = (file._replace(was=found.was.get(name, "")) for name, file in listed.items() if name in to_read)
     done = to_read | {*growth.gone}
     # What is due, but cannot be read, is tried again now and then.
     waiting = [
@@ -116,7 +105,7 @@ def missing_sums(sources: Sequence[Source], run: RunFiles) -> dict[str, str]:
     By its checksum, a file is recognised after it was renamed. Files that have changed since are left out.
     """
     lacking = [file for file in run.files if file.source >= 0 and _lacks_sum(run.known.get(file.name), file)]
-    listed = {state.name: (source, state) for source, state in list_files(sources) or ()} if lacking else {}
+    listed = _by_name(sources) if lacking else {}
     names = {file.name for file in lacking if _is_same(file, listed)}
     return {name: sum_ for name, sum_ in _sums_of(sources, names).items() if sum_}
 
@@ -125,9 +114,9 @@ def _lacks_sum(item: KnownFile | None, file: ListedFile) -> bool:
     return item is not None and item.file is file and not item.checksum
 
 
-def _is_same(file: ListedFile, listed: Mapping[str, tuple[Source, FileState]]) -> bool:
-    found = listed.get(file.name)
-    return found is not None and found[0].name == file.of and found[1][1:] == (file.size, file.state)
+def _is_same(file: ListedFile, listed: Mapping[str, ListedFile]) -> bool:
+    today = listed.get(file.name)
+    return today is not None and today.of == file.of and today.content == file.content
 
 
 class _Found(NamedTuple):
@@ -137,13 +126,11 @@ class _Found(NamedTuple):
     unblocked: list[str]  # see `Work`
 
 
-def _compare(
-    sources: Sequence[Source], listed: Mapping[str, tuple[Source, FileState]], run: RunFiles, now: float
-) -> _Found:
+def _compare(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> _Found:
     """Return what has changed since the generations before; `listed` has today's files by name, `now` is the time."""
     new, changed, again, kept = list[str](), list[str](), list[str](), list[ListedFile]()
     renamed, was_of = list[tuple[str, str]](), dict[str, str]()
-    known, blocked = run.known, {name for name, (_, state) in listed.items() if state.is_blocked}
+    known, blocked = run.known, {name for name, file in listed.items() if file.is_blocked}
     unblocked = {*run.blocked} - blocked
     # What is in a folder that cannot be listed may have gone, or not.
     lost = {name: item for name, item in known.items() if name not in listed or name in blocked}
@@ -155,14 +142,14 @@ def _compare(
     by_sum = defaultdict[tuple[int, str], list[str]](list)
     # What has been renamed is read again if it is due, or its content is not known.
     is_read = {name: name in due or not item.checksum for name, item in lost.items()}
-    by_state = {item.file[_SIZE : _SIZE + 2]: name for name, item in lost.items()}
+    by_state = {item.file.content: name for name, item in lost.items()}
     for name, lost_file in lost.items():
         by_sum[lost_file.file.size, lost_file.checksum].append(name)
     sums = _sums_of(sources, _names_to_sum(listed, known, due, {size for size, sum_ in by_sum if sum_ and size > 0}))
-    for name, (_, state) in listed.items():
+    for name, file in listed.items():
         item = known.get(name)
-        is_same = item is not None and state[1:] == (item.file.size, item.file.state)
-        if state.is_blocked:
+        is_same = item is not None and file.content == item.file.content
+        if file.is_blocked:
             is_reported = name in run.blocked or (item is not None and item.due == 0 and name not in run.silent)
             new += [] if is_reported else [name]
             continue
@@ -171,17 +158,17 @@ def _compare(
         sum_ = sums.get(name)
         if is_same and sum_ is None and name not in unblocked | run.silent:
             continue  # it still cannot be read, and a rejection says so
-        if item is not None and sum_ and item.checksum == sum_ and item.file.size == state.size and name not in due:
-            kept.append(ListedFile(item.file.of, -1, -1, *state))
+        if item is not None and sum_ and item.checksum == sum_ and item.file.size == file.size and name not in due:
+            kept.append(file.as_known(item.file.of))
             continue
-        was = next(iter(by_sum.get((state.size, sum_ or ""), ())), "") if sum_ else ""
-        if not was and not is_same and (was := by_state.get(state[1:], "")):
+        was = next(iter(by_sum.get((file.size, sum_ or ""), ())), "") if sum_ else ""
+        if not was and not is_same and (was := by_state.get(file.content, "")):
             was = was if is_read[was] or sum_ is None else ""
         if was:
             by_sum[lost[was].file.size, lost[was].checksum].remove(was)
-            by_state.pop(lost[was].file[_SIZE : _SIZE + 2], None)
+            by_state.pop(lost[was].file.content, None)
         if was and sum_ and not is_read[was]:
-            kept.append(ListedFile(known[was].file.of, -1, -1, *state, was))
+            kept.append(file.as_known(known[was].file.of, was))
             renamed.append((name, was))
             continue
         was_of |= {name: was} if was else {}
@@ -192,9 +179,6 @@ def _compare(
     return _Found(growth, kept, was_of, sorted(unblocked.union(are_reported)))
 
 
-_SIZE = ListedFile._fields.index("size")  # the time is next to it
-
-
 def _is_hidden(name: str, blocked: Set[str]) -> bool:
     """Return whether a file is in a folder that cannot be listed."""
     is_in_root = "." in blocked and not name.startswith(("/", "../"))
@@ -202,7 +186,7 @@ def _is_hidden(name: str, blocked: Set[str]) -> bool:
 
 
 def _names_to_sum(
-    listed: Mapping[str, tuple[Source, FileState]], known: Mapping[str, KnownFile], due: Set[str], sizes: Set[int]
+    listed: Mapping[str, ListedFile], known: Mapping[str, KnownFile], due: Set[str], sizes: Set[int]
 ) -> set[str]:
     """Return the names of files whose content must be looked at to find what has become of them.
 
@@ -210,12 +194,12 @@ def _names_to_sum(
     have the size of a file that is not there, given by `sizes`.
     """
     names = set[str]()
-    for name, (_, state) in listed.items():
+    for name, file in listed.items():
         item = known.get(name)
-        if state.is_blocked:
+        if file.is_blocked:
             continue
-        if item is None or state[1:] != (item.file.size, item.file.state):
-            is_wanted = state.size in sizes or (item is not None and item.file.size == state.size and item.checksum)
+        if item is None or file.content != item.file.content:
+            is_wanted = file.size in sizes or (item is not None and item.file.size == file.size and item.checksum)
             names.update([name] if is_wanted else [])
         elif name in due:
             names.add(name)

@@ -147,7 +147,7 @@ class SettledFiles:
         not just been changed are complete.
         """
         now, before, self.waiting = time.monotonic(), self.waiting, {}
-        listed = {state.name: state for _, state in list_files(sources) or ()}
+        listed = {file.name: FileState(file.name, *file.content) for file in list_files(sources) or ()}
         gone = (FileState(name, -1, _GONE) for name in done if name not in listed)
         complete: States = {}
         for state in (*listed.values(), *gone):
