@@ -197,7 +197,7 @@ def newswire_tagger(newswire):
     """A tagger of the corpus newswire by the recipe paum, which no test may change."""
     import textcat
 
-    return textcat.Tagger.fit(newswire, textcat.read_recipe("paum"))
+    return textcat.train(newswire, textcat.read_recipe("paum"))
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ _NAMES_IN = {
     "margin.problems": "Problem Solution",
     "margin.solve": "solve",
     "model.compare": "compare",
+    "model.decisions": "Decisions",
     "model.explain": "Explanation",
     "model.explain_corpus": "Explained explain",
     "model.measure": "evaluate",

@@ -31,6 +31,7 @@ from textcat.margin.problems import Problem as Problem
 from textcat.margin.problems import Solution as Solution
 from textcat.margin.solve import solve as solve
 from textcat.model.compare import compare as compare
+from textcat.model.decisions import Decisions as Decisions
 from textcat.model.explain import Explanation as Explanation
 from textcat.model.explain_corpus import Explained as Explained
 from textcat.model.explain_corpus import explain as explain

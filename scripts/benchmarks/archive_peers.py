@@ -76,7 +76,7 @@ def _ours(model: Path) -> dict[str, Any]:
         "vectorizer": vectorizer,
         "weights": np.array(tagger.scorer.weights),
         "bias": np.array(tagger.scorer.bias),
-        "thresholds": np.array(tagger.thresholds),
+        "thresholds": np.array(tagger.decisions.thresholds),
         "topics": tagger.topics,
     }
 

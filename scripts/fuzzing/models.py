@@ -63,9 +63,7 @@ def models() -> tuple[Path, ...]:
     ]
     corpus = textcat.Corpus.from_documents("small", documents)
     taggers = [
-        textcat.Tagger.fit(
-            corpus, textcat.Recipe("small", {}, features), keep_support="ids" if i == _KEEPING else "none"
-        )
+        textcat.train(corpus, textcat.Recipe("small", {}, features), keep_support="ids" if i == _KEEPING else "none")
         for i, features in enumerate(_KINDS)
     ]
     dense = taggers[SPARSE_SEEDS].scorer

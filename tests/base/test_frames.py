@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -115,7 +117,7 @@ def test_a_title_beside_the_column_that_is_named_changes_neither_training_nor_sc
     if kind not in ("csv", "jsonl"):
         np.testing.assert_array_equal(np.asarray(tagger.scores(leaky, text="body")), expected)
     for named in ({"text": "body"}, {}):  # what training named is the default
-        assert tagger.evaluate(rows, **named).bands == of_bodies.evaluate(rows, text="body").bands
+        assert textcat.evaluate(tagger, rows, **named).bands == textcat.evaluate(of_bodies, rows, text="body").bands
 
 
 def test_the_columns_that_training_named_are_those_of_scores_until_others_are_named(tmp_path, of_bodies):
@@ -136,7 +138,7 @@ def test_the_columns_that_training_named_are_those_of_scores_until_others_are_na
 
 @pytest.mark.parametrize("text", [[], (), 3, [None]])
 def test_names_of_columns_that_are_none_are_refused(of_bodies, text):
-    for ask in (textcat.train, of_bodies.scores, of_bodies.evaluate):
+    for ask in (textcat.train, of_bodies.scores, partial(textcat.evaluate, of_bodies)):
         with pytest.raises(TextcatError, match=r"Texts cannot be in the columns .*: give one name or a list of names"):
             ask([{"body": "corn", "topics": "grain"}], text=text)
 
@@ -154,7 +156,7 @@ def test_answers_to_a_table_are_tables_of_its_library_with_its_index_and_a_colum
         if library.__name__ == "pandas":
             assert answer.index.equals(table.index)
         assert ask(table[:0], text=TEXT).shape == (0, 2)
-    assert tagger.predict(texts).tolist() == tagger.decide(tagger.scores(texts)).tolist()
+    assert tagger.predict(texts).tolist() == tagger.decisions.decide(tagger.scores(texts)).tolist()
     np.testing.assert_array_equal(tagger.scores(table["story"]).to_numpy(), tagger.scores(COLUMNS["story"]))
 
 
@@ -179,7 +181,7 @@ def test_tags_of_a_table_become_a_long_table_by_its_index(library, table, tagger
 
 def test_tags_of_texts_become_a_table_of_pandas_with_the_names_of_topics(tagger):
     pytest.importorskip("pandas")
-    named = textcat.Tagger(**{**vars(tagger), "topic_names": {"grain": "Cereals"}, "calibration": None})
+    named = replace(tagger, topic_names={"grain": "Cereals"}, decisions=replace(tagger.decisions, calibration=None))
     long = named.tag(["corn and wheat", "nothing known", "gold"], top=1).to_frame()
     assert long["topic"].tolist() == ["grain", "metal"]  # a text without a known term has none
     assert long["name"].tolist() == ["Cereals", "metal"]
@@ -189,17 +191,17 @@ def test_tags_of_texts_become_a_table_of_pandas_with_the_names_of_topics(tagger)
 
 def test_a_table_is_measured_whole_unless_a_column_splits_it(library, table, tagger, caplog):
     test = library.DataFrame({name: values[:5] for name, values in COLUMNS.items()})
-    evaluation = tagger.evaluate(test, text=TEXT, topics="section")
+    evaluation = textcat.evaluate(tagger, test, text=TEXT, topics="section")
     assert (evaluation.test_documents, evaluation.measured_on) == (5, textcat.MeasuredOn.TEST)
     assert textcat.evaluate(tagger, test, text=TEXT, topics=["grain", "metal"]) == evaluation
     split = library.DataFrame({**COLUMNS, "split": ["test", "train", "test"] * 4})
-    assert tagger.evaluate(split, text=TEXT, topics="section").test_documents == 8
+    assert textcat.evaluate(tagger, split, text=TEXT, topics="section").test_documents == 8
     assert "measured on the 8 test documents of the table; its 4 training documents are left out" in caplog.text
-    assert tagger.evaluate(split[:1], text=TEXT, topics="section").test_documents == 1
+    assert textcat.evaluate(tagger, split[:1], text=TEXT, topics="section").test_documents == 1
 
 
 def test_measuring_as_many_rows_as_were_trained_on_is_warned_of(table, tagger, caplog):
-    tagger.evaluate(table, text=TEXT, topics="section")
+    textcat.evaluate(tagger, table, text=TEXT, topics="section")
     assert "trained on 12 documents, as many as these" in caplog.text
 
 
@@ -262,18 +264,18 @@ def test_what_is_no_table_of_documents_is_told(library, table, tagger):
     with pytest.raises(TextcatError, match="The table has no rows"):
         textcat.train(table[:0], text=TEXT, topics="section")
     with pytest.raises(TextcatError, match="A Series is not a table: give a DataFrame that has the topics, too"):
-        tagger.evaluate(table["story"])
+        textcat.evaluate(tagger, table["story"])
     with pytest.raises(TextcatError, match="null in the field 'a': give 1"):
         textcat.train([{"text": "corn"}], topics=["a"])
 
 
 def test_a_lazy_table_one_of_pyarrow_and_a_name_twice_are_refused(tagger):
     polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
-    for ask in (tagger.tag, tagger.evaluate, textcat.train):
+    for ask in (tagger.tag, partial(textcat.evaluate, tagger), textcat.train):
         with pytest.raises(TextcatError, match=r"A LazyFrame has no rows yet: give what its collect\(\) returns"):
             ask(polars.LazyFrame(COLUMNS))
     arrow = pytest.importorskip("pyarrow").table(COLUMNS)
-    for ask in (tagger.tag, tagger.evaluate, textcat.train, textcat.Corpus.from_frame):
+    for ask in (tagger.tag, partial(textcat.evaluate, tagger), textcat.train, textcat.Corpus.from_frame):
         with pytest.raises(TextcatError, match=r"A Table of pyarrow .*: give its to_pandas\(\)"):
             ask(arrow)
     twice = pandas.DataFrame([["corn", "gold", "a"]], columns=["text", "text", "topics"])

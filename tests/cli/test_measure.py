@@ -202,7 +202,7 @@ def test_documents_without_a_topic_can_be_left_out(run, model):
 
 @pytest.fixture(scope="module")
 def rival(tmp_path_factory):
-    tagger = textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum-2002"))
+    tagger = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum-2002"))
     return textcat.save(tagger, tmp_path_factory.mktemp("models") / "rival")
 
 

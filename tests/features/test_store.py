@@ -363,9 +363,9 @@ def test_learners_on_a_kernel_do_not_take_rows_on_disk(folder):
 @pytest.mark.parametrize("recipe", ["default", "paum"])  # with descriptions of topics, and without
 def test_a_tagger_trained_from_disk_is_the_one_trained_in_memory(tmp_path, recipe):
     corpus, chosen = textcat.open_corpus("newswire"), textcat.read_recipe(recipe)
-    in_memory = textcat.Tagger.fit(corpus, chosen)
-    from_disk = textcat.Tagger.fit(corpus, chosen, rows_dir=tmp_path / "rows")
-    assert from_disk.thresholds.tobytes() == in_memory.thresholds.tobytes()
+    in_memory = textcat.train(corpus, chosen)
+    from_disk = textcat.train(corpus, chosen, rows_dir=tmp_path / "rows")
+    assert from_disk.decisions.thresholds.tobytes() == in_memory.decisions.thresholds.tobytes()
     stored = in_memory.scorer.arrays()
     for name, array in from_disk.scorer.arrays().items():
         assert array.tobytes() == stored.pop(name).tobytes()

@@ -65,7 +65,7 @@ def test_a_document_that_must_have_one_topic_has_one_and_says_that_nothing_speak
 def test_an_evaluation_counts_what_tagging_gives(tagger):
     unknown = [{"text": text, "topics": ["invoice"]} for text in UNKNOWN]
     records = [{"text": text, "topics": topics} for text, topics in LETTERS] + unknown
-    evaluation = tagger.evaluate(Corpus.from_records(records, name="others"))
+    evaluation = textcat.evaluate(tagger, Corpus.from_records(records, name="others"))
     tags = tagger.tag([record["text"] for record in records])
     given = Counter(tag.topic for of_document in tags for tag in of_document)
     assert evaluation.scored.given.sum(axis=0).tolist() == [given[topic] for topic in tagger.topics]

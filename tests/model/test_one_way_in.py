@@ -58,7 +58,7 @@ def source(request, tmp_path):
 def test_models_are_compared_on_what_they_are_measured_on(taggers, folders, source):
     documents, columns, _ = source
     compared = textcat.compare(folders, documents, n_resamples=100, **columns)
-    evaluations = [tagger.evaluate(TEST, **COLUMNS) for tagger in taggers]
+    evaluations = [textcat.evaluate(tagger, TEST, **COLUMNS) for tagger in taggers]
     assert compared == textcat.compare_evaluations(evaluations, n_resamples=100)
 
 

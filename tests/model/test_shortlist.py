@@ -90,7 +90,7 @@ def test_contributions_and_bias_add_up_to_the_score_of_a_listed_topic(tagger):
     reasons = tagger.explain(text, best.topic, n=10_000)
     bias = tagger.scorer.bias[tagger.topics.index(best.topic)] + sum(topic.contribution for topic in reasons.related)
     assert sum(reason.contribution for reason in reasons) + bias == pytest.approx(best.score, abs=1e-4)
-    of_topic = tagger.calibration.of_topics([tagger.topics.index(best.topic)])
+    of_topic = tagger.decisions.calibration.of_topics([tagger.topics.index(best.topic)])
     assert best.probability == pytest.approx(of_topic.probabilities([best.score])[0])
 
 

@@ -60,7 +60,7 @@ def test_a_document_gets_the_topics_of_the_command_line(nlp, model, tmp_path):
 
 
 def test_every_topic_has_its_probability(nlp, tagger):
-    values = tagger.calibration.probabilities(tagger.scores(TEXTS))
+    values = tagger.decisions.calibration.probabilities(tagger.scores(TEXTS))
     for text, row in zip(TEXTS, values.tolist(), strict=True):
         doc = nlp(text)
         assert doc.cats == dict(zip(tagger.topics, row, strict=True))
@@ -70,7 +70,7 @@ def test_every_topic_has_its_probability(nlp, tagger):
 
 
 def test_without_probabilities_topics_have_their_scores(tagger):
-    plain = textcat.Tagger(**{**vars(tagger), "calibration": None})
+    plain = replace(tagger, decisions=replace(tagger.decisions, calibration=None))
     doc = spacy_component.TopicTagger(plain)(spacy.blank("en")(TEXTS[0]))
     assert list(doc.cats.values()) == tagger.scores([TEXTS[0]])[0].tolist()
 
@@ -119,7 +119,7 @@ def test_settings_are_saved_with_the_pipeline(model, tagger, tmp_path):
     _pipeline(model, threshold=0.01, labels=labels).to_disk(tmp_path / "pipeline")
     doc = spacy.load(tmp_path / "pipeline")(TEXTS[0])
     assert list(doc.cats) == labels
-    values = tagger.calibration.probabilities(tagger.scores([TEXTS[0]]))[0, 3:6]
+    values = tagger.decisions.calibration.probabilities(tagger.scores([TEXTS[0]]))[0, 3:6]
     assert set(doc._.textcat_topics) == {labels[j] for j in np.flatnonzero(values > 0.01)}
 
 
@@ -142,7 +142,7 @@ def test_topics_are_measured_as_spacy_does_it(nlp, tagger):
 
 def test_a_document_that_fails_goes_to_the_error_handler(nlp, monkeypatch):
     component, failed = spacy_component.TopicTagger(nlp.get_pipe("textcat_paum").tagger), []
-    monkeypatch.setattr(component.tagger, "scored", lambda texts: 1 / 0)
+    monkeypatch.setattr(textcat.Tagger, "scored", lambda tagger, texts: 1 / 0)
     component.set_error_handler(lambda name, proc, docs, error: failed.append((name, len(docs), type(error))))
     assert list(component.pipe(map(nlp.make_doc, TEXTS), batch_size=3)) == []
     assert failed == [("textcat_paum", 3, ZeroDivisionError), ("textcat_paum", 1, ZeroDivisionError)]
@@ -168,7 +168,7 @@ def test_a_threshold_that_is_no_probability_is_refused(model, tagger, threshold)
         TextcatError, match=r"The threshold .* of the component 'textcat_paum' is no probability: give one"
     ):
         _pipeline(model, threshold=threshold)
-    plain = textcat.Tagger(**{**vars(tagger), "calibration": None})
+    plain = replace(tagger, decisions=replace(tagger.decisions, calibration=None))
     assert spacy_component.TopicTagger(plain, threshold=threshold).labels == tagger.topics
 
 

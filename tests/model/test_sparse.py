@@ -17,6 +17,7 @@ from textcat.model import csr, selection
 from textcat.model import tagger as module
 from textcat.model.csr import are_rows
 from textcat.model.csr import parts_of as parts_of_matrix
+from textcat.model.decisions import Decisions
 from textcat.model.dense import Dense, product
 from textcat.model.restrict import restrict_topics
 from textcat.model.scorer import highest
@@ -186,7 +187,7 @@ def test_sparse_weights_give_what_dense_ones_give(corpus, dense, thin, monkeypat
     np.testing.assert_array_equal(thin.scored(documents).has_terms, has_terms)
     assert thin.scores([]).shape == dense.scores([]).shape
     np.testing.assert_array_equal(thin.predict_proba(documents), dense.predict_proba(documents), strict=True)
-    np.testing.assert_array_equal(thin.decide(scores), dense.decide(scores))
+    np.testing.assert_array_equal(thin.decisions.decide(scores), dense.decisions.decide(scores))
     assert thin.tag(documents) == dense.tag(documents) == dense.select(scores, has_terms=has_terms)
     assert repr(thin) == repr(dense)
     for topic in dense.topics:
@@ -262,13 +263,12 @@ def test_the_memory_of_tagging_does_not_grow_with_documents_times_topics(dense):
             sparse.csr_array((len(dense.features.idf_), n_topics), dtype=dense.scorer.weights.dtype),
             np.zeros(n_topics, dense.scorer.bias.dtype),
         ),
-        thresholds=np.ones(n_topics, np.float32),
+        decisions=Decisions(np.ones(n_topics, np.float32)),
         topics=tuple(map(str, range(n_topics))),
-        calibration=None,
         recipe={},
     )
-    assert n_held(many) == selection.SCORE_BYTES // (many.scorer.bias.itemsize * n_topics) <= 209
-    assert n_held(dense) == 4096
+    assert n_held(many.scorer) == selection.SCORE_BYTES // (many.scorer.bias.itemsize * n_topics) <= 209
+    assert n_held(dense.scorer) == 4096
     texts = [f"wheat {i}" for i in range(2000)]
     many.tag(texts[:1])
     for how, least in (({}, 0), ({"top": 3}, 3)):
@@ -295,7 +295,7 @@ def test_training_keeps_weights_without_zeros_where_topics_are_many(corpus, rule
     np.testing.assert_array_equal(bits(thin.scorer.weights.toarray()), bits(dense.scorer.weights))
     np.testing.assert_array_equal(bits(thin.scores(corpus.test)), bits(dense.scores(corpus.test)))
     assert thin.tag(corpus.test) == dense.tag(corpus.test)
-    assert thin.evaluate(corpus) == dense.evaluate(corpus)
+    assert textcat.evaluate(thin, corpus) == textcat.evaluate(dense, corpus)
     assert textcat.load(textcat.save(thin, tmp_path / "model")).tag(corpus.test) == dense.tag(corpus.test)
 
 

@@ -18,7 +18,7 @@ def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, k
     assert plain.support is None
     assert plain.explain("wheat", "wheat").documents == []
     np.testing.assert_array_equal(plain.scorer.weights, kept.scorer.weights)
-    np.testing.assert_array_equal(plain.thresholds, kept.thresholds)
+    np.testing.assert_array_equal(plain.decisions.thresholds, kept.decisions.thresholds)
     loaded = textcat.load(textcat.save(kept, tmp_path / "model"))
     train = {document.id: document for document in corpus.train}
     for document in corpus.test[:5]:

@@ -13,6 +13,7 @@ from scipy import sparse
 
 import textcat
 from textcat.base.errors import TextcatError
+from textcat.evaluation.thresholds import STRATEGIES
 from textcat.model import tagger as module
 from textcat.model.dense import product
 
@@ -56,7 +57,7 @@ def test_a_document_without_a_known_term_scores_the_bias(tagger):
 def test_tags_are_the_topics_above_their_threshold_the_best_first(tagger):
     scores = tagger.scores(TEXTS)
     for row, tags in zip(scores, tagger.tag(TEXTS), strict=True):
-        rows = zip(tagger.topics, row.tolist(), tagger.thresholds.tolist(), strict=True)
+        rows = zip(tagger.topics, row.tolist(), tagger.decisions.thresholds.tolist(), strict=True)
         above = {topic: score for topic, score, threshold in rows if score > threshold}
         assert {tag.topic: tag.score for tag in tags} == above
         assert all(0.25 <= tag.probability + 1e-6 <= 1 + 1e-6 for tag in tags)
@@ -76,7 +77,7 @@ def test_every_topic_can_be_asked_for_or_the_highest_ones(tagger):
         assert [tag.topic for tag in tags] == [tagger.topics[j] for j in np.argsort(-row, kind="stable")]
         assert [tag.score for tag in tags] == sorted(row.tolist(), reverse=True)
         assert all(0 <= tag.probability <= 1 for tag in tags)
-        assert some == [tag for tag in tags if tag.score > tagger.thresholds[tagger.topics.index(tag.topic)]]
+        assert some == [tag for tag in tags if tag.score > tagger.decisions.thresholds[tagger.topics.index(tag.topic)]]
     for k in (1, 3, len(tagger.topics), 10_000):
         assert tagger.select(scores, top=k) == [tags[:k] for tags in every]
 
@@ -198,7 +199,7 @@ def test_probabilities_are_those_of_the_tags(tagger):
     for row, tags in zip(probabilities, tagger.select(tagger.scores(TEXTS), all_topics=True), strict=True):
         for tag in tags:
             assert tag.probability == pytest.approx(row[tagger.topics.index(tag.topic)])
-    without = textcat.Tagger(**{**vars(tagger), "calibration": None})
+    without = with_decisions(tagger, calibration=None)
     with pytest.raises(TextcatError, match="The model has no probabilities"):
         without.predict_proba(TEXTS)
 
@@ -225,7 +226,7 @@ def test_tagging_needs_no_library_that_is_slow_to_import(tagger, tmp_path):
 
 
 def test_a_raised_threshold_takes_tags_away(tagger):
-    strict = textcat.Tagger(**{**vars(tagger), "thresholds": np.full(len(tagger.topics), 10, np.float32)})
+    strict = with_decisions(tagger, thresholds=np.full(len(tagger.topics), 10, np.float32))
     for some, all_ in zip(strict.tag(TEXTS), tagger.tag(TEXTS), strict=True):
         assert some == [tag for tag in all_ if tag.score > 10]
 
@@ -263,12 +264,12 @@ def test_what_cannot_be_learnt_from_is_told_of(corpus):
     recipe = textcat.read_recipe("paum")
     bare = [textcat.Document("1", {"body": "rain"})]
     with pytest.raises(TextcatError, match=r"Corpus bare has no topic"):
-        textcat.Tagger.fit(textcat.Corpus.from_documents("bare", bare), recipe)
+        textcat.train(textcat.Corpus.from_documents("bare", bare), recipe)
     silent = [textcat.Document("1", {"body": ""}, ("weather",))]
     with pytest.raises(TextcatError, match=r"leaves no term of the 1 training documents"):
-        textcat.Tagger.fit(textcat.Corpus.from_documents("silent", silent), recipe)
+        textcat.train(textcat.Corpus.from_documents("silent", silent), recipe)
     with pytest.raises(TextcatError, match=r"has no test documents to evaluate on"):
-        textcat.Tagger.fit(corpus, recipe).evaluate(textcat.Corpus("newswire", corpus.train, [], corpus.topics))
+        textcat.evaluate(textcat.train(corpus, recipe), textcat.Corpus("newswire", corpus.train, [], corpus.topics))
 
 
 def test_a_topic_that_every_document_has_can_be_trained():
@@ -276,7 +277,7 @@ def test_a_topic_that_every_document_has_can_be_trained():
         textcat.Document(str(k), {"body": f"rain {word}"}, ("weather",))
         for k, word in enumerate(["fog", "fog", "sun", "sun"])
     ]
-    tagger = textcat.Tagger.fit(textcat.Corpus.from_documents("rainy", documents), textcat.Recipe("plain"))
+    tagger = textcat.train(textcat.Corpus.from_documents("rainy", documents), textcat.Recipe("plain"))
     assert [tag.topic for tag in tagger.tag(["rain fog"])[0]] == ["weather"]
 
 
@@ -284,34 +285,61 @@ def test_stages_are_timed_in_the_order_they_ran(corpus):
     from textcat.base.progress import Stages
 
     stages = Stages()
-    textcat.Tagger.fit(corpus, textcat.read_recipe("paum"), stages=stages).evaluate(corpus, stages=stages)
+    textcat.evaluate(textcat.train(corpus, textcat.read_recipe("paum"), stages=stages), corpus, stages=stages)
     assert list(stages.seconds) == ["tokens to rows", "train topics", "thresholds", "evaluate"]
 
 
 @pytest.mark.parametrize("thresholds", [0.5, [0.5], [[0.0, 0.0]], ["a", "b"], [0.0, np.nan], None, [True, False]])
 def test_thresholds_that_cannot_be_are_refused_where_they_are_set(tmp_path, two_topics, thresholds):
-    before = two_topics.thresholds
     with pytest.raises(TextcatError, match="threshold"):
-        two_topics.thresholds = thresholds
-    with pytest.raises(TextcatError, match="threshold"):
-        replace(two_topics, thresholds=thresholds)
-    assert two_topics.thresholds is before
-    changed = replace(two_topics, thresholds=np.array([0.5, np.inf]))
+        with_decisions(two_topics, thresholds=thresholds)
+    changed = with_decisions(two_topics, thresholds=np.array([0.5, np.inf]))
     textcat.save(changed, tmp_path / "model")
-    np.testing.assert_array_equal(textcat.load(tmp_path / "model").thresholds, [0.5, np.inf])
-    changed.thresholds[1] = np.nan
+    np.testing.assert_array_equal(textcat.load(tmp_path / "model").decisions.thresholds, [0.5, np.inf])
+    changed.decisions.thresholds[1] = np.nan
     with pytest.raises(TextcatError, match="The threshold of 'metal' is NaN"):
         textcat.save(changed, tmp_path / "model")
-    np.testing.assert_array_equal(textcat.load(tmp_path / "model").thresholds, [0.5, np.inf])
+    np.testing.assert_array_equal(textcat.load(tmp_path / "model").decisions.thresholds, [0.5, np.inf])
+
+
+def test_a_tagger_whose_thresholds_are_set_past_its_decisions_is_refused(two_topics):
+    with pytest.raises(AttributeError):
+        two_topics.thresholds = np.ones(2)
+    with pytest.raises(AttributeError):
+        two_topics.decisions.thresholds = np.ones(2)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_strategy_that_is_set_stays_with_the_model(tmp_path, two_topics, strategy):
+    changed = with_decisions(two_topics, strategy=strategy)
+    texts = ["corn", "gold", "corn and gold", "", "nothing known"]
+    again = textcat.load(textcat.save(changed, tmp_path / "model"))
+    assert again.decisions.strategy == strategy
+    assert again.tag(texts) == changed.tag(texts)
+    assert again.decisions.single == (strategy == "single")
+    if again.decisions.single:
+        assert [len(tags) for tags in again.tag(texts)] == [1] * len(texts)
+    else:
+        assert again.tag(texts) == two_topics.tag(texts)
+
+
+def test_a_strategy_that_there_is_not_is_not_saved(tmp_path, two_topics):
+    with pytest.raises(TextcatError, match="No strategy 'singel' in"):
+        textcat.save(with_decisions(two_topics, strategy="singel"), tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def with_decisions(tagger, **changes):
+    return replace(tagger, decisions=replace(tagger.decisions, **changes))
 
 
 @pytest.mark.parametrize("probability", [50, 1.5, -0.1, float("nan"), float("inf"), "0.5"])
 def test_what_is_no_probability_is_refused(two_topics, probability):
     for ask in (
         lambda: two_topics.tag(["corn"], min_probability=probability),
-        lambda: two_topics.with_min_probability(probability),
+        lambda: two_topics.decisions.with_min_probability(probability),
         lambda: two_topics.select(np.zeros((1, 2), np.float32), min_probability=probability),
-        lambda: two_topics.calibration.threshold(probability),
+        lambda: two_topics.decisions.calibration.threshold(probability),
     ):
         with pytest.raises(TextcatError, match="is not a probability: give one from 0 to 1"):
             ask()

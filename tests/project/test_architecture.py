@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from textcat import HOMES
+import textcat
+import textcat.reading
 
 ROOT = Path(__file__).parents[2]
 LAYERS = (
@@ -26,36 +27,33 @@ LAYERS = (
 )
 STRANGERS = LAYERS[3]
 LAYER_OF = {part: height for height, parts in enumerate(LAYERS) for part in parts}
+DOORS = {"textcat": textcat.HOMES, "textcat.reading": textcat.reading.HOMES}
+HOME_OF = {f"{door}.{name}": f"textcat.{home}.{name}" for door, homes in DOORS.items() for name, home in homes.items()}
 MODULES = sorted({path.relative_to(ROOT) for path in ROOT.glob("textcat/**/*.py")} - {Path("textcat/__init__.py")})
 
 
-class Imports(ast.NodeVisitor):
-    """The absolute names that a module imports, also inside functions, also for the type checker only."""
+def imported(module):
+    """Return the absolute names that a module imports, also inside functions, also for the type checker only.
 
-    def __init__(self, module, *, at_run_time=False):
-        self.at_run_time = at_run_time
-        self.package, self.names = module.parent.parts, []
-        self.visit(ast.parse((ROOT / module).read_text(encoding="utf-8")))
-
-    def visit_If(self, node):
-        if not (self.at_run_time and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}):
-            self.generic_visit(node)
-
-    def visit_Import(self, node):
-        self.names += [alias.name for alias in node.names]
-
-    def visit_ImportFrom(self, node):
-        start = self.package[: len(self.package) + 1 - node.level] if node.level else ()
-        self.names += [".".join((*start, *filter(None, [node.module]), alias.name)) for alias in node.names]
+    A name of a front door counts as the name in the module that it comes from, also where it is an attribute, as in
+    `textcat.train`.
+    """
+    tree, package, names = ast.parse((ROOT / module).read_text(encoding="utf-8")), module.parent.parts, []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) + 1 - node.level] if node.level else ()
+            names += [".".join((*start, *filter(None, [node.module]), alias.name)) for alias in node.names]
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in DOORS:
+            names.append(ast.unparse(node))
+    return [HOME_OF.get(name, name) for name in names]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_imports_run_downwards_only(module):
     part = module.with_suffix("").parts[1]
-    names = [name for name in Imports(module).names if name.startswith("textcat.")]
-    # A name of the front door counts as the module that it stands for.
-    paths = [HOMES.get(name.split(".")[1], name.partition(".")[2]) for name in names]
-    used = {path.split(".")[0] for path in paths if path[0].islower()}
+    used = {name.split(".")[1] for name in imported(module) if re.match(r"textcat\.(?!__version__)", name)}
     for other in used - {part}:
         assert LAYER_OF[other] <= LAYER_OF[part], f"{module} imports upwards: textcat.{other}"
         assert not {part, other} <= STRANGERS, f"{module} must not know textcat.{other}"
@@ -68,7 +66,7 @@ def test_no_two_modules_import_each_other_even_by_way_of_others():
     modules = {name_of(path): path for path in MODULES}
     # What a folder's __init__ gathers of its own folder is no use of it by others.
     uses = {
-        name: {used if used in modules else used.rpartition(".")[0] for used in Imports(path, at_run_time=True).names}
+        name: {used if used in modules else used.rpartition(".")[0] for used in imported(path)}
         - {name, *(other for other in modules if path.stem == "__init__" and other.startswith(f"{name}."))}
         for name, path in modules.items()
     }

@@ -15,7 +15,7 @@ def test_a_report_of_two_models_counts_what_became_right_and_wrong(model, tmp_pa
     path = write_report(tmp_path / "r.html", tagger, corpus, before=other, names=("old", "new"), resamples=0)
     changes = data_of(path)["changes"]
     labels = relevant_topics(tagger, corpus).toarray() > 0
-    right = [of.decide(of.scores(corpus.test)) == labels for of in (other, tagger)]
+    right = [of.decisions.decide(of.scores(corpus.test)) == labels for of in (other, tagger)]
     for j, one in enumerate(changes["topics"]):
         better, worse = (right[1] & ~right[0])[:, j].sum(), (right[0] & ~right[1])[:, j].sum()
         assert (one["better"], one["worse"]) == (better, worse)

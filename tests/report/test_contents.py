@@ -44,7 +44,7 @@ def test_an_excerpt_cuts_no_word_in_two_and_highlights_by_strength():
 def test_worst_errors_are_those_furthest_on_the_wrong_side(model, file):
     tagger, corpus = model
     scores, labels = tagger.scores(corpus.test), relevant_topics(tagger, corpus).toarray() > 0
-    given_ = tagger.decide(scores)
+    given_ = tagger.decisions.decide(scores)
     for j, topic in enumerate(data_of(file)["topics"]):
         wrongly, missed = (
             [corpus.test[i].id for i in ids] for ids in naive.worst(scores[:, j], labels[:, j], given_[:, j])

@@ -72,7 +72,7 @@ def test_topics_without_a_positive_are_not_drawn_by_size():
 def test_what_cannot_be_drawn_is_said():
     with pytest.raises(TextcatError, match=r"no topic 'tea': give topic=, one of mid, big\[0\]"):
         textcat.ScoreHistogram.from_evaluation(EVALUATION, topic="tea")
-    with pytest.raises(TextcatError, match=r"give calibration=tagger\.calibration"):
+    with pytest.raises(TextcatError, match=r"give calibration=tagger\.decisions\.calibration"):
         textcat.CalibrationBands.from_evaluation(EVALUATION)
     kept = type(EVALUATION).from_dict(EVALUATION.as_dict())
     with pytest.raises(TextcatError, match="this evaluation has none"):

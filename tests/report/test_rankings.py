@@ -26,7 +26,7 @@ def test_each_topic_is_counted_as_found_given_and_right(corpus, tagger, monkeypa
     monkeypatch.setattr("textcat.model.measure.CELLS_AT_ONCE", 100 * len(tagger.topics))
     rankings = rank_documents(tagger, corpus, Stages())
     scores, labels = tagger.scores(corpus.test), relevant_topics(tagger, corpus).toarray() > 0
-    given = tagger.decide(scores)
+    given = tagger.decisions.decide(scores)
     tags = tagger.select(scores, top=RANKS)
     found = [
         sum(topic in document.topics and topic in [tag.topic for tag in of_document] for document, of_document in pairs)
@@ -43,7 +43,7 @@ def test_rows_have_the_largest_topic_first_and_the_figures_of_the_evaluation(cor
     rows = topic_rows(tagger, rankings, tagger.topics)
     assert [row[1] for row in rows] == sorted(tagger.train_sizes.tolist(), reverse=True)
     row_of = {row[0]: row for row in rows}
-    for expected in tagger.evaluate(corpus).topics:
+    for expected in textcat.evaluate(tagger, corpus).topics:
         _, train, n, found, given, precision, recall, f1 = row_of[expected.topic]
         assert (train, n) == (expected.train_positives, expected.test_positives)
         assert found is None or 0 <= recall <= 1 >= found
@@ -64,7 +64,7 @@ def test_the_worst_documents_have_the_lowest_ndcg_and_then_the_most_topics(corpu
     half = replace(corpus.test[1], id="half", topics=("nowhere", *corpus.test[1].topics))
     corpus = replace(corpus, test=[strange, half, *corpus.test[2:]])
     monkeypatch.setattr("textcat.model.measure.MANY_TOPICS", len(tagger.topics))
-    evaluation = tagger.evaluate(corpus)
+    evaluation = textcat.evaluate(tagger, corpus)
     worst = worst_documents(tagger, rank_documents(tagger, corpus, Stages()), evaluation, 400, 3)
     known = set(tagger.topics)
     expected = [document.id for document in corpus.test if known.intersection(document.topics)]

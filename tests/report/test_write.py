@@ -23,7 +23,7 @@ from textcat.training.train import train_and_evaluate
 
 def test_the_figures_of_the_file_are_those_of_the_evaluation(model, file):
     tagger, corpus = model
-    data, evaluation = data_of(file), tagger.evaluate(corpus)
+    data, evaluation = data_of(file), textcat.evaluate(tagger, corpus)
     for row, topic in zip(evaluation.topics, data["topics"], strict=True):
         thresholds, retrieved, hits = topic["cuts"]
         at = topic["chosen"]
@@ -115,7 +115,7 @@ def test_the_slider_recomputes_precision_recall_and_f1(opened, model, file):
     cuts = data["topics"][1]["cuts"]
     for place in (1, len(cuts[0]) // 2, len(cuts[0]) - 1):
         shown.locator("#cut").fill(str(place))
-        cut = tagger.thresholds.copy()
+        cut = tagger.decisions.thresholds.copy()
         cut[1] = cuts[0][place]
         expected = evaluate_scores(
             scores, labels, tagger.topics, tagger.train_sizes, tagger.train_documents, threshold=cut

@@ -62,7 +62,7 @@ def server(tmp_path_factory, newswire_model):
     folder = tmp_path_factory.mktemp("served")
     recipe = textcat.read_recipe("paum")
     tagger, corpus = textcat.load(newswire_model), textcat.open_corpus("newswire")
-    textcat.save(dataclasses.replace(tagger, evaluation=tagger.evaluate(corpus)), folder / "newswire")
+    textcat.save(dataclasses.replace(tagger, evaluation=textcat.evaluate(tagger, corpus)), folder / "newswire")
     named = {"wheat": "Wheat and flour", "maize": HOSTILE[0]}
     textcat.save(dataclasses.replace(tagger, topic_names=named), folder / "named")
     news = {"grain": "wheat corn tonnes exports", "gold": "gold ounces mine"}

@@ -56,7 +56,7 @@ def test_tags_of_another_model_are_set_aside(model, tmp_path):
     set_aside(model, out)
     assert not aside.exists()
     other = textcat.save(
-        textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0)),
+        textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0)),
         tmp_path / "other",
     )
     set_aside(other, out)

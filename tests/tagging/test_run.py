@@ -252,7 +252,8 @@ def test_topics_and_probabilities_that_the_model_does_not_have_are_refused(model
         to_stream(model, archive, write=OutputSettings(min_probability=7))
     with pytest.raises(TextcatError, match="minimal probability, or for all topics, not both"):
         to_stream(model, archive, write=OutputSettings(min_probability=0.5, all_topics=True))
-    uncalibrated = textcat.save(dataclasses.replace(tagger, calibration=None), tmp_path / "uncalibrated")
+    decisions = dataclasses.replace(tagger.decisions, calibration=None)
+    uncalibrated = textcat.save(dataclasses.replace(tagger, decisions=decisions), tmp_path / "uncalibrated")
     with pytest.raises(TextcatError, match="has no probabilities: leave out"):
         to_stream(uncalibrated, archive, write=OutputSettings(min_probability=0.5))
 
@@ -293,7 +294,7 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
     with pytest.raises(TextcatError, match="began with no --top, but now has --top 2"):
         run(model, [path], out, write=OutputSettings(top=2))
     other = textcat.save(
-        textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0)),
+        textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0)),
         tmp_path / "other",
     )
     with pytest.raises(TextcatError, match=r"began with model \w+, but now has model \w+: start again"):

@@ -73,7 +73,7 @@ def test_only_the_descriptions_of_topics_without_documents_are_counted(corpus):
 
 
 def test_a_topic_without_a_document_is_learnt_from_its_description(corpus):
-    tagger = textcat.Tagger.fit(corpus, Recipe("d", topics={"description_copies": 2}))
+    tagger = textcat.train(corpus, Recipe("d", topics={"description_copies": 2}))
     assert {term for term, _ in tagger.terms("zinc", 2)} == {"zinc", "metal"}
     best, other = tagger.scores(["a zinc mine", "rain in the north"])[:, tagger.topics.index("zinc")]
     assert best > other
@@ -82,7 +82,7 @@ def test_a_topic_without_a_document_is_learnt_from_its_description(corpus):
 
 
 def test_a_model_keeps_that_it_learnt_from_descriptions(corpus, tmp_path):
-    tagger = textcat.Tagger.fit(corpus, Recipe("d", topics={"description_copies": 2}))
+    tagger = textcat.train(corpus, Recipe("d", topics={"description_copies": 2}))
     textcat.save(tagger, tmp_path / "model")
     loaded = textcat.load(tmp_path / "model")
     assert Recipe("d", **loaded.recipe).topics.description_copies == 2
@@ -102,7 +102,7 @@ def test_descriptions_help_where_a_topic_has_one_document():
     train = [new for old in corpus.train if (new := thinned(old)).topics == old.topics or not old.topics]
     rare = Corpus(corpus.name, train, corpus.test, corpus.topics)
     quality = [
-        textcat.Tagger.fit(rare, Recipe("d", topics={"description_copies": copies})).evaluate(rare).bands[0]
+        textcat.evaluate(textcat.train(rare, Recipe("d", topics={"description_copies": copies})), rare).bands[0]
         for copies in (0, 2)
     ]
     assert quality[1]["macro_average_precision"] > quality[0]["macro_average_precision"] + 0.05
@@ -111,7 +111,7 @@ def test_descriptions_help_where_a_topic_has_one_document():
 @pytest.mark.parametrize(("value", "message"), [(-1, "cannot be -1; give 0 or more"), (0.5, "give a whole number")])
 def test_a_recipe_that_asks_for_no_whole_number_of_descriptions_is_told(corpus, value, message):
     with pytest.raises(TextcatError, match=message):
-        textcat.Tagger.fit(corpus, Recipe("d", topics={"description_copies": value}))
+        textcat.train(corpus, Recipe("d", topics={"description_copies": value}))
 
 
 def test_a_text_that_is_not_kept_is_gone_once_it_is_counted(monkeypatch):

@@ -104,7 +104,7 @@ def test_with_single_each_document_gets_exactly_one_topic():
     evaluation, _ = textcat.cross_validate(ONE_LABEL, "paum", single=True)
     assert evaluation.accuracy is not None
     tagger = textcat.train(ONE_LABEL, "paum", single=True)
-    assert tagger.single
+    assert tagger.decisions.single
     assert [len(tags) for tags in tagger.tag(["cod", "plum saw", ""])] == [1, 1, 1]
     by_setting = textcat.train(ONE_LABEL, textcat.read_recipe("paum").with_settings("tags.strategy=single"))
     assert tagger.recipe == by_setting.recipe

@@ -206,7 +206,7 @@ def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one
     assert measured.measured_on is MeasuredOn.SAMPLE
     assert (measured.scored.scores == first.evaluation.scored.scores).all()
     assert measured.bands == first.evaluation.bands
-    assert textcat.load(textcat.save(trained, tmp_path / "model")).evaluate(untested).bands == measured.bands
+    assert textcat.evaluate(textcat.load(textcat.save(trained, tmp_path / "model")), untested).bands == measured.bands
 
 
 def test_with_many_topics_the_sample_is_measured_by_its_first_topics(untested, monkeypatch):

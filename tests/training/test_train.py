@@ -44,7 +44,7 @@ def test_many_topics_are_measured_by_the_first_of_each_document_in_blocks_of_sco
     known = whole.topics, whole.train_sizes, whole.train_documents
     assert whole.evaluation == evaluate_at_k(top, relevant_topics(whole, tested), *known, n_unknown=unknown)
     monkeypatch.setattr("textcat.model.measure.CELLS_AT_ONCE", 7 * len(tested.topics))
-    assert whole.evaluate(tested) == whole.evaluation
+    assert textcat.evaluate(whole, tested) == whole.evaluation
     assert train_and_evaluate(tested, PLAIN).evaluation == whole.evaluation
 
 
@@ -53,9 +53,9 @@ def test_many_topics_without_test_documents_are_measured_by_cross_validation(cor
     tagger = train_and_evaluate(corpus, PLAIN)
     assert tagger.evaluation.measured_on is MeasuredOn.CROSS_VALIDATION
     assert 0.4 < tagger.evaluation.overall["precision@1"] < 1
-    assert tagger.evaluate(corpus, bands=["ALL", "1-5", "6-20", "21-100", "101-"]) is tagger.evaluation
+    assert textcat.evaluate(tagger, corpus, bands=["ALL", "1-5", "6-20", "21-100", "101-"]) is tagger.evaluation
     with pytest.raises(TextcatError, match="was kept of ALL, 1-5"):
-        tagger.evaluate(corpus, bands="ALL")
+        textcat.evaluate(tagger, corpus, bands="ALL")
 
 
 @pytest.mark.parametrize("recipe", [PLAIN, DESCRIBED], ids=lambda recipe: recipe.name)
@@ -65,7 +65,7 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
     for fold in range(5):
         part = replace(corpus, train=[d for d, f in zip(corpus.train, of, strict=True) if f != fold])
         held_out = [d for d, f in zip(corpus.train, of, strict=True) if f == fold]
-        scores[of == fold] = textcat.Tagger.fit(part, recipe).scores(held_out)
+        scores[of == fold] = textcat.train(part, recipe).scores(held_out)
     evaluation = train_and_evaluate(corpus, recipe).evaluation
     expected = average_precisions(labels, scores)
     sizes = np.asarray(labels.sum(axis=0)).ravel()
@@ -86,7 +86,7 @@ def test_without_a_recipe_the_corpus_decides(corpus):
         ("Where was it?", "place"),
     ]
     short = Corpus.from_records({"text": text, "topics": [topic]} for text, topic in words)
-    assert textcat.Tagger.fit(short).recipe == textcat.read_recipe("short-texts").complete().as_dict()
+    assert textcat.train(short).recipe == textcat.read_recipe("short-texts").complete().as_dict()
 
 
 def test_a_recipe_and_a_corpus_may_be_given_by_name_or_path(corpus, tmp_path):
@@ -158,8 +158,8 @@ def test_thresholds_of_folds_suit_the_model_whatever_the_length_of_its_weights(c
         recipe = recipe.changed(eta=50.0, beta=0.3, epsilon=0.05, zeta=0.9, mini_epochs=10)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        tagger = textcat.Tagger.fit(corpus, recipe)
-    [of_all] = tagger.evaluate(replace(corpus, test=textcat.open_corpus("newswire").test), bands="TOP10").bands
+        tagger = textcat.train(corpus, recipe)
+    [of_all] = textcat.evaluate(tagger, replace(corpus, test=textcat.open_corpus("newswire").test), bands="TOP10").bands
     assert of_all["macro_f1"] > 0.6
 
 
@@ -167,13 +167,13 @@ def test_the_scale_of_scores_is_that_of_the_solver_where_margins_have_a_size(cor
     recipe = Recipe("paum", learner={"name": "paum"})
     learner = recipe.make_learner()
     learner.fit(recipe.make_features().fit_transform(corpus.train), corpus.labels(corpus.train))
-    tagger = textcat.Tagger.fit(corpus, recipe)
+    tagger = textcat.train(corpus, recipe)
     np.testing.assert_array_equal(tagger.scorer.weights, learner.coef_.T)
     np.testing.assert_array_equal(tagger.scorer.bias, learner.intercept_)
 
 
 def test_the_defaults_of_cramma_converge(corpus):
-    stopped = textcat.Tagger.fit(corpus, PLAIN.changed("cramma")).facts["stopped"]
+    stopped = textcat.train(corpus, PLAIN.changed("cramma")).facts["stopped"]
     assert len(stopped) == len(corpus.topics)
     assert all(why.startswith("converged") for why in stopped)
 
@@ -217,7 +217,7 @@ def test_a_test_part_that_shares_no_topic_is_told_as_what_it_is(test, theirs):
     with pytest.raises(
         TextcatError, match=f"No test document of corpus c has a topic of the model .*: they have {theirs}"
     ):
-        tagger.evaluate(corpus)
+        textcat.evaluate(tagger, corpus)
 
 
 def test_one_topic_a_document_is_that_of_the_highest_probability(corpus):
@@ -225,12 +225,12 @@ def test_one_topic_a_document_is_that_of_the_highest_probability(corpus):
     tagger = textcat.train(corpus, recipe)
     texts = [*corpus.train[:50], "", "rain"]
     scores = tagger.scores(texts)
-    probabilities = tagger.calibration.probabilities(scores)
+    probabilities = tagger.decisions.calibration.probabilities(scores)
     expected = [tagger.topics[j] for j in probabilities.argmax(axis=1)]
     assert [[tag.topic for tag in tags] for tags in tagger.tag(texts)] == [[topic] for topic in expected]
     assert [tags[0].topic for tags in tagger.select(scores, top=2)] == expected
     assert list(tagger.tag_stream(texts, batch=7)) == tagger.tag(texts)
-    assert tagger.decide(scores).sum(axis=1).tolist() == [1] * len(texts)
+    assert tagger.decisions.decide(scores).sum(axis=1).tolist() == [1] * len(texts)
     few = Corpus.from_documents("few", weather("sun", "rain"))  # too few for folds: the highest score
     assert [tag.topic for tag in textcat.train(few, recipe).tag(["about rain"])[0]] == ["rain"]
 

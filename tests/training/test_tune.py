@@ -12,7 +12,6 @@ from textcat.base.errors import TextcatError
 from textcat.base.progress import Stages
 from textcat.corpus.documents import Document
 from textcat.evaluation.at_k import evaluate_at_k
-from textcat.model.selection import first_topics
 from textcat.recipes.recipe import Recipe, read_recipe, recipes
 from textcat.training.cross_validation import (
     EXPECTED,
@@ -202,7 +201,7 @@ def test_a_study_with_shortlists_gives_what_training_without_the_held_out_docume
     train, test = ([corpus.train[i] for i in positions] for positions in part)
     split = textcat.Corpus("split", train, test, corpus.topics)
     tagger = textcat.train(split, SHORT)
-    top = first_topics(tagger, tagger.scores(test), 10)
+    top = tagger.decisions.first_topics(tagger.scores(test), 10)
     measured = evaluate_at_k(top, split.labels(test), tagger.topics, tagger.train_sizes, len(train))
     for name, k in (("ndcg", 10), ("precision", 1), ("recall", 10), ("psp", 5)):
         expected = {row.band: row[f"{name}@{k}"] for row in measured.bands}

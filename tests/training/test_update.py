@@ -568,9 +568,9 @@ def test_a_corpus_with_documents_that_were_judged_for_some_topics_is_measured_an
     assert run("train", "some.jsonl", "--recipe", "paum", "--out", "model").code == 0
     kept = {row.topic: row for row in textcat.load("model").evaluation.topics}
     corpus = textcat.open_corpus("some.jsonl")
-    evaluation = textcat.load("model").evaluate(corpus)
+    evaluation = textcat.evaluate(textcat.load("model"), corpus)
     of_birch = [i for i, each in enumerate(corpus.test) if each.labelled_for is None or "birch" in each.topics]
-    alone = textcat.load("model").evaluate(replace(corpus, test=[corpus.test[i] for i in of_birch]))
+    alone = textcat.evaluate(textcat.load("model"), replace(corpus, test=[corpus.test[i] for i in of_birch]))
     for name in ("average_precision", "f1", "precision", "recall", "test_positives"):
         assert getattr(kept["birch"], name) == getattr(evaluation.topics[1], name) == getattr(alone.topics[1], name)
     assert np.isfinite(evaluation.scored.scores).all()

@@ -47,11 +47,12 @@ def evaluate(
     from textcat.evaluation.export import trec_files
     from textcat.evaluation.significance import add_intervals
     from textcat.model import storage
+    from textcat.model.measure import evaluate_tagger
 
     form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
     tagger, stages = storage.load(model), terminal.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
-    evaluation = tagger.evaluate(documents, bands=band, stages=stages)
+    evaluation = evaluate_tagger(tagger, documents, bands=band, stages=stages)
     if trec:
         if (scored := evaluation.scored) is None:
             which = f"on {evaluation.measured_on}" if evaluation.topics else f"of {evaluation.n_topics:,} topics"
@@ -95,6 +96,7 @@ def compare(
     from textcat.evaluation.significance import add_intervals
     from textcat.model import compare as comparing
     from textcat.model import storage
+    from textcat.model.measure import evaluate_tagger
 
     if not table and not 2 <= len(models) <= 26:
         raise BadParameter("give 2 to 26 models: they are named by letters")
@@ -113,7 +115,7 @@ def compare(
         for model in models:
             tagger = storage.load(model)
             documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
-            evaluation = tagger.evaluate(documents, bands=band, stages=stages)
+            evaluation = evaluate_tagger(tagger, documents, bands=band, stages=stages)
             if evaluation.sample is not None:
                 evaluation = add_intervals(evaluation, n_resamples=bootstrap)
             rows += rows_of_model(model, tagger.recipe, documents.name, evaluation)

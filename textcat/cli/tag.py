@@ -179,7 +179,7 @@ def topics(model: common.ModelFolder, as_json: common.AsJson = False) -> None:
     """List a model's topics, with their training documents, thresholds, and how training went."""
     from textcat.model import read_manifest, storage
 
-    thresholds = storage.load(model, prepare=False).thresholds.tolist()
+    thresholds = storage.load(model, prepare=False).decisions.thresholds.tolist()
     show_topics(terminal.console(), read_manifest(model), thresholds, as_json=as_json)
 
 
@@ -197,7 +197,7 @@ def show(
 
     tagger, console = storage.load(model, prepare=False), terminal.console()
     if topic is None:
-        show_model(console, read_manifest(model), model, tagger.thresholds.tolist(), as_json=as_json)
+        show_model(console, read_manifest(model), model, tagger.decisions.thresholds.tolist(), as_json=as_json)
     else:
         terms = tagger.terms(topic, n)
         if tagger.topic_names and not as_json:

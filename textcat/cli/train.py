@@ -394,7 +394,7 @@ def show_training(
         tables.print_text(console, _rows_sentence(rows))
     if late:
         tables.print_text(console, f"Did not converge: {', '.join(late)}.")
-    if not tagger.single and are_single(corpus):
+    if not tagger.decisions.single and are_single(corpus):
         tables.print_text(
             console,
             "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one.",

@@ -31,6 +31,12 @@ class Rows(NamedTuple):
         """Whether each row has an entry, that is, the document has a term that the features know: a bool array."""
         return np.asarray(self.indptr[1:] > self.indptr[:-1])
 
+    def part(self, start: int, stop: int) -> Rows:
+        """Return the rows from `start` to before `stop`, or to the last one; entries are not copied."""
+        indptr = self.indptr[start : stop + 1]
+        entries = slice(indptr[0], indptr[-1])
+        return Rows(indptr - indptr[0], self.indices[entries], self.data[entries])
+
     def matrix(self, n_columns: int) -> csr_matrix:
         """Return the rows as a matrix with a given number of columns; the matrix shares the arrays."""
         from scipy import sparse  # here, for whoever tags in blocks needs no matrix

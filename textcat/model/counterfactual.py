@@ -13,7 +13,7 @@ and excludes most sets of the other sizes.
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate, chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,8 @@ from textcat.features.scripts import is_unspaced, shown
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, char_ngrams
 from textcat.features.zones import TextParts
-
-if TYPE_CHECKING:
-    from textcat.model.tagger import Tagger
+from textcat.model.decisions import Decisions
+from textcat.model.scorer import Scorer
 
 _Excess = Callable[[np.ndarray], np.ndarray]  # F of sets of shape (n_sets, n_words)
 _MOST_SETS, _AT_ONCE = 500, 50  # sets that are tried before the search stops, and how many of them at once
@@ -164,7 +163,14 @@ class _Remainders:
         return np.asarray(touched @ shares)
 
 
-def without(tagger: "Tagger", counted: tuple[Any, ...], column: int, from_related: float = 0.0) -> Without:
+def without(
+    features: TfIdf,
+    scorer: Scorer,
+    decisions: Decisions,
+    counted: tuple[Any, ...],
+    column: int,
+    from_related: float = 0.0,
+) -> Without:
     """Return the smallest set of words without which a document would lose a tag: that of the topic in `column`.
 
     The document is given as `TfIdf.counted_texts` returns it. If each document has one topic, the document gets another
@@ -172,24 +178,24 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int, from_relate
     the list, and related topics go on adding `from_related` to its score. In fact, removing fewer words might take the
     topic off the list, or related topics from the document, so only a set of one word is reported as the smallest.
     """
-    left = _Remainders(tagger.features, *counted)
+    left = _Remainders(features, *counted)
     answer = Without([], least=True)
     for rounding in _ROUNDINGS:
         answer = Without([], least=True)
-        for weights, c in _rivals(tagger, left, column, from_related):
+        for weights, c in _rivals(scorer, decisions, left, column, from_related):
             words, least = _least_words(left, weights, c - rounding, len(answer.words) - 1 if answer.words else None)
             answer = Without(words or answer.words, answer.least and least)
         chosen = np.array([word in answer.words for word in left.words], np.float64)
         row = left.row(chosen)
-        if not answer.words or not tagger.decide(tagger.scorer.scores(row), row.has_terms)[0, column]:
+        if not answer.words or not decisions.decide(scorer.scores(row), row.has_terms)[0, column]:
             break
     answer = answer._replace(words=[*dict.fromkeys(map(shown, answer.words))])
-    scores_all = tagger.scorer.unlisted_score == -np.inf  # otherwise, fewer words may take a topic off the shortlist
+    scores_all = scorer.unlisted_score == -np.inf  # otherwise, fewer words may take a topic off the shortlist
     return answer._replace(least=answer.least and (scores_all or len(answer.words) < 2))
 
 
 def _rivals(
-    tagger: "Tagger", left: _Remainders, column: int, from_related: float
+    scorer: Scorer, decisions: Decisions, left: _Remainders, column: int, from_related: float
 ) -> Iterator[tuple[np.ndarray, float]]:
     """Yield pairs (w, c) that define ``F(W) = w·x(W) - c·|x(W)|``, where x(W) is the row without the words W.
 
@@ -199,15 +205,14 @@ def _rivals(
     """
 
     def weights_of(j: int) -> np.ndarray:
-        return tagger.scorer.weights_of(j, left.columns).astype(np.float64)
+        return scorer.weights_of(j, left.columns).astype(np.float64)
 
-    bias = tagger.scorer.bias.astype(np.float64)
-    if not tagger.single:
-        yield weights_of(column), float(tagger.thresholds[column]) - float(bias[column]) - from_related
+    bias = scorer.bias.astype(np.float64)
+    if not decisions.single:
+        yield weights_of(column), float(decisions.thresholds[column]) - float(bias[column]) - from_related
         return
-    a, b = (
-        (np.ones(len(bias)), 0 * bias) if tagger.calibration is None else (tagger.calibration.a, tagger.calibration.b)
-    )
+    curves = decisions.calibration
+    a, b = (np.ones(len(bias)), 0 * bias) if curves is None else (curves.a, curves.b)
     for other in range(len(bias)):
         if other != column:
             weights = a[column] * weights_of(column) - a[other] * weights_of(other)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,13 +15,14 @@ from textcat.base.markup import html_table, html_text
 from textcat.features.rows import Rows
 from textcat.features.scripts import shown
 from textcat.features.spans import Place, Span, places
+from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned, zones_of_document
+from textcat.model.counterfactual import Without, without
+from textcat.model.decisions import Decisions
+from textcat.model.scorer import Scorer
+from textcat.model.support import SupportDocuments
 from textcat.model.topic_names import find_topic, topic_label
 from textcat.reading import document_stream
-
-if TYPE_CHECKING:
-    from textcat.model.counterfactual import Without
-    from textcat.model.tagger import Tagger
 
 _STRENGTHS = 5  # steps in which marks are stronger or weaker
 
@@ -199,84 +200,78 @@ def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
     return f'<mark class="{side}" data-strength="{strength}" title="{html_text(title)}">{html_text(text)}</mark>'
 
 
-def explain_document(
-    tagger: "Tagger", document: Any, topics: Sequence[str] | None, n: int | None, *, with_spans: bool = True
-) -> list[Explanation]:
-    """Explain topics of a document as `Tagger.explain_all` does.
+class Explainer(NamedTuple):
+    """Explain topics of documents by the parts of a tagger; the fields are those of `Tagger`."""
 
-    With ``with_spans=False``, the places of terms in the document are not needed, and may be missing.
-    """
-    counted = tagger.features.counted_texts([document])
-    row = tagger.features.rows_of_counts(*counted)
-    scorer = tagger.scorer
-    scores = scorer.scores(row)
-    assigned = tagger.decide(scores, row.has_terms)[0]
-    if topics is None:
-        topics = [tag.topic for tag in tagger.select(scores, has_terms=row.has_terms)[0]]
-    topics = [find_topic(tagger.topics, tagger.topic_names, topic) for topic in topics]
-    explained = []
-    for topic in topics:
-        column = tagger.topics.index(topic)
-        weights = scorer.weights_of(column, row.indices)
-        if scores[0, column] <= scorer.unlisted_score:
-            raise TextcatError(
-                f"The topic {topic!r} is none of those that the model lists for the document: only these have a score "
-                "that terms add up to."
-            )
-        explained.append((topic, column, weights, row.data * weights))
-    strongest = [np.argsort(-np.abs(sums), kind="stable")[:n] for *_, sums in explained]
-    listed = {column for order in strongest for column in row.indices[order].tolist()}
-    if with_spans:
-        places_of = places(tagger.features, document, listed)
-    else:
-        names = tagger.features.listed_names()
-        places_of = {j: Place(shown(names[j]), ()) for j in listed}
-    from textcat.model.counterfactual import without
+    features: TfIdf
+    scorer: Scorer
+    decisions: Decisions
+    topics: Sequence[str]
+    topic_names: Mapping[str, str]
+    support: SupportDocuments | None
 
-    topic_names, related_to, explanations = tagger.topic_names, scorer.related(row, tagger.topics), []
-    for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
-        arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
-        entries = zip(*arrays, strict=True)
-        reasons = [Reason(places_of[j].name, x, weight, sum_, places_of[j].spans) for j, x, weight, sum_ in entries]
-        score, rest = scores[:, column], np.delete(contributions, order).sum(dtype=np.float64)
-        numbers = float(score[0]), float(scorer.bias[column]), float(tagger.thresholds[column])
-        calibration = tagger.calibration and tagger.calibration.of_topics(np.array([column]))
-        probability = float(calibration.probabilities(score)[0]) if calibration else None
-        neighbours = partial(_neighbours, tagger, row, column, n) if tagger.support else None
-        adding = related_to(column) if related_to else []
-        related = [SpeakingTopic(other, adds, topic_names.get(other)) for other, adds in adding]
-        from_related = sum(topic.contribution for topic in related)
-        fall = partial(without, tagger, counted, column, from_related) if assigned[column] else None
-        described = topic, *numbers, probability, reasons, float(rest), topic_names.get(topic), related
-        explanations.append(Explanation(*described, neighbours, fall))
-    return explanations
+    def explanations(
+        self, document: Any, topics: Sequence[str], n: int | None, *, with_spans: bool
+    ) -> list[Explanation]:
+        """Explain topics of a document, given by their ids or names, as `Tagger.explain_all` does."""
+        counted = self.features.counted_texts([document])
+        row = self.features.rows_of_counts(*counted)
+        scores = self.scorer.scores(row)
+        assigned = self.decisions.decide(scores, row.has_terms)[0]
+        explained = []
+        for topic in (find_topic(self.topics, self.topic_names, topic) for topic in topics):
+            column = self.topics.index(topic)
+            weights = self.scorer.weights_of(column, row.indices)
+            if scores[0, column] <= self.scorer.unlisted_score:
+                raise TextcatError(
+                    f"The topic {topic!r} is none of those that the model lists for the document: only these have a "
+                    "score that terms add up to."
+                )
+            explained.append((topic, column, weights, row.data * weights))
+        strongest = [np.argsort(-np.abs(sums), kind="stable")[:n] for *_, sums in explained]
+        listed = {column for order in strongest for column in row.indices[order].tolist()}
+        if with_spans:
+            places_of = places(self.features, document, listed)
+        else:
+            names = self.features.listed_names()
+            places_of = {j: Place(shown(names[j]), ()) for j in listed}
+        topic_names, related_to, explanations = self.topic_names, self.scorer.related(row, self.topics), []
+        for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
+            arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
+            entries = zip(*arrays, strict=True)
+            reasons = [Reason(places_of[j].name, x, weight, sum_, places_of[j].spans) for j, x, weight, sum_ in entries]
+            score, rest = scores[:, column], np.delete(contributions, order).sum(dtype=np.float64)
+            threshold = float(self.decisions.thresholds[column])
+            curves = self.decisions.calibration and self.decisions.calibration.of_topics(np.array([column]))
+            probability = float(curves.probabilities(score)[0]) if curves else None
+            numbers = float(score[0]), float(self.scorer.bias[column]), threshold, probability
+            neighbours = partial(self._neighbours, row, column, n) if self.support else None
+            adding = related_to(column) if related_to else []
+            related = [SpeakingTopic(other, adds, topic_names.get(other)) for other, adds in adding]
+            from_related = sum(topic.contribution for topic in related)
+            parts = self.features, self.scorer, self.decisions
+            fall = partial(without, *parts, counted, column, from_related) if assigned[column] else None
+            described = topic, *numbers, reasons, float(rest), topic_names.get(topic), related
+            explanations.append(Explanation(*described, neighbours, fall))
+        return explanations
 
-
-def term_contributions(
-    tagger: "Tagger", document: str | Zoned, topics: Sequence[str], n: int
-) -> list[dict[str, float]]:
-    """Return for each topic a dict of the n terms that change the score most, with their contributions."""
-    explained = explain_document(tagger, document, topics, n, with_spans=False)
-    return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
-
-
-def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list[Neighbour]:
-    support = tagger.support
-    assert support is not None
-    documents, parts = support.contributions(column, row, len(tagger.features.idf_))
-    numbers, place = np.unique(support.first_of[documents], return_inverse=True)
-    contributions = np.bincount(place, parts, minlength=len(numbers))
-    order = np.argsort(-contributions, kind="stable")
-    n_for = int((contributions > 0).sum())
-    speaking, against = order[:n_for], order[n_for:][::-1]
-    if n is not None:
-        speaking, against = speaking[: (n + 1) // 2], against[: n // 2]
-    order = np.concatenate([speaking, against])
-    start = int(support.alphas.indptr[column])
-    is_positive = np.zeros(len(numbers), bool)
-    is_positive[place] = np.asarray(support.alphas.data[start : start + len(documents)]) > 0
-    entries = zip(*(array[order].tolist() for array in (numbers, contributions, is_positive)), strict=True)
-    return [Neighbour(support.ids[i], support.titles[i], adds, positive) for i, adds, positive in entries]
+    def _neighbours(self, row: Rows, column: int, n: int | None) -> list[Neighbour]:
+        support = self.support
+        assert support is not None
+        documents, parts = support.contributions(column, row, len(self.features.idf_))
+        numbers, place = np.unique(support.first_of[documents], return_inverse=True)
+        contributions = np.bincount(place, parts, minlength=len(numbers))
+        order = np.argsort(-contributions, kind="stable")
+        n_for = int((contributions > 0).sum())
+        speaking, against = order[:n_for], order[n_for:][::-1]
+        if n is not None:
+            speaking, against = speaking[: (n + 1) // 2], against[: n // 2]
+        order = np.concatenate([speaking, against])
+        start = int(support.alphas.indptr[column])
+        is_positive = np.zeros(len(numbers), bool)
+        is_positive[place] = np.asarray(support.alphas.data[start : start + len(documents)]) > 0
+        entries = zip(*(array[order].tolist() for array in (numbers, contributions, is_positive)), strict=True)
+        return [Neighbour(support.ids[i], support.titles[i], adds, positive) for i, adds, positive in entries]
 
 
 def explanation_in_words(

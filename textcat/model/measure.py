@@ -22,15 +22,14 @@ from textcat.corpus.fetch import warn_once
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import BandQuality, Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
-from textcat.model.selection import first_topics
+from textcat.model import storage
+from textcat.model.tagger import Tagger
 from textcat.model.topic_names import facts_with_names
 from textcat.reading.in_memory import as_documents
 from textcat.reading.labels import folded_name
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-    from textcat.model.tagger import Tagger
 
 _log = logging.getLogger(__name__)
 _FEW_TWINS = 0.05  # of the test documents: so few change figures by less than their intervals
@@ -40,7 +39,7 @@ CELLS_AT_ONCE = 1 << 24  # scores held at the same time while measuring many top
 
 
 def evaluate(
-    model: "Tagger | str | Path",
+    model: Tagger | str | Path,
     corpus: Any,
     *,
     text: str | Sequence[str] | None = None,
@@ -83,15 +82,13 @@ def evaluate(
         If the model or the corpus cannot be read, no document has a topic of the model, or the corpus has no test
         documents and no evaluation on it was kept.
     """
-    import textcat  # through the front door: what reads a model knows the tagger, which knows this module
-
-    tagger = textcat.load(model) if isinstance(model, str | Path) else model
+    tagger = storage.load(model) if isinstance(model, str | Path) else model
     columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
     return evaluate_tagger(tagger, corpus, bands=bands, stages=stages, **columns)
 
 
 def evaluate_tagger(
-    tagger: "Tagger",
+    tagger: Tagger,
     corpus: Any,
     *,
     bands: str | Iterable[str] | None = None,
@@ -129,7 +126,7 @@ def evaluate_tagger(
 
 def with_twins(
     measured: Evaluation,
-    tagger: "Tagger",
+    tagger: Tagger,
     corpus: Corpus,
     twins: NDArray[np.bool_],
     scores: Any,
@@ -168,7 +165,7 @@ def _rounded(value: float | None) -> str:
 
 
 def measure_test_documents(
-    tagger: "Tagger",
+    tagger: Tagger,
     corpus: Corpus,
     scores: NDArray[Any] | Iterable[NDArray[Any]],
     has_terms: NDArray[np.bool_] | None = None,
@@ -195,7 +192,7 @@ def measure_test_documents(
 
 
 def measure_scores(
-    tagger: "Tagger",
+    tagger: Tagger,
     scores: NDArray[Any] | Iterable[NDArray[Any]],
     relevant: Any,
     *,
@@ -222,15 +219,15 @@ def measure_scores(
         tagger.train_sizes,
         tagger.train_documents,
         spec=bands,
-        threshold=tagger.cut_scores(scores),
-        has_terms=None if tagger.single else has_terms,
+        threshold=tagger.decisions.cut_scores(scores),
+        has_terms=None if tagger.decisions.single else has_terms,
         facts=facts_with_names(tagger.facts, tagger.topics, tagger.topic_names),
         measured_on=measured_on,
     )
 
 
 def measure_at_k(
-    tagger: "Tagger",
+    tagger: Tagger,
     scores: NDArray[Any] | Iterable[NDArray[Any]],
     relevant: Any,
     *,
@@ -243,13 +240,13 @@ def measure_at_k(
     The `options` are arguments of `evaluate_at_k`.
     """
     blocks = without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
-    top = (first_topics(tagger, block, max(KS)) for block in blocks)
+    top = (tagger.decisions.first_topics(block, max(KS)) for block in blocks)
     sizes = tagger.train_sizes, tagger.train_documents
     return evaluate_at_k(top, relevant, tagger.topics, *sizes, spec=bands, **options)
 
 
 def score_rows(
-    tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None
+    tagger: Tagger, rows: "csr_matrix", advance: Advance = lambda n: None
 ) -> NDArray[Any] | Iterator[NDArray[Any]]:
     """Return the scores of rows as an array; with many topics, return an iterator over blocks of scores.
 
@@ -258,7 +255,7 @@ def score_rows(
     return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.scorer.scores(Rows.of(rows))
 
 
-def score_row_blocks(tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[NDArray[Any]]:
+def score_row_blocks(tagger: Tagger, rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[NDArray[Any]]:
     """Yield the scores of rows in blocks, because the scores of all rows for many topics would not fit into memory.
 
     After each block, `advance` is called with the number of its rows.
@@ -270,12 +267,12 @@ def score_row_blocks(tagger: "Tagger", rows: "csr_matrix", advance: Advance = la
         advance(block.shape[0])
 
 
-def _score_blocks(tagger: "Tagger", documents: Iterable[Document]) -> Iterator[NDArray[Any]]:
+def _score_blocks(tagger: Tagger, documents: Iterable[Document]) -> Iterator[NDArray[Any]]:
     stream, n = iter(documents), max(CELLS_AT_ONCE // len(tagger.topics), 1)
     return map(tagger.scores, iter(lambda: list(islice(stream, n)), []))
 
 
-def has_many_topics(tagger: "Tagger") -> bool:
+def has_many_topics(tagger: Tagger) -> bool:
     """Return whether a tagger has so many topics that it is measured by the top-ranked topics of each document.
 
     A tagger of fewer topics is measured by the ranking of each topic.
@@ -283,7 +280,7 @@ def has_many_topics(tagger: "Tagger") -> bool:
     return len(tagger.topics) >= MANY_TOPICS
 
 
-def corpus_to_measure(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
+def corpus_to_measure(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
     """Return the corpus to measure a tagger on, given a corpus, a table, records, or the name or path of a corpus.
 
     Its test part is what is measured; it has none only if the tagger was trained on it. `columns` are the arguments of
@@ -292,7 +289,7 @@ def corpus_to_measure(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
     return with_test_documents(tagger, _opened(tagger, source, **columns))
 
 
-def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
+def _opened(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
     """Return a corpus, given a corpus, a table, records, or the name or path of a corpus.
 
     Log a warning if some of the documents are not measured, or if the tagger may have been trained on the documents.
@@ -323,13 +320,13 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
     return corpus
 
 
-def is_corpus_of(tagger: "Tagger", name_or_path: str | Path) -> bool:
+def is_corpus_of(tagger: Tagger, name_or_path: str | Path) -> bool:
     """Return whether a name or path is that of a tagger's training corpus, and the tagger knows how to reopen it."""
     own = tagger.origin.get("name_or_path")
     return own in (str(name_or_path), os.path.abspath(expanded(name_or_path)))
 
 
-def own_split(tagger: "Tagger", name_or_path: str | Path) -> dict[str, Any]:
+def own_split(tagger: Tagger, name_or_path: str | Path) -> dict[str, Any]:
     """Return the size and seed by which training set a test part aside, as arguments of `open_corpus`.
 
     Return {} if training set no test part aside, or if the name or path is not that of the training corpus.
@@ -339,7 +336,7 @@ def own_split(tagger: "Tagger", name_or_path: str | Path) -> dict[str, Any]:
     return {name: tagger.origin[name] for name in _SPLIT if name in tagger.origin}
 
 
-def measured_part(tagger: "Tagger", corpus: Corpus, called: str) -> str:
+def measured_part(tagger: Tagger, corpus: Corpus, called: str) -> str:
     """Return a sentence that says which part of a corpus is measured; "" if the corpus has one part only.
 
     `called` is the corpus's name or path, which the sentence mentions.
@@ -355,7 +352,7 @@ def measured_part(tagger: "Tagger", corpus: Corpus, called: str) -> str:
     )
 
 
-def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
+def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
     """Return a corpus whose test part is to be measured.
 
     If a corpus has no test documents, and the tagger was not trained on it, all its documents become the test part. Any
@@ -382,7 +379,7 @@ def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
     return corpus if corpus.test else replace(corpus, train=[], test=corpus.train)
 
 
-def _warn_of_topics_written_otherwise(tagger: "Tagger", documents: Sequence[Document]) -> None:
+def _warn_of_topics_written_otherwise(tagger: Tagger, documents: Sequence[Document]) -> None:
     """Warn of topics that the tagger lacks, but that consist of its topics, or differ from one in case or form only."""
     unknown = {topic for document in documents for topic in document.topics}.difference(tagger.topics)
     alike = {folded_name(topic): topic for topic in tagger.topics}
@@ -405,22 +402,22 @@ def _warn_of_topics_written_otherwise(tagger: "Tagger", documents: Sequence[Docu
             return
 
 
-def was_trained_on(tagger: "Tagger", corpus: Corpus) -> bool:
+def was_trained_on(tagger: Tagger, corpus: Corpus) -> bool:
     """Return whether a corpus has the name, the topics and the number of documents of a tagger's training corpus."""
     trained_on = tagger.corpus, tagger.topics, tagger.train_documents
     return trained_on == (corpus.name, corpus.topics, len(corpus.train))
 
 
-def relevant_topics(tagger: "Tagger", corpus: Corpus) -> Any:
+def relevant_topics(tagger: Tagger, corpus: Corpus) -> Any:
     """Return the tagger's topics of each test document: a sparse 0/1 matrix (n_test_documents, n_topics)."""
     return _with_topics_of(tagger, corpus).labels(corpus.test)
 
 
-def _with_topics_of(tagger: "Tagger", corpus: Corpus) -> Corpus:
+def _with_topics_of(tagger: Tagger, corpus: Corpus) -> Corpus:
     return Corpus(corpus.name, corpus.train, corpus.test, tagger.topics)
 
 
-def _kept_evaluation(tagger: "Tagger", corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
+def _kept_evaluation(tagger: Tagger, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
     """Return the evaluation stored in the tagger.
 
     Raise TextcatError if there is none, or if it was made on another corpus, or for other bands (sets of topics to

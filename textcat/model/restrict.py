@@ -13,10 +13,9 @@ def restrict_topics(tagger: Tagger, topics: tuple[str, ...]) -> Tagger:
     return replace(
         tagger,
         scorer=tagger.scorer.of_topics(columns, tagger.topics),
-        thresholds=tagger.thresholds[columns],
+        decisions=tagger.decisions.of_topics(columns),
         topics=tuple(tagger.topics[j] for j in columns.tolist()),
         train_sizes=tagger.train_sizes[columns],
         facts={name: [values[j] for j in columns.tolist()] for name, values in tagger.facts.items()},
-        calibration=None if tagger.calibration is None else tagger.calibration.of_topics(columns),
         support=None,  # whose topics are those of the model
     )

@@ -130,7 +130,7 @@ class TopicTagger(Pipe):
                 f"The model of the component {self.name!r} has no topic {min(unknown)!r}; "
                 "`textcat topics MODEL` lists what it has."
             )
-        if self.threshold is not None and not 0 <= self.threshold <= 1 and tagger.calibration is not None:
+        if self.threshold is not None and not 0 <= self.threshold <= 1 and tagger.decisions.calibration is not None:
             raise TextcatError(
                 f"The threshold {self.threshold} of the component {self.name!r} is no probability: give one from 0 to "
                 "1, or none for the thresholds of the model."
@@ -143,7 +143,8 @@ class TopicTagger(Pipe):
         if not docs:
             return
         scores, has_terms = self.tagger.scored([doc.text for doc in docs])
-        values = scores if self.tagger.calibration is None else self.tagger.calibration.probabilities(scores)
+        curves = self.tagger.decisions.calibration
+        values = scores if curves is None else curves.probabilities(scores)
         labels, topics_of_docs = self.labels, self._topics(scores, values, has_terms)
         for doc, row, topics in zip(docs, values[:, self._columns].tolist(), topics_of_docs, strict=True):
             doc.cats.update(zip(labels, row, strict=True))
@@ -151,10 +152,10 @@ class TopicTagger(Pipe):
 
     def _topics(self, scores: np.ndarray, values: np.ndarray, has_terms: np.ndarray) -> list[list[str]]:
         topics = self.tagger.topics
-        by_threshold = self.threshold is not None
-        above = (
-            (values > self.threshold) & has_terms[:, None] if by_threshold else self.tagger.decide(scores, has_terms)
-        )
+        if self.threshold is None:
+            above = self.tagger.decisions.decide(scores, has_terms)
+        else:
+            above = (values > self.threshold) & has_terms[:, None]
         above &= np.isin(np.arange(len(topics)), self._columns)
         places = [np.flatnonzero(has) for has in above]
         orders = (here[np.argsort(-row[here], kind="stable")] for row, here in zip(scores, places, strict=True))

@@ -35,12 +35,13 @@ from textcat.model import (
     names_in,
 )
 from textcat.model.csr import are_parts
+from textcat.model.decisions import Decisions
 from textcat.model.dense import Dense
 from textcat.model.listed import Listed
 from textcat.model.scorer import NUMBERS, Scorer
 from textcat.model.sparse import Sparse
 from textcat.model.support import SupportDocuments
-from textcat.model.tagger import Tagger, checked_thresholds
+from textcat.model.tagger import Tagger
 from textcat.model.topic_names import facts_with_names
 from textcat.model.training_counts import TrainingCounts
 from textcat.recipes.recipe import Recipe
@@ -85,11 +86,14 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 
 def write_model(tagger: Tagger, folder: Path) -> None:
     """Write a tagger's files to an empty folder."""
-    recipe = Recipe("", **tagger.recipe).as_dict()
-    thresholds = checked_thresholds(tagger.thresholds, tagger.topics)  # again: single ones may have been set since
-    arrays = {**tagger.scorer.arrays(), THRESHOLDS: thresholds, IDF: tagger.features.idf_}
-    if tagger.calibration is not None:
-        arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
+    decisions, settings = tagger.decisions.checked(tagger.topics), Recipe("", **tagger.recipe)  # may have been changed
+    if decisions.strategy != settings.tags.strategy:
+        settings = settings.with_values({"tags": {"strategy": decisions.strategy}})
+        settings.check()
+    recipe = settings.as_dict()
+    arrays = {**tagger.scorer.arrays(), THRESHOLDS: decisions.thresholds, IDF: tagger.features.idf_}
+    if decisions.calibration is not None:
+        arrays[CALIBRATION] = np.stack([decisions.calibration.a, decisions.calibration.b])
     if (support := tagger.support) is not None:
         arrays |= zip(SUPPORT_ROWS, support.rows, strict=True)
         arrays |= zip(SUPPORT_ALPHAS, support.alphas, strict=True)
@@ -310,16 +314,15 @@ class _Contents(NamedTuple):
     def tagger(self, features: TfIdf) -> Tagger:
         """Return the tagger, given its features."""
         arrays, manifest = self.arrays, self.manifest
-        optional: dict[str, Any] = {}
-        if CALIBRATION in arrays:
-            optional["calibration"] = Calibration(*arrays[CALIBRATION])
+        calibration = Calibration(*arrays[CALIBRATION]) if CALIBRATION in arrays else None
+        support = None
         if self.documents is not None:
             rows, alphas = (Rows(*(arrays[name] for name in parts)) for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
-            optional["support"] = SupportDocuments(rows=rows, alphas=alphas, **self.documents)
+            support = SupportDocuments(rows=rows, alphas=alphas, **self.documents)
         return Tagger(
             features,
             self._scorer.restored(arrays, manifest["scorer"], len(manifest["topics"])),
-            arrays[THRESHOLDS],
+            Decisions(arrays[THRESHOLDS], calibration, manifest["recipe"]["tags"]["strategy"]),
             topics=tuple(manifest["topics"]),
             train_sizes=np.array(manifest["train_sizes"], int),
             **{name: manifest[name] for name in ("train_documents", "facts", "recipe", "corpus")},
@@ -329,7 +332,7 @@ class _Contents(NamedTuple):
             names_language=manifest.get("names_language", ""),
             choices=manifest.get("choices", {}),
             train_dates=tuple(manifest["train_dates"]) if "train_dates" in manifest else None,
-            **optional,
+            support=support,
         )
 
 

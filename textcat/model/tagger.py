@@ -1,33 +1,23 @@
-"""The tagger: features, one ranker per topic and thresholds. It scores, tags and explains documents."""
+"""The tagger: features, a scorer, and decisions. It scores, tags and explains documents."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
-from os import PathLike
+from dataclasses import dataclass, field
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from textcat.base.calibration import Calibration
-from textcat.base.errors import TextcatError
 from textcat.base.frames import answer_in_kind
-from textcat.base.progress import Stages
 from textcat.base.settings import check_whole_number
 from textcat.corpus.documents import largest_topics_table
-from textcat.evaluation.evaluation import Evaluation, one_topic
+from textcat.evaluation.evaluation import Evaluation
+from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
+from textcat.model import Reason
+from textcat.model.decisions import Decisions
 from textcat.model.scorer import Scorer
-from textcat.model.selection import (
-    BATCH_DOCUMENTS,
-    Selection,
-    Tag,
-    Tags,
-    comparable,
-    curves,
-    selected_tags,
-    tags_of_batches,
-)
+from textcat.model.selection import BATCH_DOCUMENTS, Selection, Tag, Tags, n_held, reasons_of
 from textcat.model.support import SupportDocuments
 from textcat.model.topic_names import find_topic, topic_label
 from textcat.model.training_counts import TrainingCounts
@@ -35,22 +25,6 @@ from textcat.reading import document_stream, named_in_training
 
 if TYPE_CHECKING:
     from textcat.model.explain import Explanation
-    from textcat.recipes.recipe import Recipe
-
-
-def checked_thresholds(thresholds: Any, topics: Sequence[str]) -> np.ndarray:
-    """Return thresholds as an array; raise TextcatError unless each topic has one, and none of them is NaN."""
-    values = np.asanyarray(thresholds)  # as it is mapped into memory, perhaps
-    if values.shape != (len(topics),) or values.dtype.kind not in "fiu":
-        raise TextcatError(
-            f"The thresholds {thresholds!r:.80} are not {len(topics):,} numbers: give one for each topic."
-        )
-    if np.isnan(values).any():
-        topic = topics[int(np.isnan(values).argmax())]
-        raise TextcatError(
-            f"The threshold of {topic!r} is NaN: give a number, or inf for a topic that no document gets."
-        )
-    return values
 
 
 class Scored(NamedTuple):
@@ -63,7 +37,7 @@ class Scored(NamedTuple):
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]] | Any
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tagger:
     """Hold a trained tagger: make one by `textcat.train`, or read one by `textcat.load`.
 
@@ -73,8 +47,8 @@ class Tagger:
         Fitted.
     scorer : Scorer
         Turns rows into scores: `Dense`, `Sparse` or `Listed`.
-    thresholds : ndarray of shape (n_topics,), float32
-        A document gets a topic if its score is above the threshold.
+    decisions : Decisions
+        Turns scores into the topics that documents get, and into probabilities.
     topics : tuple of str
     train_sizes, train_documents : ndarray of shape (n_topics,), int
         Number of positive training documents of each topic, and of all training documents.
@@ -82,8 +56,6 @@ class Tagger:
         What training knows about each topic: tau_pos, epochs, updates, support, stopped and others.
     recipe, corpus, origin : dict, str, dict
         The recipe, the name of the corpus, and its `Corpus.origin`.
-    calibration : Calibration, optional
-        The curves from scores to probabilities.
     evaluation : Evaluation, optional
         What was measured after training; without the scores if the tagger was read from a folder.
     support : SupportDocuments, optional
@@ -102,14 +74,13 @@ class Tagger:
 
     features: TfIdf
     scorer: Scorer
-    thresholds: np.ndarray
+    decisions: Decisions
     topics: tuple[str, ...]
     train_sizes: np.ndarray
     train_documents: int
     facts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     recipe: dict[str, Any] = field(default_factory=dict)
     corpus: str = ""
-    calibration: Calibration | None = None
     evaluation: Evaluation | None = None
     origin: dict[str, Any] = field(default_factory=dict)
     support: SupportDocuments | None = None
@@ -121,12 +92,7 @@ class Tagger:
     train_dates: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        self.thresholds = checked_thresholds(self.thresholds, self.topics)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "thresholds" and "topics" in vars(self):  # `__post_init__` checks those that come before the topics
-            value = checked_thresholds(value, self.topics)
-        super().__setattr__(name, value)
+        object.__setattr__(self, "decisions", self.decisions.checked(self.topics))
 
     def __repr__(self) -> str:
         return f"Tagger({len(self.topics):,} topics, {self._description()})"
@@ -147,28 +113,6 @@ class Tagger:
         caption = f"Tagger: {len(self.topics):,} topics, {self._description()}"
         head = ("topic", "training documents", "terms of largest weight")
         return largest_topics_table(caption, head, rows, len(self.topics))
-
-    @classmethod
-    def fit(
-        cls,
-        corpus: Any,
-        recipe: "Recipe | str | PathLike[str] | None" = None,
-        **options: Any,
-    ) -> "Tagger":
-        """Train a tagger on the training documents of a corpus: the same as `textcat.train`.
-
-        Parameters
-        ----------
-        corpus, recipe, **options
-            As for `textcat.train`, which also says what is raised.
-
-        Returns
-        -------
-        Tagger
-        """
-        import textcat  # through the front door: training knows this module, and this module must not know training
-
-        return textcat.train(corpus, recipe, **options)
 
     def scores(self, documents: Records, *, text: str | Sequence[str] | None = None) -> Any:
         """Score documents for every topic.
@@ -239,7 +183,7 @@ class Tagger:
         TextcatError
             As for `scores`, or if the tagger has no probabilities, as its recipe has the strategy "zero".
         """
-        probabilities = curves(self).probabilities(self.scores(documents, text=text))
+        probabilities = self.decisions.curves().probabilities(self.scores(documents, text=text))
         return answer_in_kind(documents, probabilities, self.topics)
 
     def predict(self, documents: Records, *, text: str | Sequence[str] | None = None) -> Any:
@@ -254,7 +198,7 @@ class Tagger:
         -------
         given : ndarray of shape (n_documents, n_topics), int64, or DataFrame
         """
-        given = self.decide(*self.scored(documents, text=text)).astype(np.int64)
+        given = self.decisions.decide(*self.scored(documents, text=text)).astype(np.int64)
         return answer_in_kind(documents, given, self.topics)
 
     def tag(
@@ -285,7 +229,7 @@ class Tagger:
             tags as a table.
         """
         selection = Selection(top, all_topics, min_probability).checked()
-        tagged = [*tags_of_batches(self, _batches(self._stream(documents, text), BATCH_DOCUMENTS), selection)]
+        tagged = [*self._tagged(_batches(self._stream(documents, text), BATCH_DOCUMENTS), selection)]
         return Tags((tags for tags, _ in tagged), documents, self.topic_names, (reason for _, reason in tagged))
 
     def tag_stream(
@@ -319,7 +263,7 @@ class Tagger:
         """
         check_whole_number(batch, 1, "The number of documents in a batch")
         selection = Selection(top, all_topics, min_probability).checked()
-        tagged = tags_of_batches(self, _batches(self._stream(documents, text), batch), selection)
+        tagged = self._tagged(_batches(self._stream(documents, text), batch), selection)
         return (tags for tags, _ in tagged)
 
     def select(
@@ -359,40 +303,57 @@ class Tagger:
         TextcatError
             If the number of topics is not possible, or the tagger has no probabilities to compare.
         """
-        return selected_tags(self, scores, has_terms, Selection(top, all_topics, min_probability).checked())
+        return self._selected(scores, has_terms, Selection(top, all_topics, min_probability).checked())
 
-    def with_min_probability(self, probability: float) -> "Tagger":
-        """Return a copy of the tagger whose thresholds are the scores that have the given probability."""
-        return replace(self, thresholds=curves(self).threshold(probability))
+    def _tagged(
+        self, batches: Iterable[Iterable[Any]], selection: Selection
+    ) -> Iterator[tuple[list[Tag], Reason | None]]:
+        """Yield the tags of each document, and why it gives no evidence; documents come and are scored in batches."""
+        step = n_held(self.scorer)
+        for rows in chain.from_iterable(map(self.features.row_blocks, batches)):
+            for start in range(0, len(rows.indptr) - 1, step):
+                held = rows.part(start, start + step)
+                yield from zip(self._tags_of_rows(held, selection), reasons_of(held.has_terms), strict=True)
 
-    @property
-    def single(self) -> bool:
-        """Whether each document gets exactly one topic: the topic of the highest probability."""
-        return bool(self.recipe.get("tags", {}).get("strategy") == "single")
+    def _tags_of_rows(self, rows: Rows, selection: Selection) -> list[list[Tag]]:
+        if selection.top is None or self.decisions.single:
+            return self._selected(self.scorer.scores(rows), rows.has_terms, selection)
+        columns, values = self.scorer.top(rows, selection.top)
+        n_documents, n = columns.shape
+        tags = self._tags(np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
+        return self._with_evidence(selection.likely(tags), rows.has_terms)
 
-    def decide(self, scores: np.ndarray, has_terms: np.ndarray | None = None) -> np.ndarray:
-        """Return whether each document gets each topic, given the scores.
+    def _selected(self, scores: np.ndarray, has_terms: np.ndarray | None, selection: Selection) -> list[list[Tag]]:
+        if selection.all_topics or selection.top:
+            columns = self.decisions.first_topics(scores, selection.top)
+            rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
+            tags = selection.likely(self._tags(rows, columns, scores[rows, columns], len(scores)))
+            return self._with_evidence(tags, has_terms)
+        least, decisions = selection.min_probability, self.decisions
+        decisions = decisions if least is None else decisions.with_min_probability(least)
+        rows, columns = np.nonzero(decisions.decide(scores, has_terms))
+        by_score = np.lexsort((columns, -scores[rows, columns], rows))
+        rows, columns = rows[by_score], columns[by_score]
+        return self._tags(rows, columns, scores[rows, columns], len(scores))
 
-        Parameters
-        ----------
-        scores, has_terms
-            As for `select`.
+    def _with_evidence(self, tags: list[list[Tag]], has_terms: np.ndarray | None) -> list[list[Tag]]:
+        """Return the tags, but none for documents without a known term, unless each document must have a topic."""
+        if has_terms is None or self.decisions.single or has_terms.all():
+            return tags
+        return [tags_of_document if known else [] for tags_of_document, known in zip(tags, has_terms, strict=True)]
 
-        Returns
-        -------
-        given : ndarray of shape (n_documents, n_topics), bool
-        """
-        above = np.asarray(scores > self.cut_scores(scores))
-        if has_terms is not None and not self.single:
-            above &= has_terms[:, None]
-        return above
-
-    def cut_scores(self, scores: np.ndarray) -> np.ndarray:
-        """Return the thresholds that scores are compared with: one per topic or, if `single`, one per score.
-
-        If `single`, each document gets exactly one topic, so that its thresholds depend on its other scores.
-        """
-        return one_topic(comparable(self, scores)) if self.single else self.thresholds
+    def _tags(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int) -> list[list[Tag]]:
+        """Return the tags of each document, given the cells of a matrix of scores, sorted by rows, and their values."""
+        unlisted = values <= self.scorer.unlisted_score
+        if unlisted.any():  # such topics have neither score nor probability
+            rows, columns, values = rows[~unlisted], columns[~unlisted], values[~unlisted]
+        probabilities: Iterable[float | None] = repeat(None)
+        if (calibration := self.decisions.calibration) is not None:
+            probabilities = calibration.of_topics(columns).probabilities(values).tolist()
+        names = map(self.topics.__getitem__, columns.tolist())
+        tags = list(map(Tag, names, values.tolist(), probabilities))
+        ends = np.cumsum(np.bincount(rows, minlength=n_documents)).tolist()
+        return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the n terms with the largest weights for a topic, and these weights, the largest first.
@@ -439,9 +400,14 @@ class Tagger:
         return self.explain_all(document, [topic], n)[0]
 
     def explain_all(
-        self, document: str | Zoned | Mapping[str, Any], topics: Sequence[str] | None = None, n: int | None = 10
+        self,
+        document: str | Zoned | Mapping[str, Any],
+        topics: Sequence[str] | None = None,
+        n: int | None = 10,
+        *,
+        with_spans: bool = True,
     ) -> "list[Explanation]":
-        """Explain several topics of a document, which is read once.
+        """Explain several topics of a document.
 
         Parameters
         ----------
@@ -449,6 +415,8 @@ class Tagger:
             As for `explain`, which also says what is raised.
         topics : sequence of str, optional
             By default the tags of the document.
+        with_spans : bool, default=True
+            False: the positions of terms are not needed and may be missing, which is faster.
 
         Returns
         -------
@@ -456,27 +424,13 @@ class Tagger:
         """
         if n is not None:
             check_whole_number(n, 0, "The number of terms")
-        from textcat.model.explain import explain_document  # here, so that tagging need not import it
+        from textcat.model.explain import Explainer  # here, so that tagging need not import it
 
-        return explain_document(self, next(document_stream([document], None, self.text_columns)), topics, n)
-
-    def evaluate(
-        self, corpus: Any, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None, **columns: Any
-    ) -> Evaluation:
-        """Measure the tagger on the test documents of a corpus, or on all documents of a table: see `textcat.evaluate`.
-
-        Parameters
-        ----------
-        corpus, bands, stages, **columns
-            As for `textcat.evaluate`, which also says what is raised.
-
-        Returns
-        -------
-        Evaluation
-        """
-        from textcat.model.measure import evaluate_tagger  # here, so that tagging need not import it
-
-        return evaluate_tagger(self, corpus, bands=bands, stages=stages, **columns)
+        zoned = next(self._stream([document], None))
+        if topics is None:
+            topics = [tag.topic for tag in self.tag([zoned])[0]]
+        parts = self.features, self.scorer, self.decisions, self.topics, self.topic_names, self.support
+        return Explainer(*parts).explanations(zoned, topics, n, with_spans=with_spans)
 
 
 def _batches(stream: Iterator[Any], n: int) -> Iterator[list[Any]]:

@@ -22,7 +22,7 @@ from textcat.corpus.cards import cards, is_shipped
 from textcat.evaluation.evaluation import TITLES, BandQuality, Evaluation, MeasuredOn
 from textcat.evaluation.export import formatted_tables, markdown_text
 from textcat.evaluation.significance import add_intervals
-from textcat.model.measure import has_many_topics
+from textcat.model.measure import evaluate_tagger, has_many_topics
 from textcat.model.topic_names import topic_label
 from textcat.report.write import measured_documents, scored_out_of_fold
 
@@ -64,7 +64,7 @@ def measure_for_card(
         scored = None if corpus.test else scored_out_of_fold(tagger, corpus, 5, None, stages)
         if corpus.test or scored is not None:
             return measured_documents(tagger, corpus, scored, bands, resamples, stages).evaluation
-    evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
+    evaluation = evaluate_tagger(tagger, corpus, bands=bands, stages=stages)
     return add_intervals(evaluation, n_resamples=resamples) if resamples and evaluation.sample else evaluation
 
 
@@ -81,7 +81,7 @@ def card_text(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields 
     """Return a tagger's card, with the figures of an evaluation."""
     title = fields.title or f"{tagger.corpus or 'Model'}: {len(tagger.topics):,} topics"
     head = "\n".join(_front_matter(tagger, evaluation, fields, title))
-    given = "one of them" if tagger.single else "those that apply"
+    given = "one of them" if tagger.decisions.single else "those that apply"
     parts = [
         f"---\n{head}\n---\n\n# {markdown_text(title)}\n",
         f"This model ranks {len(tagger.topics):,} topics by their relevance to a text, and gives the text {given}. "
@@ -109,7 +109,7 @@ def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFie
         yield f"license: {json.dumps(fields.licence)}"
     yield 'library_name: "textcat"'
     yield 'pipeline_tag: "text-classification"'
-    kind = "single-label" if tagger.single else "multi-label"
+    kind = "single-label" if tagger.decisions.single else "multi-label"
     yield f'tags: ["text-classification", "margin-perceptron", "tf-idf", "{kind}"]'
     datasets = [*fields.datasets] or ([tagger.corpus] if is_shipped(tagger.corpus) else [])
     if datasets:
@@ -245,9 +245,9 @@ def _rounded(value: float | None) -> str:
 
 
 def _thresholds(tagger: Tagger) -> str:
-    tags = tagger.recipe.get("tags", {})
-    decision = _DECISIONS.get(tags.get("strategy", "zero"), "").format(probability=tags.get("probability", 0.25))
-    if tagger.calibration is None:
+    probability = tagger.recipe.get("tags", {}).get("probability", 0.25)
+    decision = _DECISIONS.get(tagger.decisions.strategy, "").format(probability=probability)
+    if tagger.decisions.calibration is None:
         return f"{decision} Scores only rank documents; the model has no probabilities."
     return (
         f"{decision} Probabilities come from curves fitted to scores of training documents that were held out; they "

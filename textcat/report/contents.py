@@ -92,7 +92,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
     row, scores, assigned = evaluation.topics[j], measured.scores[:, j], measured.given[:, j]
     is_positive = np.zeros(len(scores), bool)
     is_positive[places] = True
-    threshold = None if tagger.single else float(tagger.thresholds[j])
+    threshold = None if tagger.decisions.single else float(tagger.decisions.thresholds[j])
     share = max(len(tagger.topics) / _MANY, 1)
     cuts = figures.sample_thresholds(scores, is_positive, threshold, most=max(int(160 / share), 24))
     histogram = figures.score_histogram(scores, is_positive)

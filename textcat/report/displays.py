@@ -34,7 +34,7 @@ class _Drawn:
         Parameters
         ----------
         evaluation : Evaluation
-            With the scores that it was computed from, as `Tagger.evaluate` returns it.
+            With the scores that it was computed from, as `textcat.evaluate` returns it.
         ax : matplotlib axes, optional
             By default those of a new figure.
         **options
@@ -154,8 +154,8 @@ class CalibrationBands(_Drawn):
 
     Each pair of a document and a topic of the band counts; the topic is correct if the document has it.
 
-    Call `from_evaluation` or `from_predictions`, with the options ``calibration=tagger.calibration`` and `n_bins`, 10
-    by default.
+    Call `from_evaluation` or `from_predictions`, with the options ``calibration=tagger.decisions.calibration`` and
+    `n_bins`, 10 by default.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class CalibrationBands(_Drawn):
         cls, _: Evaluation, scored: ScoredDocuments, *, calibration: Calibration | None = None, n_bins: int = 10
     ) -> dict[str, Any]:
         if calibration is None:
-            raise TextcatError("Calibration is drawn of probabilities: give calibration=tagger.calibration.")
+            raise TextcatError("Calibration is drawn of probabilities: give calibration=tagger.decisions.calibration.")
         probabilities, labels = calibration.probabilities(scored.scores), scored.relevant.toarray() > 0
         columns: dict[str, dict[str, Any]] = {"predicted": {}, "right": {}, "documents": {}}
         for band in scored.bands:

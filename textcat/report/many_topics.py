@@ -9,7 +9,7 @@ from textcat.base.markup import Html, html_text
 from textcat.base.progress import Stages
 from textcat.corpus.documents import shortened_text
 from textcat.evaluation.significance import add_intervals
-from textcat.model.measure import with_test_documents
+from textcat.model.measure import evaluate_tagger, with_test_documents
 from textcat.model.topic_names import topic_label
 from textcat.report.overview import about_evaluation, bands_table
 from textcat.report.page import scrolled_table
@@ -45,7 +45,7 @@ def sections_of_many(
     (sets of topics to average over) are as for `textcat.evaluate`; `resamples` is the number of resamples for 95 %
     intervals, and 0 stands for no intervals.
     """
-    evaluations = [tagger.evaluate(corpus, bands=bands, stages=stages) for tagger, _ in models]
+    evaluations = [evaluate_tagger(tagger, corpus, bands=bands, stages=stages) for tagger, _ in models]
     sections = []
     for number, ((tagger, name), evaluation) in enumerate(zip(models, evaluations, strict=True)):
         measured = evaluation

@@ -12,7 +12,6 @@ from scipy import sparse
 from textcat.base.progress import Stages
 from textcat.features.rows import Rows
 from textcat.model.measure import relevant_topics, score_row_blocks, without_unjudged
-from textcat.model.selection import first_topics
 
 if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus, Document
@@ -49,13 +48,13 @@ def rank_documents(tagger: Tagger, corpus: Corpus, stages: Stages) -> Rankings:
         has_terms = Rows.of(rows).has_terms
         blocks, start = score_row_blocks(tagger, rows, advance), 0
         for scores in without_unjudged(blocks, corpus.unjudged(documents)):
-            top = first_topics(tagger, scores, RANKS)
+            top = tagger.decisions.first_topics(scores, RANKS)
             is_listed = np.take_along_axis(scores, top, axis=1) > tagger.scorer.unlisted_score
             tops.append(np.where(is_listed, top, -1).astype(np.int32))
             here = slice(start, start + len(scores))
             labels = relevant[here].toarray() > 0
             start += len(scores)
-            given_here = tagger.decide(scores, has_terms[here])
+            given_here = tagger.decisions.decide(scores, has_terms[here])
             given += given_here.sum(axis=0)
             right += (given_here & labels).sum(axis=0)
             places, ranks = np.nonzero(is_listed & np.take_along_axis(labels, top, axis=1))

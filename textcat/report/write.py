@@ -22,7 +22,7 @@ from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.significance import add_intervals
 from textcat.model import storage
 from textcat.model.card import card_html
-from textcat.model.measure import corpus_to_measure, has_many_topics, measure_scores, was_trained_on
+from textcat.model.measure import corpus_to_measure, evaluate_tagger, has_many_topics, measure_scores, was_trained_on
 from textcat.model.tagger import Tagger
 from textcat.report import figures
 from textcat.report.changes import decision_changes
@@ -141,9 +141,9 @@ def write_report(
         scored = scored_out_of_fold(tagger, corpus, folds, n_jobs, stages)
         measured = measured_documents(tagger, corpus, scored, bands, resamples, stages)
         parts = [scored] if scored else []
-        if measured.documents is corpus.test and tagger.calibration is not None:
+        if measured.documents is corpus.test and tagger.decisions.calibration is not None:
             labels = measured.scored.relevant
-            parts.append(ScoredPart(corpus.test, measured.scores, tagger.calibration, labels, _BY_THE_MODEL))
+            parts.append(ScoredPart(corpus.test, measured.scores, tagger.decisions.calibration, labels, _BY_THE_MODEL))
         issues = _label_issues(parts, tagger)
         if label_issues is not None:
             write_atomically(label_issues, (json.dumps(entry, ensure_ascii=False) + "\n" for _, _, entry in issues))
@@ -186,8 +186,8 @@ def measured_documents(
     `resamples` is the number of resamples for 95 % intervals, and 0 stands for no intervals.
     """
     if corpus.test:
-        evaluation, documents = tagger.evaluate(corpus, bands=bands, stages=stages), corpus.test
-        calibration = tagger.calibration
+        evaluation, documents = evaluate_tagger(tagger, corpus, bands=bands, stages=stages), corpus.test
+        calibration = tagger.decisions.calibration
     elif scored is None:
         raise TextcatError(
             f"Corpus {corpus.name} has no test documents, and its training documents are scored by cross-validation "
@@ -212,7 +212,7 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
     evaluation = measure_scores(before, scores, measured.scored.relevant, bands=bands, has_terms=has_terms)
     if resamples:
         evaluation = add_intervals(evaluation, n_resamples=resamples)
-    return Measured(before, measured.documents, evaluation, before.calibration)
+    return Measured(before, measured.documents, evaluation, before.decisions.calibration)
 
 
 def _label_issues(

@@ -178,7 +178,7 @@ async def suggest_batch(
 
 
 def _choice(query: SuggestQuery, served: Served) -> Choice:
-    has_probabilities = served.tagger.calibration is not None
+    has_probabilities = served.tagger.decisions.calibration is not None
     return Choice(query.limit, query.threshold or None if has_probabilities else None)
 
 

@@ -58,7 +58,7 @@ async def topics(model: Model, query: Annotated[s.TopicsQuery, Query()], call: C
 async def topic(model: Model, query: Annotated[s.TopicQuery, Query()], call: Call) -> dict[str, Any]:
     """Describe a topic: its terms, its quality, and the curve of its probabilities."""
     served = served_model(call, model)
-    j, calibration = served.column_of(query.name), served.tagger.calibration
+    j, calibration = served.column_of(query.name), served.tagger.decisions.calibration
     quality = served.quality.get(query.name)
     return {
         **served.named,
@@ -71,7 +71,7 @@ async def topic(model: Model, query: Annotated[s.TopicQuery, Query()], call: Cal
 
 def _topic_row(served: Served, topic: str) -> dict[str, Any]:
     j, tagger = served.columns[topic], served.tagger
-    threshold = float(tagger.thresholds[j])
+    threshold = float(tagger.decisions.thresholds[j])
     return {
         "topic": topic,
         "train_size": int(tagger.train_sizes[j]),

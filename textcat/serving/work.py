@@ -98,7 +98,7 @@ class Work:
         """
         top, least, all_topics = choice
         tagger = self._tagger
-        if least is not None and tagger.calibration is None:
+        if least is not None and tagger.decisions.calibration is None:
             raise Problem(422, "The model has no probabilities: leave out min_probability.")
         self._on_batch(len(documents))
         all_topics, names = all_topics and top is None, tagger.topic_names

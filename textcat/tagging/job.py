@@ -4,6 +4,7 @@ import gc
 import logging
 import multiprocessing
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, groupby, islice
 from operator import attrgetter
@@ -63,7 +64,7 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
     tagged = BatchResult([], [], counts, process_name())
     versions: list[ItemVersion] = []
     items = batch_records(batch, job.input, all_versions, None if all_versions else versions)
-    while held := list(islice(items, min(map(n_held, taggers.values())))):
+    while held := list(islice(items, min(n_held(tagger.scorer) for tagger in taggers.values()))):
         counts.records += len(held)
         records = [item for item in held if isinstance(item, Record)]
         counts.inputs.update(map(_SOURCE, records))  # files; the run sums up inputs
@@ -178,7 +179,7 @@ def tag_records(
         reason = f"It cannot be tagged ({type(error).__name__}: {error})."
         tagged.rejections.append(Rejection(source, position, reason))
     else:
-        above, counts = tagger.decide(scores, has_terms), tagged.counts
+        above, counts = tagger.decisions.decide(scores, has_terms), tagged.counts
         counts.tagged += len(above)
         counts.unknown += len(above) - int(has_terms.sum())
         counts.fields.update(chain.from_iterable(filter(None, map(_FIELDS, records))))
@@ -217,9 +218,8 @@ def _encode(
     )
 
     def terms(record: Record, topics: Sequence[str]) -> list[dict[str, float]]:
-        from textcat.model.explain import term_contributions  # here, as it is only needed if asked for
-
-        return term_contributions(tagger, record, topics, output.explain)
+        explained = tagger.explain_all(record, topics, output.explain, with_spans=False)
+        return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
 
     options = ({"terms": terms} if output.explain else {}) | ({"names": tagger.topic_names} if output.names else {})
     reasons = [reason and reason.value for reason in reasons_of(has_terms)]
@@ -262,7 +262,8 @@ def load_tagger(job: Job) -> "Tagger":
         from textcat.model.restrict import restrict_topics
 
         tagger = restrict_topics(tagger, job.output.topics)
-    if job.output.min_probability is not None and tagger.calibration is not None:
-        tagger = tagger.with_min_probability(job.output.min_probability)
+    if job.output.min_probability is not None and tagger.decisions.calibration is not None:
+        decisions = tagger.decisions.with_min_probability(job.output.min_probability)
+        tagger = replace(tagger, decisions=decisions)
     tagger.scores([""])  # makes tables of the vocabulary
     return tagger

@@ -28,11 +28,11 @@ def evidence_for(view: View, topic: str, position: int, n: int = 30) -> Explanat
     -------
     Explanation
     """
-    from textcat.model.explain import explain_document, explanation_in_words
+    from textcat.model.explain import explanation_in_words
 
     position, features = view.pool.checked(position), view.pool.features
     document = Document("", view.pool.document(position))
-    explanation = explain_document(view.tagger(topic, position), document, [topic], None)[0]
+    explanation = view.tagger(topic, position).explain(document, topic, None)
     all_apart = features.zone_terms is True
     prefixes = tuple(f"{zone}:" for zone in document.zones) if all_apart else features.zone_prefixes()
     # Function words are seldom what persons decide by, whatever they add to the score.

@@ -58,6 +58,7 @@ class Rankings:
         `RankerSettings.length`), so that the tagger scores this document as the ranking does. `labels` has the label of
         each judged group of near-duplicates.
         """
+        from textcat.model.decisions import Decisions
         from textcat.model.dense import Dense
         from textcat.model.tagger import Tagger
 
@@ -65,7 +66,7 @@ class Rankings:
         return Tagger(
             features=self._pool.features,
             scorer=Dense(w.reshape(-1, 1), np.array([bias], np.float32)),
-            thresholds=np.zeros(1, np.float32),
+            decisions=Decisions(np.zeros(1, np.float32)),
             topics=(topic,),
             train_sizes=np.array([sum(labels.values())]),
             train_documents=len(labels),

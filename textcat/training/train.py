@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
 from textcat.base.progress import Advance, Stages
 from textcat.base.stratified import assign_folds
@@ -27,6 +26,7 @@ from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.model.csr import csr_weights
+from textcat.model.decisions import Decisions
 from textcat.model.dense import Dense
 from textcat.model.measure import (
     evaluate_tagger,
@@ -171,12 +171,11 @@ def train_and_evaluate(
     options |= {"bands": bands, "updatable": updatable, "keep_texts": keep_texts, "counted": counted}
     twins = None if n_folds else corpus.twins()  # now, as there may be no texts later on
     trained = train_and_score(corpus, recipe, n_folds=n_folds, **options)
-    tagger = trained.tagger
-    if tagger.training_counts is not None:
+    if (counts := trained.tagger.training_counts) is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
-        tagger.training_counts = replace(tagger.training_counts, bands=spec, is_measured=True)
-    tagger.evaluation = evaluation_of(trained, corpus, recipe, bands, stages, twins)
-    return tagger
+        counts = replace(counts, bands=spec, is_measured=True)
+    evaluation = evaluation_of(trained, corpus, recipe, bands, stages, twins)
+    return replace(trained.tagger, training_counts=counts, evaluation=evaluation)
 
 
 def evaluation_of(
@@ -260,7 +259,7 @@ def train_and_score(
     elif n_folds:
         scores = training.scores_out_of_fold(counted, n_folds)
     tagger, test_rows = training.tagger(counted, kept, keep, with_test_rows=not n_folds)
-    tagger.training_counts, tagger.choices = training_counts, choices
+    tagger = replace(tagger, training_counts=training_counts, choices=choices)
     return Trained(tagger, scores, evaluation, test_rows)
 
 
@@ -360,7 +359,7 @@ class _Training:
                 parts = _train_listed(examples, described, features, recipe, n_documents, self.n_jobs, advance)
             return tagger_of(**parts), test_rows
         learner = self._fitted(examples)
-        thresholds, calibration = self._thresholds(examples, learner, labels)
+        decisions = self._decisions(examples, learner, labels)
         n_features, units = examples.rows.shape[1], score_units(learner.solutions_, learner.intercept_.dtype)
         support = None
         if kept is not None and keep_support != "none":
@@ -370,7 +369,7 @@ class _Training:
         del examples
         release_memory()
         scorer = _scorer(learner.solutions_, n_features, units, learner.intercept_ / units)
-        parts = {"scorer": scorer, "thresholds": thresholds, "calibration": calibration}
+        parts = {"scorer": scorer, "decisions": decisions}
         return tagger_of(**parts, facts=learner.facts(), converged=learner.converged_, support=support), test_rows
 
     def _fitted(self, examples: Examples) -> MarginClassifier:
@@ -387,16 +386,14 @@ class _Training:
             )
         return learner
 
-    def _thresholds(
-        self, examples: Examples, learner: MarginClassifier, labels: sparse.csc_matrix
-    ) -> tuple[np.ndarray, Calibration | None]:
-        """Return the topics' thresholds, and the curves from scores to probabilities.
+    def _decisions(self, examples: Examples, learner: MarginClassifier, labels: sparse.csc_matrix) -> Decisions:
+        """Return the thresholds of topics and the curves from scores to probabilities, chosen by out-of-fold scores.
 
-        If the recipe has the strategy "zero", or there are too few documents, thresholds are 0 and the curves None.
+        If the recipe has the strategy "zero", or there are too few documents, thresholds are 0, without curves.
         """
         tags, n_topics = self.recipe.tags, len(self.corpus.topics)
         if tags.strategy == "zero" or len(self.corpus.train) < tags.folds:
-            return np.zeros(n_topics, np.float32), None
+            return Decisions(np.zeros(n_topics, np.float32), strategy=tags.strategy)
         release_memory()
         with self.stages.stage("thresholds", tags.folds * n_topics) as advance:
             fold_of = assign_folds(labels, tags.folds, seed=0)
@@ -406,7 +403,8 @@ class _Training:
                     f"Recipe {self.recipe.name} cannot be followed: scores of training documents overflowed; choose "
                     "less extreme parameters of the learner."
                 )
-            return choose_thresholds(tags.strategy, scores, labels, tags.probability)
+            chosen = choose_thresholds(tags.strategy, scores, labels, tags.probability)
+            return Decisions(*chosen, tags.strategy)
 
 
 def train_without(
@@ -475,9 +473,9 @@ def _train_listed(
         release_memory()
         trained = relate_topics(trained, *arrays, learner, best=best, **options)
     probability = tags.probability if tags.strategy == "probability" else 0.5
-    parts = trained._asdict()
-    del parts["evidence"]
-    return {**parts, "thresholds": trained.calibration.threshold(probability).astype(np.float32)}
+    thresholds = trained.calibration.threshold(probability).astype(np.float32)
+    decisions = Decisions(thresholds, trained.calibration, tags.strategy)
+    return {"scorer": trained.scorer, "decisions": decisions, "facts": trained.facts, "converged": trained.converged}
 
 
 def _scorer(solutions: Sequence[Solution], n_features: int, units: np.ndarray, bias: np.ndarray) -> Scorer:

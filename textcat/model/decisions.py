@@ -1,0 +1,119 @@
+"""Decide by scores which topics documents get: thresholds, curves to probabilities, and a strategy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from textcat.base.calibration import Calibration
+from textcat.base.errors import TextcatError
+from textcat.evaluation.evaluation import one_topic
+from textcat.model.scorer import highest_scores
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Decide which topics documents get, given the documents' scores.
+
+    Parameters
+    ----------
+    thresholds : ndarray of shape (n_topics,), float32
+        A document gets a topic if its score is above the threshold.
+    calibration : Calibration, optional
+        The curves from scores to probabilities.
+    strategy : str, default="zero"
+        A strategy of recipes. With "single", each document gets exactly one topic, that of the highest probability, and
+        thresholds do not count; the other strategies differ in how training chooses the thresholds.
+    """
+
+    thresholds: np.ndarray
+    calibration: Calibration | None = None
+    strategy: str = "zero"
+
+    def checked(self, topics: Sequence[str]) -> "Decisions":
+        """Return the decisions with thresholds as an array.
+
+        Raise TextcatError unless each of the topics has a threshold, and none of them is NaN.
+        """
+        values = np.asanyarray(self.thresholds)  # as it is mapped into memory, perhaps
+        if values.shape != (len(topics),) or values.dtype.kind not in "fiu":
+            raise TextcatError(
+                f"The thresholds {self.thresholds!r:.80} are not {len(topics):,} numbers: give one for each topic."
+            )
+        if np.isnan(values).any():
+            topic = topics[int(np.isnan(values).argmax())]
+            raise TextcatError(
+                f"The threshold of {topic!r} is NaN: give a number, or inf for a topic that no document gets."
+            )
+        return replace(self, thresholds=values)
+
+    @property
+    def single(self) -> bool:
+        """Whether each document gets exactly one topic: the topic of the highest probability."""
+        return self.strategy == "single"
+
+    def decide(self, scores: np.ndarray, has_terms: np.ndarray | None = None) -> np.ndarray:
+        """Return whether each document gets each topic.
+
+        Parameters
+        ----------
+        scores, has_terms
+            As for `Tagger.select`.
+
+        Returns
+        -------
+        given : ndarray of shape (n_documents, n_topics), bool
+        """
+        above = np.asarray(scores > self.cut_scores(scores))
+        if has_terms is not None and not self.single:
+            above &= has_terms[:, None]
+        return above
+
+    def cut_scores(self, scores: np.ndarray) -> np.ndarray:
+        """Return the thresholds that scores are compared with: one per topic or, if `single`, one per score.
+
+        If `single`, each document gets exactly one topic, so that its thresholds depend on its other scores.
+        """
+        return one_topic(self._comparable(scores)) if self.single else self.thresholds
+
+    def first_topics(self, scores: np.ndarray, n: int | None) -> np.ndarray:
+        """Rank the topics of each document; topics of equal scores keep their order.
+
+        Parameters
+        ----------
+        scores
+            As for `Tagger.select`.
+        n : int or None
+            The number of topics to return; None: all.
+
+        Returns
+        -------
+        columns : ndarray of shape (n_documents, n)
+            The columns of each document's n best topics, the best first.
+        """
+        values = self._comparable(scores)
+        return highest_scores(values, values.shape[1] if n is None else n)[0]
+
+    def _comparable(self, scores: np.ndarray) -> np.ndarray:
+        """Return values by which a document's topics are ranked: scores, or log odds if each document gets one."""
+        if not self.single or self.calibration is None:
+            return scores
+        return np.asarray(scores * self.calibration.a + self.calibration.b)  # probabilities may all round to 1
+
+    def curves(self) -> Calibration:
+        """Return the curves from scores to probabilities; raise TextcatError if there are none."""
+        if self.calibration is None:
+            raise TextcatError(
+                "The model has no probabilities, as its recipe has the strategy 'zero': "
+                "train it by one with another strategy in [tags], such as 'probability'."
+            )
+        return self.calibration
+
+    def with_min_probability(self, probability: float) -> "Decisions":
+        """Return decisions whose thresholds are the scores that have the given probability."""
+        return replace(self, thresholds=self.curves().threshold(probability))
+
+    def of_topics(self, columns: np.ndarray) -> "Decisions":
+        """Return the decisions on the topics in some columns."""
+        curves = None if self.calibration is None else self.calibration.of_topics(columns)
+        return replace(self, thresholds=self.thresholds[columns], calibration=curves)
