@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, fields
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -69,12 +70,17 @@ class Parameters:
 
     __eq__, __hash__ = object.__eq__, object.__hash__
 
+    @classmethod
+    @cache
+    def _defaults(cls) -> dict[str, Any]:
+        return {field.name: field.default for field in fields(cast(Any, cls))}
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
 
         If `deep` is True, the parameters of a parameter are returned, too, under names such as "tokens__lang".
         """
-        parameters = {name: getattr(self, name) for name in _defaults(self)}
+        parameters = {name: getattr(self, name) for name in self._defaults()}
         for name, value in list(parameters.items()) if deep else ():
             if hasattr(value, "get_params") and not isinstance(value, type):
                 parameters |= {f"{name}__{inner}": setting for inner, setting in value.get_params().items()}
@@ -85,7 +91,7 @@ class Parameters:
 
         As in scikit-learn, `tokens__lang` is the parameter `lang` of the parameter `tokens`.
         """
-        names = _defaults(self)
+        names = self._defaults()
         for name, value in parameters.items():
             outer, _, inner = name.partition("__")
             if outer not in names:
@@ -97,13 +103,9 @@ class Parameters:
         return self
 
     def __repr__(self) -> str:
-        defaults, parameters = _defaults(self), self.get_params(deep=False)
+        defaults, parameters = self._defaults(), self.get_params(deep=False)
         changed = [f"{name}={value!r}" for name, value in parameters.items() if value != defaults[name]]
         return f"{type(self).__name__}({', '.join(changed)})"
-
-
-def _defaults(parameters: Any) -> dict[str, Any]:
-    return {field.name: field.default for field in fields(parameters)}
 
 
 def _whole(least: int, most: int = _MAX_INT, *, optional: bool = False) -> Callable[[Any], bool]:

@@ -250,7 +250,7 @@ class Tokens(Parameters, TokenSettings):
 
     def term_counter(self) -> _TermCounter:
         """Return the term counter for the current settings; it is created at the first use."""
-        settings = TokenSettings(**self.get_params())
+        settings = TokenSettings(**self.get_params(deep=False))
         with _CREATING:
             counter = self.__dict__.get("counter")
             if counter is None or counter.settings != settings or not counter.is_usable_here():
