@@ -44,9 +44,11 @@ def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool,
     """
     if _FIELDS.isdisjoint(fields):
         return fields
-    fields = {**fields, **{name: None for name in _FIELDS & fields.keys() if is_missing(fields[name])}}
+    if missing := [name for name in fields if name in _FIELDS and is_missing(fields[name])]:
+        fields = {**fields, **dict.fromkeys(missing)}
     asked = "" if is_default else topics_field
-    record, answers, what = fields, _Answers(), "questions"
+    record, what = fields, "questions"
+    answers: _Answers = {}
     if isinstance(fields.get("data"), Mapping) and ("annotations" in fields or "completions" in fields):
         record, answers = _of_label_studio(fields, topics_field, asked, labelled)
         what = "controls"
@@ -64,7 +66,7 @@ def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool,
 
 
 def _of_label_studio(
-    fields: dict[str, Any], topics_field: str, asked: str, labelled: bool
+    fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool
 ) -> tuple[dict[str, Any], _Answers]:
     """Return the data of a task, which are the fields of a record, and its choices by the name of their control.
 
@@ -94,7 +96,7 @@ def _of_label_studio(
     return record, answers
 
 
-def _of_argilla(fields: dict[str, Any], asked: str, labelled: bool) -> tuple[dict[str, Any], _Answers]:
+def _of_argilla(fields: Mapping[str, Any], asked: str, labelled: bool) -> tuple[dict[str, Any], _Answers]:
     """Return the fields of a record, and the responses to each question, as `_of_label_studio` does."""
     record = {"id": fields.get("id"), **fields["fields"]}
     if not labelled:
@@ -118,7 +120,7 @@ def _of_argilla(fields: dict[str, Any], asked: str, labelled: bool) -> tuple[dic
     return record, counted
 
 
-def _of_older_argilla(fields: dict[str, Any], topics_field: str, asked: str, labelled: bool) -> dict[str, Any]:
+def _of_older_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool) -> Mapping[str, Any]:
     inputs = fields.get("inputs")
     record = {**(inputs if isinstance(inputs, Mapping) else {}), **fields}
     if record.get("text") is None and isinstance(inputs, Mapping):
@@ -131,7 +133,7 @@ def _of_older_argilla(fields: dict[str, Any], topics_field: str, asked: str, lab
     return {**record, topics_field: record["annotation"]}
 
 
-def _of_doccano(fields: dict[str, Any]) -> _Answers:
+def _of_doccano(fields: Mapping[str, Any]) -> _Answers:
     """Return the labels of each person; {} if annotations are not labels, but fields like others."""
     by_person: dict[Any, list[Any]] = {}
     for annotation in fields["annotations"]:
@@ -141,7 +143,7 @@ def _of_doccano(fields: dict[str, Any]) -> _Answers:
     return {"annotations": [*by_person.values()]}
 
 
-def _of_prodigy(fields: dict[str, Any], topics_field: str, asked: str) -> dict[str, Any]:
+def _of_prodigy(fields: Mapping[str, Any], topics_field: str, asked: str) -> Mapping[str, Any]:
     field = asked or next((name for name in (topics_field, "accept", "label") if name in fields), "")
     if field not in fields:
         return fields
