@@ -16,7 +16,7 @@ from textcat.reading.recognition import format_by_name
 from textcat.reading.streams import of_file, pipe_stream
 
 Item = Record | Rejection
-_LONE_RETURN = re.compile(rb"\r(?!\n)")
+LONE_RETURN = re.compile(rb"\r(?!\n)")
 _RESUMPTIONS = 4  # places from which reading resumes
 
 
@@ -128,7 +128,7 @@ def check_file(name: str, form: str, data: bytes, settings: InputSettings, way: 
 def _decoded(data: bytes, form: str, settings: InputSettings) -> bytes | None:
     """Return the data as they are cut: in UTF-8 what is in UTF-16, None if it is damaged."""
     encoding = exact_encoding(settings.encoding, data[:4])
-    if form == "parquet" or is_like_ascii(encoding):
+    if form in ("parquet", "docx", "pdf") or is_like_ascii(encoding):
         return data
     with suppress(UnicodeError):
         return data.decode(encoding).encode()
@@ -146,7 +146,7 @@ def _check_cover(items: Sequence[Block | Rejection], data: bytes) -> None:
         assert item.offset == position, f"between {position} and {item.offset} bytes are lost or read twice"
         if isinstance(item, Block):
             stored = data[position : position + len(item.data)]
-            assert item.data in (stored, _LONE_RETURN.sub(b"\n", stored))
+            assert item.data in (stored, LONE_RETURN.sub(b"\n", stored))
             assert item.data
             position += len(item.data)
         else:

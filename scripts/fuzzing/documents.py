@@ -15,7 +15,7 @@ from textcat.reading import Rejection, text_of_file
 
 from .checks import check_file
 from .inputs import MAIL, MAIL_HEADERS, MAIL_PARTS, chosen, documents, with_settings
-from .target import Target
+from .target import Target, split_words
 
 
 def _check(form: str, ending: str) -> Callable[[bytes], None]:
@@ -42,55 +42,11 @@ _PAGE = (
     b"<body><nav>n</nav><main><p>Tin<br>r&ouml;se<script>no</script><table><tr><td>a<td>b</table><pre> a\n b</pre>"
     b"<p hidden>no</main></body></html>"
 )
-_TAGS = (
-    *(
-        b"<p>",
-        b"<div>",
-        b"</div>",
-        b"<title>",
-        b"</title>",
-        b"<main>",
-        b"</main>",
-        b"<table>",
-        b"<td>",
-        b"<svg>",
-        b"</p>",
-    ),
-    *(b"<template>", b"<script>", b"</script>", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<plaintext>", b"<select>"),
-    *(
-        b" hidden",
-        b' style="display:none"',
-        b" role=main",
-        b"&#xd800;",
-        b"&#0;",
-        b"&nbsp",
-        b"&#1114112;",
-        b"<pre>",
-        b"<?x",
-    ),
-    *(
-        b"<frameset>",
-        b"<noscript>",
-        b"<textarea>",
-        b"<body>",
-        b"<html>",
-        b"<math>",
-        b"\xc2\xad",
-        b"\xff",
-        b"</br>",
-        b"<b>",
-    ),
-    *(
-        b"<meta charset=",
-        b"utf-7>",
-        b"utf-16>",
-        b"idna>",
-        b"big5>",
-        b"gbk>",
-        b"hz>",
-        b"x-user-defined>",
-        b"<base href=/>",
-    ),
+_TAGS = split_words(
+    "<p>¦<div>¦</div>¦<title>¦</title>¦<main>¦</main>¦<table>¦<td>¦<svg>¦</p>¦<template>¦<script>¦</script>¦<!--¦"
+    '-->¦<![CDATA[¦]]>¦<plaintext>¦<select>¦ hidden¦ style="display:none"¦ role=main¦&#xd800;¦&#0;¦&nbsp¦'
+    "&#1114112;¦<pre>¦<?x¦<frameset>¦<noscript>¦<textarea>¦<body>¦<html>¦<math>¦\xc2\xad¦\xff¦</br>¦<b>¦"
+    "<meta charset=¦utf-7>¦utf-16>¦idna>¦big5>¦gbk>¦hz>¦x-user-defined>¦<base href=/>"
 )
 
 
@@ -110,41 +66,9 @@ _MARKDOWN = (
     b"---\ntitle: Tin\n---\n# Head\n\nTin [rose](x) *a* **b** `c` ![d](e)\n\n| a | b |\n|---|---|\n| c | d |\n\n"
     b"```\nx\n```\n<div>\ny\n</div>\n\n- one\n  1. two\n\n> three [four]\n\n[four]: http://x\n"
 )
-_MARKS = (
-    *(
-        b"[",
-        b"](",
-        b")",
-        b"![",
-        b"*",
-        b"**",
-        b"_",
-        b"~~",
-        b"`",
-        b"```",
-        b"> ",
-        b"- ",
-        b"1. ",
-        b"|",
-        b"|-|-|\n",
-        b"# ",
-        b"<",
-    ),
-    *(
-        b"<!--",
-        b"<a b=",
-        b"\\",
-        b"&",
-        b"&#0;",
-        b"    ",
-        b"\t",
-        b"\n\n",
-        b"---\n",
-        b"+++\n",
-        b"title = x",
-        b"===\n",
-        b"[a]: x\n",
-    ),
+_MARKS = split_words(
+    "[¦](¦)¦![¦*¦**¦_¦~~¦`¦```¦> ¦- ¦1. ¦|¦|-|-|\n¦# ¦<¦<!--¦<a b=¦\\¦&¦&#0;¦    ¦\t¦\n\n¦---\n¦+++\n¦title = x¦"
+    "===\n¦[a]: x\n"
 )
 
 
@@ -170,25 +94,11 @@ _WORD = {
     "</w:rPr><w:t>no</w:t></w:r></w:p></w:tc></w:tr></w:tbl></w:body></w:document>",
 }
 _PARTS_OF_WORD = (
-    *(
-        b"<w:p>",
-        b"</w:p>",
-        b"<w:t>",
-        b"</w:t>",
-        b"<w:r>",
-        b"<w:del>",
-        b"<!DOCTYPE a [<!ENTITY b 'c'>]>",
-        b"&b;",
-        b"<!--",
+    *split_words(
+        "<w:p>¦</w:p>¦<w:t>¦</w:t>¦<w:r>¦<w:del>¦<!DOCTYPE a [<!ENTITY b 'c'>]>¦&b;¦<!--¦Target=\"¦../../a¦"
+        "TargetMode=\"External\"¦file:///etc/passwd¦<?xml version='1.0'?>"
     ),
-    *(
-        b'Target="',
-        b"../../a",
-        b'TargetMode="External"',
-        b"file:///etc/passwd",
-        b"<w:p>" * 300,
-        b"<?xml version='1.0'?>",
-    ),
+    b"<w:p>" * 300,
 )
 
 
@@ -241,65 +151,11 @@ def pdf_of(drawn: bytes, form: bytes = _FORM, cmap: bytes = _CMAP, packed: bool 
     return data + b"xref\n0 %d\n0000000000 65535 f \n%s%s" % (len(offsets) + 1, table, end)
 
 
-_WORDS_OF_PDF = (
-    *(
-        b"<<",
-        b">>",
-        b"[",
-        b"]",
-        b"(",
-        b")",
-        b" 0 R",
-        b" obj",
-        b"endobj",
-        b"stream\n",
-        b"endstream",
-        b"/Kids",
-        b"/Parent",
-    ),
-    *(
-        b"/Length ",
-        b"/Filter",
-        b"/FlateDecode",
-        b"/LZWDecode",
-        b"/ASCII85Decode",
-        b"/ASCIIHexDecode",
-        b"/RunLengthDecode",
-    ),
-    *(
-        b"/Encrypt",
-        b"/Prev 9",
-        b"/XRefStm 9",
-        b"/Type/ObjStm",
-        b"/Type/XRef",
-        b"/W[1 1 1]",
-        b"/Count 999999999",
-        b"%%EOF",
-    ),
-    *(
-        b"BT ",
-        b" ET",
-        b" Tj",
-        b" TJ",
-        b" Tf",
-        b" Do",
-        b" cm",
-        b"/Widths",
-        b"/Encoding/Identity-H",
-        b"/Differences",
-        b"ID ",
-    ),
-    *(
-        b"xref\n",
-        b"trailer",
-        b"startxref\n",
-        b"beginbfrange",
-        b"beginbfchar",
-        b"<ffffffff>",
-        b"99999999999",
-        b"-1",
-        b"BI ",
-    ),
+_WORDS_OF_PDF = split_words(
+    "<<¦>>¦[¦]¦(¦)¦ 0 R¦ obj¦endobj¦stream\n¦endstream¦/Kids¦/Parent¦/Length ¦/Filter¦/FlateDecode¦/LZWDecode¦"
+    "/ASCII85Decode¦/ASCIIHexDecode¦/RunLengthDecode¦/Encrypt¦/Prev 9¦/XRefStm 9¦/Type/ObjStm¦/Type/XRef¦"
+    "/W[1 1 1]¦/Count 999999999¦%%EOF¦BT ¦ ET¦ Tj¦ TJ¦ Tf¦ Do¦ cm¦/Widths¦/Encoding/Identity-H¦/Differences¦ID ¦"
+    "xref\n¦trailer¦startxref\n¦beginbfrange¦beginbfchar¦<ffffffff>¦99999999999¦-1¦BI "
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .checks import check_file
 from .inputs import chosen, documents, with_settings
-from .target import Target
+from .target import Target, split_words
 
 _NINJS = (
     b'[{"uri": "urn:1", "version": "2", "versioncreated": "2024-05-01T10:00:00+02:00", "pubstatus": "usable",\n'
@@ -18,42 +18,11 @@ _JSON_FEED = (
     b'{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": "1", "content_html": "<p>Tin", "tags": ["a"],\n'
     b'"date_published": "2024-05-01T10:00:00Z"}, {"id": 2, "content_text": "Gold", "date_modified": "2024"}]}'
 )
-_WORDS_OF_JSON_FEED = (
-    b'"items"',
-    b'"id"',
-    b'"content_text"',
-    b'"content_html"',
-    b'"tags"',
-    b"null",
-    b"[",
-    b"]",
-    b"},{",
-)
-_WORDS_OF_NINJS = (
-    *(
-        b'"uri"',
-        b'"items"',
-        b'"item"',
-        b'"data"',
-        b'"headline"',
-        b'"bodies"',
-        b'"body_text"',
-        b'"subjects"',
-        b'"value"',
-    ),
-    *(
-        b'"pubstatus"',
-        b'"canceled"',
-        b'"embargoed"',
-        b'"2999-01-01"',
-        b'"type"',
-        b'"event"',
-        b"null",
-        b"[",
-        b"]",
-        b"},{",
-    ),
-    *(b'"versioncreated"', b"\\ud83d", b"&lt;", b"<p>", b'"version"', b"1e9", b'"text"', b"},{", b'"value"'),
+_WORDS_OF_JSON_FEED = split_words('"items"¦"id"¦"content_text"¦"content_html"¦"tags"¦null¦[¦]¦},{')
+_WORDS_OF_NINJS = split_words(
+    '"uri"¦"items"¦"item"¦"data"¦"headline"¦"bodies"¦"body_text"¦"subjects"¦"value"¦'
+    '"pubstatus"¦"canceled"¦"embargoed"¦"2999-01-01"¦"type"¦"event"¦null¦[¦]¦},{¦"versioncreated"¦'
+    '\\ud83d¦&lt;¦<p>¦"version"¦1e9¦"text"'
 )
 _HEAD = b'<?xml version="1.0" encoding="%s"?>\n'
 _G2 = _HEAD % b"utf-8" + (

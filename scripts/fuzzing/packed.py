@@ -21,7 +21,7 @@ from textcat.reading.faults import FaultKind
 
 from .checks import Item, check_sources, source
 from .inputs import settings_of
-from .target import Target
+from .target import Target, split_words
 
 NAMES = (
     *("a.jsonl.gz", "a.csv.bz2", "a.txt.xz", "a.sgm.zst", "a.zip", "a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz"),
@@ -191,34 +191,14 @@ def _seeds() -> Iterable[bytes]:
 
 
 _WORDS = (
-    *(NEXT, b"\n-\n", b"../", b"/etc/", b"C:\\", b"..\\", b"\x1f\x8b\x08", b"BZh9", b"\xfd7zXZ\x00", b"PK\x03\x04"),
-    *(
-        b"PK\x01\x02",
-        b"PK\x05\x06",
-        b"PK\x06\x06",
-        b"ustar\x0000",
-        b"ustar  \x00",
-        b"\x28\xb5\x2f\xfd",
-        b"\x50\x2a\x4d\x18",
+    *split_words(
+        "\n--\n¦\n-\n¦../¦/etc/¦C:\\¦..\\¦\x1f\x8b\x08¦BZh9¦\xfd7zXZ\x00¦PK\x03\x04¦PK\x01\x02¦PK\x05\x06¦PK\x06\x06¦"
+        "ustar\x0000¦ustar  \x00¦(\xb5/\xfd¦P*M\x18¦.jsonl¦.zip¦.tar¦.gz¦77777777777¦"
+        "\x80\xff\xff\xff\xff\xff\xff\xff¦GNU.sparse.map=¦GNU.sparse.realsize=¦GNU.sparse.size=¦9 size=¦12 path=¦"
+        "hdrcharset=BINARY\n"
     ),
-    *(
-        b".jsonl",
-        b".zip",
-        b".tar",
-        b".gz",
-        b"\x00" * 512,
-        b"77777777777",
-        b"\x80\xff\xff\xff\xff\xff\xff\xff",
-        b"\xff" * 8,
-    ),
-    *(
-        b"GNU.sparse.map=",
-        b"GNU.sparse.realsize=",
-        b"GNU.sparse.size=",
-        b"9 size=",
-        b"12 path=",
-        b"hdrcharset=BINARY\n",
-    ),
+    b"\0" * 512,
+    b"\xff" * 8,
 )
 
 PACKED = Target(check, _seeds, _WORDS)

@@ -16,7 +16,7 @@ from .checks import check_sources, source
 from .inputs import settings_of
 from .models import models
 from .packed import NAMES, built
-from .target import Target
+from .target import Target, split_words
 
 _PLAIN = ("a.jsonl", "b.csv", "c.tsv", "d.sgm", "e.xml", "f.mbox", "g.txt", "h")
 _BETWEEN = b"\n==\n"  # the files
@@ -91,27 +91,11 @@ def _seeds() -> Iterable[bytes]:
 
 
 _WORDS = (
-    *(
-        _BETWEEN,
-        b"\n--\n",
-        b'{"text": "',
-        b'"}\n',
-        b"\n==\n\x00",
-        b"\n==\n\x06",
-        b"\xed\xa0\x80",
-        b"\\ud800",
-        b"\xe2\x80\xa8",
+    *split_words(
+        '\n==\n¦\n--\n¦{"text": "¦"}\n¦\n==\n\x00¦\n==\n\x06¦\xed\xa0\x80¦\\ud800¦\xe2\x80\xa8¦corn¦'
+        "gold and silver¦http://¦\xf0\x9f\x99\x82¦\xe2\x80\x8b¦'s"
     ),
-    *(
-        b"corn",
-        b"gold and silver",
-        b"http://",
-        b"\xf0\x9f\x99\x82",
-        b"\xcc\x81" * 20,
-        b"\xe2\x80\x8b",
-        b"\xe2\x80\xa8",
-        b"'s",
-    ),
+    b"\xcc\x81" * 20,
 )
 
 TAGGING = Target(check, _seeds, _WORDS)

@@ -32,3 +32,8 @@ class Target(NamedTuple):
     mutate: Callable[[bytes, Callable[[bytes], bytes], Random], bytes] | None = None
     memory_mb: int = 1024
     seconds: int = 10
+
+
+def split_words(words: str) -> tuple[bytes, ...]:
+    """Return the words that stand between broken bars; each character is a byte."""
+    return tuple(word.encode("latin-1") for word in words.split("¦"))

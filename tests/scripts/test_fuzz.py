@@ -71,6 +71,17 @@ def test_changed_inputs_are_read_or_refused(name):
 
 # --- what fuzzing has found ------------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("jsonl", b'\r\x00{"text": "a"}\r{"text": "b"}'),  # carriage returns alone end lines
+        ("docx", b"-/\x01\x00\x00\x00:\x00\xd0>\x11\xe0"),  # bytes of a file of Word are in no encoding
+    ],
+)
+def test_checks_that_were_too_strict_hold(name, data):
+    TARGETS[name].check(data)
+
+
 DEEP = "[" * 100_000
 LONG = "9" * 5000
 
