@@ -71,6 +71,7 @@ def test_changed_inputs_are_read_or_refused(name):
 
 # --- what fuzzing has found ------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize(
     ("name", "data"),
     [
