@@ -213,7 +213,7 @@ def changed_input(random: random.Random, archive: _Archive) -> Trial:
 
     shot = threading.Timer(moment, change)
     shot.start()
-    command = ["tag", archive.model, first, second, "--out", out, "--jobs", JOBS, "--json"]
+    command = ["tag", archive.model, first, second, "--out", out, "--jobs", JOBS, "--as", "json"]
     ended = run(command)
     shot.join()
     counts = json.loads(ended.out) if ended.code in (0, 3) and ended.out else {}

@@ -7,6 +7,7 @@ Without a learner, the shortest pipeline that one would write; with one, rows an
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +28,6 @@ from sklearn.svm import LinearSVC
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.documents import Document
-from textcat.evaluation import export
 from textcat.evaluation.evaluation import evaluate_scores
 from textcat.recipes.recipe import read_recipe
 
@@ -59,7 +59,7 @@ def main(name: str, folder: Path, backend: str, learner: str = "") -> None:
     print(evaluation)
     folder.mkdir(exist_ok=True)
     joblib.dump(model, folder / "model.joblib")
-    (folder / "evaluation.json").write_text(export.json_text(evaluation))
+    (folder / "evaluation.json").write_text(json.dumps(evaluation.as_dict()))
 
 
 def joined(documents: Sequence[Document]) -> list[str]:

@@ -87,7 +87,7 @@ def test_an_unknown_option_is_wrong_use(run, command):
         (["tune", "newswire", "--seed", "-1"], "--seed"),
         (["train", "newswire", "--recipe", "paum-2002", "--set", "learner.kappa=-5"], "here τ₊ is fixed"),
         (["train", "newswire", "--set", "learner.tau_pos=50", "--set", "learner.kappa=-5"], "here τ₊ is fixed"),
-        (["evaluate", "model", "--json", "--csv"], "choose one of --json, --csv, --markdown and --latex"),
+        (["evaluate", "model", "--as", "xml"], "'xml' is none of text, json, csv, markdown, latex"),
         (["compare", "model"], "give 2 to 26 models"),
         (["evaluate", "model", "--report", "r.html"], "No such option: --report"),
         (["report", "model", "--folds", "1"], "1 part leaves no document to train on"),
@@ -210,7 +210,7 @@ def test_files_are_tagged_where_standard_input_is_closed(model, tmp_path):
 
 def test_a_reader_that_has_gone_is_no_error_to_speak_of(model):
     with subprocess.Popen(
-        [*COMMAND, "topics", str(model), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "topics", str(model), "--as", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""

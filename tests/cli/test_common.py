@@ -31,23 +31,27 @@ def pets():
 
 def test_all_commands_read_a_table_by_the_same_options(run, monkeypatch, pets):
     read = (*TEXTS, *LABELS, "--test-size", "0.34", "--test-seed", "3")
-    run("train", pets, *read, "--recipe", "paum", "--out", "m", "--json")
+    run("train", pets, *read, "--recipe", "paum", "--out", "m", "--as", "json")
     assert (run.code, run.err) == (0, "")
     trained = json.loads(run.out)
     assert {row["topic"]: row["train_positives"] + row["test_positives"] for row in trained["topics"]} == {
         "7": 12, "cars": 6, "cats": 6, "dogs": 6,
     }  # fmt: skip
-    measured = json.loads(run("evaluate", "m", pets, *read, "--json").out)
+    measured = json.loads(run("evaluate", "m", pets, *read, "--as", "json").out)
     assert measured["topics"] == trained["topics"]
-    compared = json.loads(run("compare", "m", "m", "--corpus", pets, *read, "--bootstrap", "100", "--json").out)
+    compared = json.loads(run("compare", "m", "m", "--corpus", pets, *read, "--bootstrap", "100", "--as", "json").out)
     assert compared["test_documents"] == measured["test_documents"] >= 6
     space = new_file("space.toml", b"[learner]\ntau_pos = [5.0, 20.0]\n")
-    assert len(json.loads(run("tune", pets, *read, "--folds", "2", "--space", space, "--json").out)["trials"]) == 2
+    assert (
+        len(json.loads(run("tune", pets, *read, "--folds", "2", "--space", space, "--as", "json").out)["trials"]) == 2
+    )
     tagged = [json.loads(line) for line in run("tag", "m", pets, *TEXTS).out.splitlines()]
     assert [line["id"] for line in tagged] == [str(number) for number in range(18)]
     assert {tag["topic"] for line in tagged for tag in line["topics"]} <= {"7", "cars", "cats", "dogs"}
     monkeypatch.chdir(new_folder("elsewhere"))
-    assert json.loads(run("evaluate", "../m", "--json").out)["topics"] == trained["topics"], "read as for training"
+    assert json.loads(run("evaluate", "../m", "--as", "json").out)["topics"] == trained["topics"], (
+        "read as for training"
+    )
 
 
 @pytest.mark.parametrize("command", ["train", "tune", "tag"])

@@ -14,12 +14,12 @@ def _configure(text):
 
 
 def test_a_file_sets_options_and_the_environment_and_the_command_line_come_before_it(run, monkeypatch, newswire_model):
-    file = _configure("[topics]\njson = true\nmodel = 'absent'\n[corpora.show]\njson = true\ncorpus = 'newswire'\n")
+    file = _configure("[topics]\nas = 'json'\nmodel = 'absent'\n[corpora.show]\nas = 'json'\ncorpus = 'newswire'\n")
     assert "absent" in run.refuses(*file, "topics")
     monkeypatch.setenv("TEXTCAT_TOPICS_MODEL", "nowhere")
     assert "nowhere" in run.refuses(*file, "topics")
     assert run(*file, "topics", newswire_model).out.startswith("[")
-    monkeypatch.setenv("TEXTCAT_TOPICS_JSON", "false")
+    monkeypatch.setenv("TEXTCAT_TOPICS_AS", "text")
     assert not run(*file, "topics", newswire_model).out.startswith("[")
     monkeypatch.setenv("TEXTCAT_CONFIG", "options.toml")
     assert run("corpora", "show").out.startswith("{")
@@ -75,8 +75,8 @@ def test_a_wrong_value_is_told_with_where_it_is_from(run, monkeypatch):
 
 def test_a_variable_that_names_no_option_is_told_and_others_are_left_alone(run, monkeypatch):
     monkeypatch.setenv("TEXTCAT_VERSION", "1.0")  # of an image, say
-    monkeypatch.setenv("TEXTCAT_TOPICS_JSONN", "true")
+    monkeypatch.setenv("TEXTCAT_TOPICS_ASS", "true")
     assert run("corpora", "show", "newswire").code == 0
     told = run.refuses("topics", "model")
-    assert told.startswith("`textcat topics` has no option for the variable TEXTCAT_TOPICS_JSONN: unset it.")
-    assert told.endswith("Did you mean 'TEXTCAT_TOPICS_JSON'?")
+    assert told.startswith("`textcat topics` has no option for the variable TEXTCAT_TOPICS_ASS: unset it.")
+    assert told.endswith("Did you mean 'TEXTCAT_TOPICS_AS'?")

@@ -24,7 +24,7 @@ def test_corpora_show_counts_documents_topics_and_tokens(run):
     assert run.code == 0
     assert re.search(r"^train +721 +\d+$", run.out, re.MULTILINE)
     assert re.search(r"^topics +50$", run.out, re.MULTILINE)
-    assert re.search(r"^tokens +\d+ in train and test$", run.out, re.MULTILINE)
+    assert re.search(r"^tokens +[\d,]+ in train and test$", run.out, re.MULTILINE)
 
 
 def test_corpora_fetch_finds_what_is_there_and_checks_it(run):

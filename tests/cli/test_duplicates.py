@@ -15,7 +15,7 @@ def write(path, texts):
 
 def test_duplicates_writes_a_line_per_duplicate_and_prints_how_many(run, tmp_path):
     write(tmp_path / "news.jsonl", [WORDS, "Another text.", WORDS.upper()])
-    run("duplicates", "news.jsonl", "--out", "out.jsonl", "--json")
+    run("duplicates", "news.jsonl", "--out", "out.jsonl", "--as", "json")
     assert run.code == 0
     printed = json.loads(run.out)
     names = ("documents", "exact_duplicates", "other_duplicates", "groups")
@@ -53,20 +53,20 @@ def with_twins(tmp_path):
 
 
 def test_train_and_evaluate_warn_of_twins_and_measure_without_them(run, with_twins):
-    run("train", with_twins, "--test-size", "20", "--out", "model", "--json")
+    run("train", with_twins, "--test-size", "20", "--out", "model", "--as", "json")
     assert "test documents repeat training documents; without these, MAP is" in run.err
     trained = json.loads(run.out)
     assert 0 < trained["twins"] < 20
-    run("evaluate", "model", "--json")
+    run("evaluate", "model", "--as", "json")
     evaluated = json.loads(run.out)
     assert (evaluated["twins"], evaluated["without_twins"]) == (trained["twins"], trained["without_twins"])
     assert textcat.load("model").evaluation.as_dict()["without_twins"] == trained["without_twins"]
 
 
 def test_a_test_part_that_keeps_groups_has_no_twins_also_when_it_is_measured_later(run, with_twins):
-    run("train", with_twins, "--test-size", "20", "--keep-groups", "--out", "model", "--json")
+    run("train", with_twins, "--test-size", "20", "--keep-groups", "--out", "model", "--as", "json")
     assert "twins" not in json.loads(run.out)
     assert "repeat" not in run.err
-    run("evaluate", "model", "--json")
+    run("evaluate", "model", "--as", "json")
     assert "twins" not in json.loads(run.out)
     assert json.loads(run.out)["test_documents"] == 20

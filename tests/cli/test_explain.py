@@ -7,7 +7,7 @@ import pytest
 
 
 def explained(run, *arguments, **options):
-    assert run("explain", *arguments, "--json", **options).code == 0, run.err
+    assert run("explain", *arguments, "--as", "json", **options).code == 0, run.err
     return [json.loads(line) for line in run.out.splitlines()]
 
 
@@ -53,6 +53,6 @@ def test_the_documents_of_a_corpus_with_a_card_are_explained(run, newswire_model
     ]
     (tmp_path / "own.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents))
     (tmp_path / "own.toml").write_text('reader = "jsonl"\nfiles = ["own.jsonl"]\n')
-    out = run("explain", newswire_model, tmp_path / "own.toml", "--topic", "wheat", "--json").out
+    out = run("explain", newswire_model, tmp_path / "own.toml", "--topic", "wheat", "--as", "json").out
     assert [json.loads(line)["id"] for line in out.splitlines()] == ["a"]
     assert "1 of 2 documents are not explained. Document c has no term that the model knows" in run.err

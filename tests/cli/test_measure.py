@@ -14,7 +14,7 @@ from evaluations import COMPARISON, EVALUATION, LABELS, SCORES
 from printed_tables import printed, shown
 
 import textcat
-from textcat.cli import measure, tables
+from textcat.cli import measure, printing
 from textcat.evaluation.evaluation import TITLES, evaluate_scores
 
 NEWSWIRE = textcat.open_corpus("newswire")
@@ -23,8 +23,8 @@ NEWSWIRE = textcat.open_corpus("newswire")
 def test_one_topic_a_document_is_measured_by_accuracy_and_confusions(run):
     run("train", "newswire", "--out", "m", "--recipe", "paum", "--set", "tags.strategy=single")
     assert re.search(r"^accuracy \.[0-9]{3}, over the documents that have a topic$", run.out, re.MULTILINE)
-    measured = json.loads(run("evaluate", "m", "--json").out)
-    rows = list(csv.DictReader(io.StringIO(run("evaluate", "m", "--csv").out)))
+    measured = json.loads(run("evaluate", "m", "--as", "json").out)
+    rows = list(csv.DictReader(io.StringIO(run("evaluate", "m", "--as", "csv").out)))
     for topic, got, n in measured["confusion"]:
         assert next(row for row in rows if row["topic"] == topic)[f"got {got}"] == str(n)
     assert f"accuracy {measured['accuracy']:.3f}".replace("0.", ".") in run("evaluate", "m").out
@@ -41,10 +41,10 @@ def test_models_of_many_topics_are_measured_by_the_first_topics_of_each_document
     assert titles == [*(title.line for name, title in TITLES.items() if "@" in name), "documents", "pairs", "topics"]
     for command in (("evaluate", "m"), ("show", "m")):
         assert trained[0] in run(*command).out
-    measured = json.loads(run("evaluate", "m", "--json").out)
+    measured = json.loads(run("evaluate", "m", "--as", "json").out)
     assert measured["bands"][0] == measured["overall"]
     assert trained[0].splitlines()[1].split()[1] == f"{measured['overall']['precision']['1']:.3f}".lstrip("0")
-    rows = list(csv.DictReader(io.StringIO(run("evaluate", "m", "--csv", "--band", "1-5", "--band", "ALL").out)))
+    rows = list(csv.DictReader(io.StringIO(run("evaluate", "m", "--as", "csv", "--band", "1-5", "--band", "ALL").out)))
     assert [row["band"] for row in rows] == ["1-5", "ALL"]
     assert float(rows[1]["ndcg@10"]) == measured["overall"]["ndcg"]["10"]
     assert run("evaluate", "m", "--bootstrap", "100").out.count("95 % interval") == 4
@@ -57,7 +57,7 @@ def test_models_of_many_topics_are_measured_by_the_first_topics_of_each_document
     lines = run("compare", "m", "n", "--bootstrap", "100").out.splitlines()
     assert [line.split()[:2] for line in lines[6:8]] == [["ALL", "P@1"], ["ALL", "P@3"]]
     assert "MAP" not in run.out
-    compared = json.loads(run("compare", "m", "n", "--bootstrap", "100", "--json").out)
+    compared = json.loads(run("compare", "m", "n", "--bootstrap", "100", "--as", "json").out)
     assert compared["measures"][0]["values"][0] == measured["overall"]["precision"]["1"]
 
 
@@ -93,10 +93,10 @@ def test_the_path_that_was_trained_on_stands_for_the_test_part_that_training_set
     Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = ("--topics-field", "label")
     run("train", "rows.jsonl", *options, "--test-size", "0.3", "--test-seed", "4", "--out", "m")
-    expected = run("evaluate", "m", "--json").out
+    expected = run("evaluate", "m", "--as", "json").out
     set_aside = "12 test documents of rows.jsonl that training set aside (--test-size 0.3); its 28 training documents"
     for arguments in (("rows.jsonl",), (Path("rows.jsonl").resolve(),), ("rows.jsonl", *options)):
-        measured = run("evaluate", "m", *arguments, "--json")
+        measured = run("evaluate", "m", *arguments, "--as", "json")
         assert measured.out == expected
         assert set_aside.replace("rows.jsonl", str(arguments[0])) in measured.err
         assert "too good" not in measured.err
@@ -108,7 +108,7 @@ def test_the_path_that_was_trained_on_stands_for_the_test_part_that_training_set
     grown = run("evaluate", "m", "rows.jsonl").err
     assert grown.count("has 31 training documents, and the model was trained on 28") == 1
     Path("copy.jsonl").write_text(Path("rows.jsonl").read_text())
-    assert json.loads(run("evaluate", "m", "copy.jsonl", *options, "--json").out)["test_documents"] == 44
+    assert json.loads(run("evaluate", "m", "copy.jsonl", *options, "--as", "json").out)["test_documents"] == 44
 
 
 def test_options_of_input_are_refused_where_the_corpus_of_training_is_opened_again(run, own):
@@ -135,8 +135,8 @@ def test_options_of_input_that_a_corpus_does_not_take_are_refused(run, model):
 
 
 def test_json_csv_and_tables_agree(run, model):
-    as_json = json.loads(run("evaluate", model, "--json").out)
-    as_csv = list(csv.DictReader(io.StringIO(run("evaluate", model, "--csv").out)))
+    as_json = json.loads(run("evaluate", model, "--as", "json").out)
+    as_csv = list(csv.DictReader(io.StringIO(run("evaluate", model, "--as", "csv").out)))
     table = run("evaluate", model, "--topics").out
     assert [row["topic"] for row in as_csv] == [row["topic"] for row in as_json["topics"]]
     for line, row in zip(as_csv, as_json["topics"], strict=True):
@@ -154,7 +154,7 @@ def test_bands_of_the_users_own(run, model):
 
 
 def test_trec_files_give_the_same_average_precision_to_other_tools(run, model):
-    topics = json.loads(run("evaluate", model, "--json", "--trec", "trec").out)["topics"]
+    topics = json.loads(run("evaluate", model, "--as", "json", "--trec", "trec").out)["topics"]
     measured = ir_measures.iter_calc(
         [ir_measures.AP],
         list(ir_measures.read_trec_qrels("trec/qrels.txt")),
@@ -169,7 +169,7 @@ def test_trec_files_give_the_same_average_precision_to_other_tools(run, model):
 
 
 def test_a_model_is_evaluated_on_another_corpus_by_the_topics_they_share(run, model, reuters_archive):
-    run("evaluate", model, reuters_archive, "--json")
+    run("evaluate", model, reuters_archive, "--as", "json")
     assert run.code == 0
     rows = {row["topic"]: row for row in json.loads(run.out)["topics"]}
     assert rows["wheat"]["test_positives"] == 71
@@ -182,14 +182,14 @@ def test_evaluate_prints_every_measure_and_intervals_if_asked_for(run, model):
         re.split(r"  +", line)[0] for line in lines
     }
     assert sum(line.startswith("  95 % interval") for line in lines) == 3
-    for band in json.loads(run("evaluate", model, "--json", "--bootstrap", "100").out)["bands"]:
+    for band in json.loads(run("evaluate", model, "--as", "json", "--bootstrap", "100").out)["bands"]:
         low, high = band["intervals"]["micro_f1"]
         assert low < band["micro_f1"] < high
 
 
 def test_documents_without_a_topic_can_be_left_out(run, model):
     everything, labelled = (
-        json.loads(run("evaluate", model, "--json", *option).out) for option in ((), ("--labelled-only",))
+        json.loads(run("evaluate", model, "--as", "json", *option).out) for option in ((), ("--labelled-only",))
     )
     assert (everything["test_documents"], labelled["test_documents"]) == (350, 309)
     for all_row, row in zip(everything["topics"], labelled["topics"], strict=True):
@@ -219,9 +219,11 @@ def test_compare_sets_models_side_by_side(run, model, rival):
 
 
 def test_compare_gives_the_values_of_evaluate(run, model, rival):
-    found = json.loads(run("compare", model, rival, model, "--json", "--labelled-only", "--bootstrap", "100").out)
+    found = json.loads(run("compare", model, rival, model, "--as", "json", "--labelled-only", "--bootstrap", "100").out)
     assert (found["models"], found["test_documents"]) == ([str(model), str(rival), str(model)], 309)
-    alone = [json.loads(run("evaluate", folder, "--json", "--labelled-only").out) for folder in (model, rival, model)]
+    alone = [
+        json.loads(run("evaluate", folder, "--as", "json", "--labelled-only").out) for folder in (model, rival, model)
+    ]
     bands = [{band["band"]: band for band in evaluation["bands"]} for evaluation in alone]
     for row in found["measures"]:
         assert row["values"] == [of[row["band"]][row["measure"]] for of in bands]
@@ -242,7 +244,7 @@ def test_models_of_different_topics_are_compared_on_those_that_all_have(run, mod
     ]
     Path("fewer.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     run("train", "fewer.jsonl", "--out", "fewer", "--recipe", "paum-2002")
-    options = ("--corpus", "newswire", "--json", "--topics", "--bootstrap", "100")
+    options = ("--corpus", "newswire", "--as", "json", "--topics", "--bootstrap", "100")
     compared = json.loads(run("compare", rival, "fewer", *options).out)
     n = len(NEWSWIRE.topics)
     assert f"compared on the {n - 1} topics that all models have; left out: 1 of {rival}" in run.err
@@ -265,14 +267,14 @@ def test_each_model_is_measured_once(run, model, models, monkeypatch):
     n_scored = []
     monkeypatch.setattr(Tagger, "scored", lambda self, texts: n_scored.append(self) or scored(self, texts))
     if models == 1:
-        run("evaluate", model, "--bootstrap", "100", "--json")
+        run("evaluate", model, "--bootstrap", "100", "--as", "json")
     else:
-        run("compare", *[model] * models, "--bootstrap", "100", "--json")
+        run("compare", *[model] * models, "--bootstrap", "100", "--as", "json")
     assert (run.code, len(n_scored)) == (0, models)
 
 
 def test_compare_prints_what_it_returns_in_python(run, model, rival):
-    printed = json.loads(run("compare", model, rival, "--json", "--bootstrap", "100").out)
+    printed = json.loads(run("compare", model, rival, "--as", "json", "--bootstrap", "100").out)
     compared = textcat.compare([model, rival], "newswire", n_resamples=100).as_dict()
     assert {name: printed[name] for name in compared} == json.loads(json.dumps(compared))
 
@@ -288,12 +290,12 @@ def test_a_model_is_measured_on_any_file_as_a_whole_whatever_its_name(run, model
     documents = textcat.open_corpus("newswire").test
     lines = [json.dumps({"id": each.id, "zones": each.zones, "topics": each.topics}) for each in documents]
     Path("test.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    assert json.loads(run("evaluate", model, "test.jsonl", "--json").out) == json.loads(
-        run("evaluate", model, "--json").out
+    assert json.loads(run("evaluate", model, "test.jsonl", "--as", "json").out) == json.loads(
+        run("evaluate", model, "--as", "json").out
     )
-    assert json.loads(run("corpora", "show", "test.jsonl", "--json").out)["documents"]["train"] == len(documents)
+    assert json.loads(run("corpora", "show", "test.jsonl", "--as", "json").out)["documents"]["train"] == len(documents)
     Path("test.jsonl").rename("some.jsonl")
-    assert json.loads(run("evaluate", model, "some.jsonl", "--json").out)["test_documents"] == len(documents)
+    assert json.loads(run("evaluate", model, "some.jsonl", "--as", "json").out)["test_documents"] == len(documents)
     assert "Report: " in run("report", model, "some.jsonl", "--out", "r.html").out
 
 
@@ -303,7 +305,7 @@ def test_of_a_named_corpus_with_both_parts_the_test_part_is_measured_and_it_is_s
     Path("both").mkdir()
     Path("both", "train.jsonl").write_text("\n".join(lines[:10]), encoding="utf-8")
     Path("both", "test.jsonl").write_text("\n".join(lines[10:]), encoding="utf-8")
-    measured = run("evaluate", model, "both", "--json")
+    measured = run("evaluate", model, "both", "--as", "json")
     assert json.loads(measured.out)["test_documents"] == len(documents) - 10
     assert "its 10 training documents are left out" in measured.err
 
@@ -399,8 +401,9 @@ def test_the_topic_table_goes_from_the_largest_topic_down_and_marks_topics_witho
 
 def test_of_single_labels_the_accuracy_is_printed_and_the_topics_that_are_mistaken_most():
     evaluation = replace(EVALUATION, accuracy=0.5, confusion=(("big", "big", 9), ("big", "none", 3), ("mid", "big", 2)))
-    assert printed(measure.show_evaluation, evaluation)[-4:] == [
+    assert printed(measure.show_evaluation, evaluation)[-5:] == [
         "accuracy .500, over the documents that have a topic",
+        "",
         "topic  got   documents",
         "big    none          3",
         "mid    big           2",
@@ -414,27 +417,31 @@ def test_models_of_several_corpora_and_recipes_make_one_table(run, tmp_path):
         ]
         Path(f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
         run("train", f"{name}.jsonl", "--out", name, "--recipe", "paum", "--test-size", ".5", "--test-seed", "1")
-    rows = list(csv.DictReader(io.StringIO(run("compare", "one", "two", "--table", "--csv", "--bootstrap", "100").out)))
+    rows = list(
+        csv.DictReader(io.StringIO(run("compare", "one", "two", "--table", "--as", "csv", "--bootstrap", "100").out))
+    )
     assert [(row["model"], row["corpus"], row["band"]) for row in rows] == [
         ("one", "one.jsonl", "ALL"),
         ("two", "two.jsonl", "ALL"),
     ]
     for row in rows:
         assert float(row["MAP low"]) <= float(row["MAP"]) <= float(row["MAP high"])
-    assert json.loads(run("compare", "one", "--table", "--json", "--bootstrap", "100").out)[0]["recipe"]
-    for form in ("--latex", "--markdown"):
-        assert "mean average precision" in run("compare", "one", "two", "--table", form, "--bootstrap", "100").out
-    run("compare", "one", "two", "--csv")
-    assert (run.code, "add --table" in run.err) == (2, True)
+    assert json.loads(run("compare", "one", "--table", "--as", "json", "--bootstrap", "100").out)[0]["recipe"]
+    for form in ("latex", "markdown"):
+        assert (
+            "mean average precision" in run("compare", "one", "two", "--table", "--as", form, "--bootstrap", "100").out
+        )
+    lines = list(csv.DictReader(io.StringIO(run("compare", "one", "two", "--as", "csv", "--bootstrap", "100").out)))
+    assert {(row["model"], row["difference"] == "") for row in lines} == {("A", True), ("B", False)}
 
 
 def test_small_p_values_are_not_printed_as_zero():
-    assert [tables.format_p_value(p) for p in (5e-25, 0.00012, 0.5, None)] == ["<.0001", ".0001", ".5000", "-"]
+    assert [printing.format_p_value(p) for p in (5e-25, 0.00012, 0.5, None)] == ["<.0001", ".0001", ".5000", "-"]
 
 
-@pytest.mark.parametrize("form", ["", "markdown", "latex"])
+@pytest.mark.parametrize("form", ["text", "markdown", "latex"])
 def test_every_form_of_a_comparison_says_what_its_p_values_are(form):
-    lines = printed(measure.show_comparison, COMPARISON, ["a", "b"], "news", form=form, per_topic=True)
+    lines = printed(measure.show_comparison, COMPARISON, ["a", "b"], "news", form, per_topic=True)
     text = " ".join(" ".join(lines).split()).replace("\\", "")
     assert "t-test of the difference" in text
     assert "Holm's method" in text

@@ -35,7 +35,7 @@ def test_the_interval_of_a_fraction_is_that_of_the_binomial_test(hits_of, confid
 
 
 def test_the_means_are_those_of_the_runs_and_do_not_hang_on_the_number_of_jobs(run, records):
-    command = ["simulate", records, "--seeds", 2, "--rule", "none", "--json"]
+    command = ["simulate", records, "--seeds", 2, "--rule", "none", "--as", "json"]
     told, again = (json.loads(run(*command, "--jobs", jobs).out) for jobs in (1, 2))
     assert told["runs"] == again["runs"]
     assert [(one["topic"], one["seed"]) for one in told["runs"]] == [
@@ -50,7 +50,7 @@ def test_the_means_are_those_of_the_runs_and_do_not_hang_on_the_number_of_jobs(r
 
 def test_one_topic_is_taught_in_each_way_that_is_named_once(run, records):
     ways = ["--strategy", "highest", "--strategy", "uncertain", "--strategy", "highest"]
-    run("simulate", records, "--topic", "tin", *ways, "--seeds", 1, "--jobs", 1, "--json")
+    run("simulate", records, "--topic", "tin", *ways, "--seeds", 1, "--jobs", 1, "--as", "json")
     told = json.loads(run.out)
     assert [(one["topic"], one["strategy"]) for one in told["topics"]] == [("tin", "highest"), ("tin", "uncertain")]
     for one in told["runs"]:

@@ -250,7 +250,7 @@ def test_what_another_model_changes_is_shown(run, model, tmp_path):
     run("diff", "out.before", "out", "--examples", "1")
     assert run.code == 0
     assert "documents in both" in run.out
-    found = json.loads(run("diff", "out.before", "out", "--json").out)
+    found = json.loads(run("diff", "out.before", "out", "--as", "json").out)
     assert found["documents"] == len(rows(Path("out/part-00000.jsonl").read_text()))
     assert "There is no folder nowhere" in run.refuses("diff", "nowhere", "out")
 
@@ -277,13 +277,13 @@ def test_an_archive_without_a_fault_ends_well(run, model):
 def test_what_is_no_document_is_counted_and_is_no_fault(run, model):
     Path("web").mkdir()
     Path("web/a.warc").write_bytes(record("warcinfo", b"a: b", 0) + record("request", b"GET /", 1) + response(PAGE, 2))
-    run("tag", model, "web", "--out", "tags", "--json")
+    run("tag", model, "web", "--out", "tags", "--as", "json")
     counts = json.loads(run.out)
     assert (run.code, counts["records"], counts["tagged"], counts["rejected"], counts["left_out"]) == (0, 3, 1, 2, 2)
     assert [line["left_out"] for line in rows(Path("tags/_rejected.jsonl").read_text())] == [True, True]
     Path("web/a.warc").write_bytes(record("request", b"GET /", 1) + response(PAGE, 2))
     Path("web/b.txt").write_bytes(b"\xff\xfe\xff")
-    run("tag", model, "web", "--out", "tags", "--json")
+    run("tag", model, "web", "--out", "tags", "--as", "json")
     counts = json.loads(run.out)
     assert (run.code, counts["records"], counts["tagged"], counts["rejected"], counts["left_out"]) == (3, 3, 1, 2, 1)
     assert "2, 1 of them left out as no documents" in run("tag", model, "web", "--out", "again").out
@@ -393,7 +393,7 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tm
 
 
 def test_topics_are_listed_with_what_training_knows_of_them(run, model, tagger):
-    rows = json.loads(run("topics", model, "--json").out)
+    rows = json.loads(run("topics", model, "--as", "json").out)
     assert sorted(row["topic"] for row in rows) == list(tagger.topics)
     assert [row["train"] for row in rows] == sorted(tagger.train_sizes, reverse=True)
     table = run("topics", model).out.splitlines()
@@ -423,7 +423,7 @@ def test_languages_are_counted_and_those_without_a_model_are_told(run, model, tm
     finnish = "Tämän vuoden viljasato on suurempi kuin edellisen vuoden sato oli."
     (tmp_path / "texts.txt").write_text(f"{english}\n{finnish}\n{english}\n")
     languages = ("tag", "models", "texts.txt", "--lines", "--lang", "auto")
-    run(*languages, "--json")
+    run(*languages, "--as", "json")
     assert run.code == 3
     assert "texts.txt:2: It is in fi, and there are models for en only." in run.err
     assert json.loads(run.err[run.err.index("\n{") :])["languages"] == {"en": 2, "fi": 1}

@@ -95,7 +95,7 @@ def test_a_plan_names_the_recipe_and_what_it_takes_and_writes_nothing(run, monke
     assert re.fullmatch(r"\d\.\d MB", facts["model"])
     assert re.search(r"^train topics +\d+\.\d\d +\d+\.\d\d$", run.out, re.MULTILINE)
     assert not Path("models").exists()
-    run("train", "newswire", "--dry-run", "--json", "--recipe", "default", "--out", "planned")
+    run("train", "newswire", "--dry-run", "--as", "json", "--recipe", "default", "--out", "planned")
     plan = json.loads(run.out)
     assert (plan["recipe"], plan["why"], plan["documents"], plan["fits"]) == ("default", "", 721, True)
     assert {"read", "train topics", "save"} <= plan["seconds"].keys() == plan["processor_seconds"].keys()
@@ -214,14 +214,14 @@ def test_a_corpus_without_a_test_part_is_cross_validated(run, model, own):
     for command in (("evaluate", "m", own, "--band", "ALL"), ("show", "m")):
         said = "Measured after training, on 6 training documents, by cross-validation:\n\n"
         assert run(*command).out.partition(said)[2].splitlines()[1].split() == shown.splitlines()[1].split()
-    measured = json.loads(run("evaluate", "m", own, "--json").out)
+    measured = json.loads(run("evaluate", "m", own, "--as", "json").out)
     assert (measured["measured_on"], measured["test_documents"]) == ("training documents, by cross-validation", 6)
     assert "was kept of ALL alone" in run.refuses("evaluate", "m", own, "--band", "TOP1")
     assert "no scores were kept" in run.refuses("evaluate", "m", own, "--trec", "t")
     assert "the scores" in run.refuses("evaluate", "m", own, "--bootstrap", "100")
     own.rename("other")
     # A corpus of another name is other documents, all of which are measured.
-    measured = json.loads(run("evaluate", "m", "other", "--json").out)
+    measured = json.loads(run("evaluate", "m", "other", "--as", "json").out)
     assert (run.code, measured["test_documents"]) == (0, 6)
 
 
@@ -230,7 +230,7 @@ def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):
     assert run.code == 0
     assert re.fullmatch(r"textcat: warning: \d+ of 50 topics did not converge in 2 epochs[^\n]*\n", run.err)
     late = re.search(r"^Did not converge: (.+)\.$", run.out, re.MULTILINE)[1].split(", ")
-    stopped = {row["topic"]: row["stopped"] for row in json.loads(run("topics", "m", "--json").out)}
+    stopped = {row["topic"]: row["stopped"] for row in json.loads(run("topics", "m", "--as", "json").out)}
     assert sorted(late) == sorted(topic for topic, why in stopped.items() if why.startswith("did not converge"))
 
 
@@ -270,7 +270,7 @@ def test_tune_measures_recipes_with_a_shortlist_on_documents_that_are_held_out(r
     assert "PSP@5 21-100" in Path("study/table.md").read_text().splitlines()[0]
     assert read_recipe("study/recipe.toml").topics.shortlist in (8, 10)
     as_json = json.loads(
-        run("tune", "newswire", "--recipe", "many-topics", "--space", space, "--out", "study", "--json").out
+        run("tune", "newswire", "--recipe", "many-topics", "--space", space, "--out", "study", "--as", "json").out
     )
     assert as_json["chosen"] in as_json["trials"]
     assert set(as_json["trials"][0]["ndcg@10"]) == {"ALL", "1-5", "6-20", "21-100", "101-"}
@@ -297,7 +297,7 @@ def test_recipes_are_listed_with_what_they_are(run):
     run("recipes")
     assert (run.code, run.err) == (0, "")
     assert [line.split()[0] for line in run.out.splitlines()] == ["recipe", *recipes()]
-    assert [row["recipe"] for row in json.loads(run("recipes", "--json").out)] == list(recipes())
+    assert [row["recipe"] for row in json.loads(run("recipes", "--as", "json").out)] == list(recipes())
 
 
 @pytest.mark.parametrize("name", ["default", "paum-2002"])
@@ -309,7 +309,7 @@ def test_a_recipe_is_printed_as_a_file_with_every_setting_explained(run, name):
     for field in fields:
         assert f"{field.explanation} ({field.type}; default:" in words
         assert re.search(rf"^(# )?{field.name} =", printed, re.MULTILINE)
-    as_json = json.loads(run("recipes", name, "--json").out)
+    as_json = json.loads(run("recipes", name, "--as", "json").out)
     assert [(row["section"], row["name"]) for row in as_json["fields"]] == [row[:2] for row in fields]
     assert "Did you mean 'default'?" in run.refuses("recipes", "defualt")
 
@@ -327,7 +327,7 @@ def test_a_study_prints_what_varies_and_the_recipe_to_take_and_writes_both(tmp_p
         return Trial(recipe, {"macro_average_precision": quality, "mean_support": {"ALL": sparsity}})
 
     trials = [trial(0.75, 462.0, tau_pos=20.0), trial(0.7499, 400.0, tau_pos="prevalence", kappa=-10.0)]
-    lines = printed(train.show_trials, trials, trials[1], Stages(), tmp_path)
+    lines = printed(train.show_trials, trials, trials[1], Stages(), tmp_path, "text")
     assert lines[1].split()[:2] == ["20", "-"]
     assert lines[2].split()[:2] == ["prevalence", "-10"]
     assert "The sparsest that ranks as well as the best over EXPECTED: tau_pos=prevalence, kappa=-10.0" in lines

@@ -18,7 +18,6 @@ from sklearn.metrics import (
 )
 
 from textcat.base.errors import TextcatError
-from textcat.evaluation import export
 from textcat.evaluation.evaluation import Evaluation, evaluate_scores, one_topic
 
 LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]])
@@ -111,7 +110,7 @@ def test_with_one_topic_a_document_an_evaluation_counts_accuracy_and_confusions_
     assert [row.f1 for row in evaluation.topics] == pytest.approx(f1_score(own, got, average=None))
     assert [row.threshold for row in evaluation.topics] == [None] * 3
     assert [n for *_, n in evaluation.confusion] == sorted((n for *_, n in evaluation.confusion), reverse=True)
-    assert Evaluation.from_dict(json.loads(export.json_text(evaluation))) == evaluation
+    assert Evaluation.from_dict(json.loads(json.dumps(evaluation.as_dict()))) == evaluation
 
 
 def test_a_document_of_several_topics_that_got_one_of_them_has_confused_nothing():

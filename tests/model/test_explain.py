@@ -175,7 +175,7 @@ def test_the_command_explains_in_words_as_json_and_as_a_page(run, newswire_model
     printed = run("explain", newswire_model, "a.txt", "--topic", "wheat", "--terms", "3").out
     assert printed.startswith("wheat in a.txt: score ")
     assert "Without wheat the document loses the tag (no smaller set does that)." in printed
-    (line,) = run("explain", newswire_model, "a.txt", "--json").out.splitlines()
+    (line,) = run("explain", newswire_model, "a.txt", "--as", "json").out.splitlines()
     explained = textcat.load(newswire_model).explain_all({"title": "", "body": Path("a.txt").read_text()})
     assert json.loads(line)["explanations"] == json.loads(json.dumps([each.as_dict() for each in explained]))
     assert run("explain", newswire_model, "-", "--html", "page.html", stdin=b"Wheat <b>exports").code == 0
@@ -190,7 +190,7 @@ def test_what_cannot_be_explained_is_told_in_a_sentence(run, newswire_model):
     assert "no document in standard input" in run.refuses("explain", newswire_model, stdin=b"")
     assert "no term that the model knows" in run.refuses("explain", newswire_model, "--topic", "wheat", stdin=b"qqz")
     assert "name one with --topic" in run.refuses("explain", newswire_model, stdin=b"qqz")
-    assert "choose one of" in run.misuses("explain", newswire_model, "--json", "--html", "a.html")
+    assert "choose one of" in run.misuses("explain", newswire_model, "--as", "json", "--html", "a.html")
 
 
 def test_the_command_keeps_training_documents_and_names_them(run, newswire_model):

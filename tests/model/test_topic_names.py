@@ -127,7 +127,7 @@ def test_a_topic_that_is_new_gets_its_name_with_its_documents(run, model):
     records = [{"id": f"tea{i}", "text": f"tea leaves {i}", "topics": ["http://x/p9"]} for i in range(3)]
     records += [{"id": f"none{i}", "text": f"wheat leaves {i}", "topics": []} for i in range(3)]
     Path("tea.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    ran = run("learn", model, "tea.jsonl", "--vocabulary", "names.tsv", "--json")
+    ran = run("learn", model, "tea.jsonl", "--vocabulary", "names.tsv", "--as", "json")
     assert json.loads(ran.out)["named"] == ["http://x/p9"]
     assert textcat.load(model).topic_names == {**NAMES, "http://x/p9": "Tee"}
 
@@ -192,7 +192,7 @@ def test_commands_show_the_name_next_to_the_id(run, model):
     assert "Did you mean 'Gold'?" in run.refuses("explain", model, "--topic", "Golt", stdin=b"wheat exports")
     assert run("explain", model, "--html", "page.html", stdin=b"wheat exports").code == 0
     assert "<h2>Weizen (http://x/p1)</h2>" in Path("page.html").read_text()
-    rows = json.loads(run("topics", model, "--json").out)
+    rows = json.loads(run("topics", model, "--as", "json").out)
     assert {row["topic"]: row.get("name") for row in rows} == {**NAMES, "p3": None}
     table = run("topics", model).out
     assert "name" in table.splitlines()[0]

@@ -84,7 +84,7 @@ def printed(rows):
     console = Console(file=io.StringIO(), width=200)
     experiment = Experiment("toy", "Toy", (), 1, ())
     result = Result(experiment, tuple(rows), 1.0, experiments.now(), 0, "textcat reproduce toy", ())
-    show_reproductions(console, [result], None, as_json=False)
+    show_reproductions(console, [result], None, "text")
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     return list(itertools.takewhile(lambda line: line and not line.startswith("("), lines[2:]))
 
@@ -96,9 +96,14 @@ def test_without_a_name_the_experiments_are_listed_and_none_is_run(reproduce, ta
     ended = reproduce()
     lines = ended.stdout.splitlines()
     assert ended.exit_code == 0
-    assert re.fullmatch(r"toy-table-1 +0\.5 min  last run: never", lines[0])
-    assert lines[1:3] == ["    Toys, Table 1: updates of the perceptron", "    data: sonar (missing), newswire"]
-    sentence = " ".join(lines[lines.index("") + 1 :])
+    assert lines[:5] == [
+        "toy-table-1",
+        "  minutes        0.5",
+        "  last run       never",
+        "  what it shows  Toys, Table 1: updates of the perceptron",
+        "  data           sonar (missing), newswire",
+    ]
+    sentence = " ".join(lines[len(lines) - lines[::-1].index("") :])
     assert sentence.startswith("The data set sonar needs the file sonar.mines: put it, from https://")
     assert tasks.ran == []
 
@@ -110,9 +115,9 @@ def test_the_list_says_when_an_experiment_was_run_and_with_how_many_tasks(reprod
     tasks.failure = None
     reproduce("toy-table-1")
     today = f"{experiments.now():%Y-%m-%d}"
-    assert f"last run: {today}\n    Toys, Table 1" in reproduce().stdout
+    assert f"last run       {today}\n  what it shows  Toys" in reproduce().stdout
     monkeypatch.setattr(experiments, "code_checksum", lambda: "other")
-    assert f"last run: {today}, changed since\n" in reproduce().stdout
+    assert f"last run       {today}, changed since\n" in reproduce().stdout
 
 
 def test_the_list_of_the_papers_experiments_fits_80_columns(monkeypatch, tmp_path):
@@ -197,7 +202,7 @@ def test_jobs_and_slow_baselines_reach_the_tasks(reproduce, tasks, tmp_path):
 
 
 def test_json_has_every_figure_in_full_and_null_for_what_is_not_known(reproduce):
-    (result,) = json.loads(reproduce("toy-table-1", "--json").stdout)
+    (result,) = json.loads(reproduce("toy-table-1", "--as", "json").stdout)
     assert result["experiment"] == "toy-table-1"
     assert result["command"] == "textcat reproduce toy-table-1"
     assert {"processor", "cores", "Python", "numpy", "textcat"} <= set(result["machine"])
@@ -210,7 +215,7 @@ def test_json_has_every_figure_in_full_and_null_for_what_is_not_known(reproduce)
 
 
 def test_the_list_as_json_has_the_whole_sentences(reproduce):
-    first, second = json.loads(reproduce("--json").stdout)
+    first, second = json.loads(reproduce("--as", "json").stdout)
     assert first["missing"]["sonar"].startswith("The data set sonar needs")
     assert second == {
         "experiment": "toy-table-2",

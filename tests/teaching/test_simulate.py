@@ -281,7 +281,7 @@ def test_the_command_prints_narrow_tables_and_keeps_its_runs(run, review, tmp_pa
     assert run(*command).out.split(" s of processor time")[0] == printed
     assert len((out / "runs.jsonl").read_text().splitlines()) == 4
     summary = json.loads((out / "summary.json").read_text())
-    told = json.loads(run(*command, "--json").out)
+    told = json.loads(run(*command, "--as", "json").out)
     assert {name: told[name] for name in summary} == summary
     assert [one["strategy"] for one in told["means"]] == ["highest", "mixture:0.05"]
     losses = [one["loss"] for one in told["runs"] if one["strategy"] == "highest"]

@@ -545,7 +545,7 @@ def test_the_command_learns_removes_and_undoes(run):
 
     check_same(bytes_of("model"), before)
     Path("ids.txt").write_text("d3\n\nd4\n", encoding="utf-8")
-    as_json = json.loads(run("learn", "model", "new.jsonl", "--json").out)
+    as_json = json.loads(run("learn", "model", "new.jsonl", "--as", "json").out)
     assert as_json["added"] == ["n1", "n2", "n3"]
     assert {row["topic"] for row in as_json["topics"]} == {*TOPICS}
     assert run("learn", "model", "--undo").out == f"The model {Path('model').resolve()} is what it was before.\n"

@@ -7,7 +7,7 @@ from select import select
 from typing import TYPE_CHECKING, Any
 
 from textcat.cli import terminal
-from textcat.cli.tables import print_text
+from textcat.cli.printing import print_text
 from textcat.teaching.advice import Advisor
 from textcat.teaching.evidence import evidence_for
 from textcat.teaching.export import reference_line

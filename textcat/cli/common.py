@@ -98,9 +98,25 @@ Bands = Annotated[
     list[str] | None,
     Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
 ]
-AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
-AsMarkdown = Annotated[bool, Option("--markdown", help="Print Markdown tables.")]
-AsLatex = Annotated[bool, Option("--latex", help="Print LaTeX tables, for the package booktabs.")]
+FORMS = ("text", "json", "csv", "markdown", "latex")
+
+
+def _checked_form(form: str) -> str:
+    if form not in FORMS:
+        raise BadParameter(f"{form!r} is none of {', '.join(FORMS)}")
+    return form
+
+
+Form = Annotated[
+    str,
+    Option(
+        "--as",
+        metavar="FORM",
+        callback=_checked_form,
+        autocompletion=lambda incomplete: [form for form in FORMS if form.startswith(incomplete)],
+        help="Form of what is printed: text, json, csv, markdown or latex.",
+    ),
+]
 LabelledOnly = Annotated[
     bool, Option("--labelled-only", help="Leave out test documents that have none of the model's topics.")
 ]
@@ -301,17 +317,6 @@ def scheduler_address(
     if (backend == "dask") != bool(scheduler):
         raise BadParameter("--backend dask and --scheduler ADDRESS go together")
     return scheduler
-
-
-def table_form(**asked: bool) -> str:
-    """Return the form of output whose option is set, such as "csv", or "" if no option is set.
-
-    `asked` tells for each form of output whether its option is set. BadParameter is raised if several options are set.
-    """
-    if sum(asked.values()) > 1:
-        *first_forms, last = (f"--{form}" for form in asked)
-        raise BadParameter(f"choose one of {', '.join(first_forms)} and {last}")
-    return next((form for form, is_asked in asked.items() if is_asked), "")
 
 
 def model_names(before: Path, now: Path) -> tuple[str, str]:

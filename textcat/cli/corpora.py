@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, BadParameter, Option
@@ -19,16 +19,14 @@ if TYPE_CHECKING:
 _ENDS = 5  # largest and smallest topics of a corpus that are printed
 
 
-def corpora(context: typer.Context, as_json: common.AsJson = False, corpus_dir: common.CorpusDir = None) -> None:
+def corpora(context: typer.Context, form: common.Form = "text", corpus_dir: common.CorpusDir = None) -> None:
     """List the known corpora; fetch one, or show its counts."""
     if context.invoked_subcommand is not None:
         return
     from textcat.corpus.cards import cards
     from textcat.corpus.fetch import locate_corpus
 
-    show_corpora(
-        terminal.console(), [(card, locate_corpus(card, corpus_dir)) for card in cards().values()], as_json=as_json
-    )
+    show_corpora(terminal.console(), [(card, locate_corpus(card, corpus_dir)) for card in cards().values()], form)
 
 
 def fetch(
@@ -49,7 +47,7 @@ def fetch(
 
 
 @common.with_options(read=common.corpus_reader)
-def show(corpus: common.CorpusName, read: common.CorpusReader, as_json: common.AsJson = False) -> None:
+def show(corpus: common.CorpusName, read: common.CorpusReader, form: common.Form = "text") -> None:
     """Count a corpus' documents, topics and tokens."""
     from textcat.recipes.recipe import Recipe
 
@@ -58,7 +56,7 @@ def show(corpus: common.CorpusName, read: common.CorpusReader, as_json: common.A
     with stages.stage("count tokens"):
         texts = (text for document in (*documents.train, *documents.test) for text in document.zones.values())
         n_tokens = int(Recipe("").make_tokens().count(texts).sum())  # as a recipe that says nothing makes them
-    show_corpus(terminal.console(), documents, n_tokens, as_json=as_json)
+    show_corpus(terminal.console(), documents, n_tokens, form)
 
 
 def reproduce(
@@ -69,7 +67,7 @@ def reproduce(
     ] = False,
     restart: Annotated[bool, Option("--restart", help="Also run again what has a result.")] = False,
     jobs: common.Jobs = -1,
-    as_json: common.AsJson = False,
+    form: common.Form = "text",
     out: Annotated[Path | None, Option(help="Also write a Markdown page per experiment to this folder.")] = None,
     results: Annotated[
         Path | None, Option(help="Folder in which results are kept.", show_default="the user's cache")
@@ -85,107 +83,110 @@ def reproduce(
     all_experiments = known_experiments().values()
     if not (everything or experiments):
         last_runs = {experiment: last_result(experiment, settings, folder) for experiment in all_experiments}
-        show_experiments(terminal.console(), last_runs, as_json=as_json)
+        show_experiments(terminal.console(), last_runs, form)
         return
     chosen = all_experiments if everything else find(experiments or [])
     ended = (run_experiment(experiment, settings, folder, restart=restart, stages=stages) for experiment in chosen)
-    show_reproductions(terminal.console(), ended, out, as_json=as_json)
+    show_reproductions(terminal.console(), ended, out, form)
 
 
 # --- what is printed and written -------------------------------------------------------------------------------------
 
 
-def show_corpora(console: "Console", located: "Iterable[tuple[Card, Path | None]]", *, as_json: bool = False) -> None:
+def show_corpora(console: "Console", located: "Iterable[tuple[Card, Path | None]]", form: str = "text") -> None:
     """Print the known corpora, each with its folder or, if it is not on this machine, with how to get it.
 
     `located` has each corpus's card and path; the path is None if the corpus is not on this machine.
     """
-    from textcat.cli import tables
+    from textcat.cli.printing import Table, show
 
-    rows = []
+    rows, shown = [], []
     for card, path in located:
-        counts = {name: card.counts.get(name, None if as_json else "?") for name in ("documents", "topics")}
+        counts = {name: card.counts.get(name) for name in ("documents", "topics")}
         fetch = f"not here; `textcat corpora fetch {card.name}`"
         way = f"{fetch} downloads it from {card.urls[0]}" if card.urls else f"{fetch} says how to get it"
-        row = {"title": card.title, "path": path and str(path)} if as_json else {"where": path or way}
-        rows.append({"corpus": card.name, **counts, **row})
-    tables.show_rows(console, rows, as_json=as_json)
+        rows.append({"corpus": card.name, **counts, "title": card.title, "path": path and str(path)})
+        shown.append({"corpus": card.name, **{name: n or "?" for name, n in counts.items()}, "where": path or way})
+    show(console, form, rows, Table(shown), rows=lambda: rows)
 
 
 def show_fetched(console: "Console", card: "Card", path: Path) -> None:
     """Print a corpus' folder, licence and citation."""
-    from textcat.cli import tables
+    from textcat.cli.printing import Facts, show
 
-    title = f"{card.name}: {card.title}"
-    tables.show_facts(console, {"corpus": title, "licence": card.licence, "cite": card.citation, "at": path})
+    facts = {"corpus": f"{card.name}: {card.title}", "licence": card.licence, "cite": card.citation, "at": path}
+    show(console, "text", facts, Facts(facts))
 
 
-def show_corpus(console: "Console", documents: "Corpus", n_tokens: int, *, as_json: bool = False) -> None:
-    """Print a corpus' counts, and its largest and smallest topics; the JSON output has all topics."""
-    from textcat.cli import tables
+def show_corpus(console: "Console", documents: "Corpus", n_tokens: int, form: str = "text") -> None:
+    """Print a corpus' counts, and its largest and smallest topics; JSON and CSV have all topics."""
+    from textcat.cli.printing import Facts, Table, largest_first, named_rows, show
 
     statistics = documents.statistics()
     sizes = zip(statistics.topics, statistics.train_positives.tolist(), statistics.test_positives.tolist(), strict=True)
-    rows = tables.named_rows(("topic", "train", "test"), sizes)
-    if as_json:
-        counts = {"documents": statistics.documents, "without_topic": statistics.without_topic, "tokens": n_tokens}
-        tables.print_json(console, {"corpus": documents.name, **counts, "topics": rows})
-        return
+    rows = named_rows(("topic", "train", "test"), sizes)
+    counts = {"documents": statistics.documents, "without_topic": statistics.without_topic, "tokens": n_tokens}
     parts = ((part, n, statistics.without_topic[part]) for part, n in statistics.documents.items())
-    tables.show(console, tables.named_rows(("part", "documents", "without topic"), parts))
-    console.print()
-    tables.show_facts(console, {"topics": len(rows), "tokens": f"{n_tokens} in train and test"})
-    console.print()
     rates = map(float, statistics.prevalence)
-    rows = tables.largest_first(row | {"prevalence": rate} for row, rate in zip(rows, rates, strict=True))
-    tables.show(console, rows if len(rows) <= 2 * _ENDS else rows[:_ENDS] + rows[-_ENDS:])
-    if len(rows) > 2 * _ENDS:
-        tables.print_text(console, f"(the {_ENDS} largest and the {_ENDS} smallest of {len(rows)} topics)")
+    ranked = largest_first(row | {"prevalence": rate} for row, rate in zip(rows, rates, strict=True))
+    is_cut = len(rows) > 2 * _ENDS
+    show(
+        console,
+        form,
+        {"corpus": documents.name, **counts, "topics": rows},
+        Table(named_rows(("part", "documents", "without topic"), parts)),
+        Facts({"topics": len(rows), "tokens": f"{n_tokens:,} in train and test"}),
+        Table(ranked[:_ENDS] + ranked[-_ENDS:] if is_cut else ranked),
+        f"(the {_ENDS} largest and the {_ENDS} smallest of {len(rows)} topics)" if is_cut else "",
+        rows=lambda: ranked,
+    )
 
 
-def show_experiments(console: "Console", last_runs: "Mapping[Experiment, str]", *, as_json: bool) -> None:
+def show_experiments(console: "Console", last_runs: "Mapping[Experiment, str]", form: str) -> None:
     """Print for each of the papers' experiments how long it takes, when it last ran, and its data.
 
     `last_runs` describes the last run of each experiment in words. Missing data is marked, and sentences below the list
     say how to get it.
     """
-    from textcat.cli import tables
+    from textcat.cli.printing import Facts, Note, show
     from textcat.papers.datasets import missing
 
-    rows = []
+    rows: list[dict[str, Any]] = []
+    experiments = []
     for experiment, last_run in last_runs.items():
         sentences = {name: sentence for name in experiment.data if (sentence := missing(name)) is not None}
         data = ", ".join(f"{name} (missing)" if name in sentences else name for name in experiment.data)
-        rows.append((experiment.name, experiment.minutes, last_run, experiment.title, data, sentences))
-    if as_json:
-        titles = ("experiment", "minutes", "last run", "what it shows", "data", "missing")
-        tables.print_json(console, tables.named_rows(titles, rows))
-        return
-    for name, minutes, last_run, title, data, _ in rows:
-        tables.print_text(console, f"{name:16}  {minutes:>4} min  last run: {last_run}")
-        for text in filter(None, (title, data and f"data: {data}")):
-            tables.print_text(console, tables.wrapped_text(console, text, "    "))
-    for sentence in dict.fromkeys(sentence for *_, sentences in rows for sentence in sentences.values()):
-        tables.print_text(console, "\n" + tables.wrapped_text(console, sentence))
+        facts = {"minutes": experiment.minutes, "last run": last_run, "what it shows": experiment.title, "data": data}
+        rows.append({"experiment": experiment.name, **facts, "missing": sentences})
+        experiments.append(Facts({**facts, "data": data or None}, experiment.name))
+    remedies = dict.fromkeys(sentence for row in rows for sentence in row["missing"].values())
+    show(console, form, rows, *experiments, *map(Note, remedies), rows=lambda: rows)
 
 
-def show_reproductions(console: "Console", results: "Iterable[Result]", out: Path | None, *, as_json: bool) -> None:
+def show_reproductions(console: "Console", results: "Iterable[Result]", out: Path | None, form: str) -> None:
     """Print the published figures of experiments next to ours; if `out` is not None, write pages to this folder."""
-    from textcat.cli import tables
+    from textcat.cli.printing import Figure, Table, named_rows, print_text, show, show_columns
     from textcat.papers.experiments import as_objects, columns, notes, write_result
 
     ended = []
     for result in results:
         ended.append(result)
         page = "" if out is None else f"Page: {write_result(out, result)}\n"
-        if as_json:
+        if form != "text":
             continue
-        tables.print_text(console, f"{result.experiment.name}: {result.experiment.title}\n")
+        print_text(console, f"{result.experiment.name}: {result.experiment.title}\n")
         labels, *figures = columns(result.rows)
-        tables.show_columns(console, [labels, *((head, list(map(tables.Figure, cells))) for head, cells in figures)])
+        show_columns(console, [labels, *((head, list(map(Figure, cells))) for head, cells in figures)])
         for number, note in enumerate(notes(result.rows), start=1):
-            tables.print_text(console, f"({number}) {note}")
+            print_text(console, f"({number}) {note}")
         kept = f"; {result.n_kept} of {len(result.experiment.tasks)} tasks had been run before" if result.n_kept else ""
-        tables.print_text(console, f"\n{result.seconds:.1f} s{kept}\n{page}")
-    if as_json:
-        tables.print_json(console, as_objects(ended), indent=2)
+        print_text(console, f"\n{result.seconds:.1f} s{kept}\n{page}")
+    if form != "text":
+        figures_of = (
+            (result.experiment.name, row.label, name, figure.published, figure.ours)
+            for result in ended
+            for row in result.rows
+            for name, figure in row.figures.items()
+        )
+        rows = named_rows(("experiment", "row", "measure", "published", "ours"), figures_of)
+        show(console, form, as_objects(ended), Table(rows))

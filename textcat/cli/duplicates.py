@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -22,7 +22,7 @@ def duplicates(
     read: "InputSettings",
     inputs: Annotated[list[str], Argument(help="Files, folders, patterns such as '*.jsonl', URLs.")],
     out: Annotated[Path, Option(help="File for a JSON line per duplicate; FILE.sketches keeps what resuming needs.")],
-    as_json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
+    form: common.Form = "text",
     jobs: Annotated[
         int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that sketch; -1: one per core.")
     ] = -1,
@@ -44,21 +44,19 @@ def duplicates(
     except Interrupted:
         raise Interrupted("give the same command without --restart to resume the run") from None
     if not quiet:
-        show_duplicates(terminal.console(), found, out, as_json=as_json)
+        show_duplicates(terminal.console(), found, out, form)
     raise typer.Exit(3 if found.counts.rejected or any(not change.grew for change in found.changes) else 0)
 
 
-def show_duplicates(console: "Console", found: "Duplicates", out: Path, *, as_json: bool = False) -> None:
+def show_duplicates(console: "Console", found: "Duplicates", out: Path, form: str) -> None:
     """Print how many documents are duplicates, and in how many groups."""
-    from textcat.cli import tables
+    from textcat.cli.printing import Facts, show
 
-    counts = {"documents": found.counts.records, "rejected": found.counts.rejected, "groups": found.groups}
-    counts |= {"exact duplicates": found.exact, "other duplicates": found.near}
-    if as_json:
-        named = {name.replace(" ", "_"): n for name, n in counts.items()}
-        cost = {"seconds": found.seconds, "peak_memory": found.memory, "output": str(out)}
-        tables.print_json(console, {**named, **cost})
-        return
-    facts = {name: f"{n:,}" for name, n in counts.items()}
-    facts |= {"seconds": f"{found.seconds:.1f}", "peak memory": f"{found.memory / 1e6:,.0f} MB", "output": str(out)}
-    tables.show_facts(console, facts)
+    facts: dict[str, Any] = {
+        "documents": found.counts.records,
+        "rejected": found.counts.rejected,
+        "groups": found.groups,
+    }
+    facts |= {"exact_duplicates": found.exact, "other_duplicates": found.near}
+    facts |= {"seconds": found.seconds, "peak_memory": found.memory, "output": str(out)}
+    show(console, form, facts, Facts(facts))

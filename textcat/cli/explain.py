@@ -50,15 +50,17 @@ def explain(
     ] = None,
     terms: Annotated[int, Option(min=1, help="Number of terms: those that change the score most.")] = 10,
     html: Annotated[Path | None, Option(help="Write a page with the marked texts to this file.")] = None,
-    as_json: Annotated[bool, Option("--json", help="Print a JSON line for each document.")] = False,
+    form: common.Form = "text",
 ) -> None:
     """Explain why a document has, or has not, a topic: what its terms add to the score, and where they occur."""
     from textcat.base.disk import write_atomically
-    from textcat.cli.tables import print_json
+    from textcat.cli.printing import print_json
     from textcat.model import storage
 
-    if html and as_json:
-        raise BadParameter("choose one of --html and --json")
+    if form not in ("text", "json"):
+        raise BadParameter(f"explanations are printed as text, or as a JSON line for each document, not as {form}")
+    if html and form != "text":
+        raise BadParameter("choose one of --html and --as json")
     if sys.stdin is None and file == "-":
         raise TextcatError("Standard input is closed: name a file, or send a document to standard input.")
     tagger = storage.load(model)
@@ -68,7 +70,7 @@ def explain(
         return
     console = terminal.console()
     for record, explanations in explained:
-        if as_json:
+        if form == "json":
             values = [explanation.as_dict() for explanation in explanations]
             facts = {"id": record.id, "source": getattr(record, "source", file), "explanations": values}
             print_json(console, facts, indent=None)
@@ -105,7 +107,7 @@ def _explained(
 def _print(console: "Console", record: "Document | Record", explained: "Explanation") -> None:
     from rich.text import Text
 
-    from textcat.cli.tables import Figure, print_text, show
+    from textcat.cli.printing import Figure, Table, print_text, show
 
     probability = "" if explained.probability is None else f", probability {explained.probability:.3f}"
     numbers = f"score {explained.score:.3f}, threshold {explained.threshold:.3f}{probability}"
@@ -121,33 +123,33 @@ def _print(console: "Console", record: "Document | Record", explained: "Explanat
                     shown.stylize(_STYLES[reason.contribution >= 0][strength], span.start, span.end)
         if text.strip() and console.is_terminal:
             console.print(shown, soft_wrap=True)
+    terms = [
+        {
+            "term": reason.term,
+            "value": Figure(f"{reason.value:.3f}"),
+            "weight": Figure(f"{reason.weight:.3f}"),
+            "adds": Figure(f"{reason.contribution:+.3f}"),
+        }
+        for reason in explained
+    ]
+    others = [
+        {"topic that often goes with it": other.label, "adds": Figure(f"{other.contribution:+.3f}")}
+        for other in explained.related
+    ]
+    documents = [
+        {"training document": document.id, "title": document.title, "adds": Figure(f"{document.contribution:+.3f}")}
+        for document in explained.documents
+    ]
     show(
         console,
-        [
-            {
-                "term": reason.term,
-                "value": Figure(f"{reason.value:.3f}"),
-                "weight": Figure(f"{reason.weight:.3f}"),
-                "adds": Figure(f"{reason.contribution:+.3f}"),
-            }
-            for reason in explained
-        ],
+        "text",
+        None,
+        Table(terms),
+        f"Other terms add {explained.rest:+.3f}, and the bias {explained.bias:+.3f}.",
+        Table(others),
+        Table(documents),
+        _counterfactual(explained),
     )
-    print_text(console, f"Other terms add {explained.rest:+.3f}, and the bias {explained.bias:+.3f}.")
-    if explained.related:
-        others = [
-            {"topic that often goes with it": other.label, "adds": Figure(f"{other.contribution:+.3f}")}
-            for other in explained.related
-        ]
-        show(console, others)
-    if explained.documents:
-        documents = [
-            {"training document": document.id, "title": document.title, "adds": Figure(f"{document.contribution:+.3f}")}
-            for document in explained.documents
-        ]
-        show(console, documents)
-    if sentence := _counterfactual(explained):
-        print_text(console, sentence)
     print_text(console, "")
 
 

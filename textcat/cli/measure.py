@@ -2,8 +2,9 @@
 
 import os
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.base.progress import Stages
-    from textcat.cli.tables import Figure
+    from textcat.cli.printing import Figure, Part
     from textcat.corpus.documents import Corpus
     from textcat.evaluation.evaluation import Evaluation
     from textcat.evaluation.significance import Comparison
@@ -32,10 +33,7 @@ def evaluate(
     corpus: common.OwnCorpus = None,
     topics: common.PerTopic = False,
     band: common.Bands = None,
-    as_json: common.AsJson = False,
-    as_csv: Annotated[bool, Option("--csv", help="Print a row per topic as CSV.")] = False,
-    markdown: common.AsMarkdown = False,
-    latex: common.AsLatex = False,
+    form: common.Form = "text",
     trec: Annotated[Path | None, Option(help="Write run and qrels files for trec_eval to this folder.")] = None,
     labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[
@@ -49,7 +47,6 @@ def evaluate(
     from textcat.model import storage
     from textcat.model.measure import evaluate_tagger
 
-    form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
     tagger, stages = storage.load(model), terminal.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     evaluation = evaluate_tagger(tagger, documents, bands=band, stages=stages)
@@ -62,9 +59,7 @@ def evaluate(
             write_atomically(trec / name, lines)
     if bootstrap:
         evaluation = add_intervals(evaluation, n_resamples=bootstrap)
-    if evaluation.sample is None and not form:
-        terminal.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
-    show_evaluation(terminal.console(), evaluation, form=form, per_topic=topics, every_measure=True)
+    show_evaluation(terminal.console(), evaluation, form, per_topic=topics)
 
 
 @common.with_options(read=common.corpus_reader)
@@ -85,10 +80,7 @@ def compare(
     ] = False,
     topics: common.PerTopic = False,
     band: common.Bands = None,
-    as_json: common.AsJson = False,
-    as_csv: Annotated[bool, Option("--csv", help="Print the rows of --table as CSV.")] = False,
-    markdown: common.AsMarkdown = False,
-    latex: common.AsLatex = False,
+    form: common.Form = "text",
     labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents.")] = 1000,
 ) -> None:
@@ -104,9 +96,6 @@ def compare(
         raise BadParameter(
             f"{file} is a file, not the folder of a model: to compare models on it, give --corpus {file}"
         )
-    form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
-    if as_csv and not table:
-        raise BadParameter("differences are not written as CSV: add --table, or print --json")
     if table and topics:
         raise BadParameter("--table has no topics: leave out one of the two")
     stages = terminal.new_stages()
@@ -119,12 +108,12 @@ def compare(
             if evaluation.sample is not None:
                 evaluation = add_intervals(evaluation, n_resamples=bootstrap)
             rows += rows_of_model(model, tagger.recipe, documents.name, evaluation)
-        show_models(terminal.console(), rows, form=form)
+        show_models(terminal.console(), rows, form)
         return
     taggers = comparing.shared_topics(models)
     documents = _test_corpus(read, corpus, taggers[0], stages, labelled_only=labelled_only)
     compared = comparing.compare(taggers, documents, bands=band, n_resamples=bootstrap, stages=stages)
-    show_comparison(terminal.console(), compared, models, documents.name, form=form, per_topic=topics)
+    show_comparison(terminal.console(), compared, models, documents.name, form, per_topic=topics)
 
 
 @common.with_options(read=common.corpus_reader)
@@ -264,42 +253,39 @@ def _origin(tagger: "Tagger") -> Mapping[str, Any]:
 
 
 def show_evaluation(
-    console: "Console",
-    evaluation: "Evaluation",
-    *,
-    form: str = "",
-    per_topic: bool = False,
-    every_measure: bool = False,
+    console: "Console", evaluation: "Evaluation", form: str = "text", *, per_topic: bool = False
 ) -> None:
-    """Print an evaluation in a form: "" (plain tables), "markdown", "latex", "json" or "csv".
+    """Print all measures of an evaluation; if `per_topic` is set, print a table of topics, too."""
+    from textcat.cli.printing import show
+    from textcat.evaluation.export import plain_rows
 
-    If `per_topic` is set, print a table of topics, too. If `every_measure` is set, print all measures, not only the
-    main ones. Neither has an effect on JSON and CSV.
+    measured = f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:"
+    parts = evaluation_parts(evaluation, per_topic=per_topic, every_measure=True)
+    where = "" if evaluation.sample is not None else measured
+    show(console, form, evaluation.as_dict(), where, *parts, rows=partial(plain_rows, evaluation))
+
+
+def evaluation_parts(
+    evaluation: "Evaluation", *, per_topic: bool = False, every_measure: bool = False
+) -> "Iterator[Part]":
+    """Yield the parts of an evaluation to print: the tables of topics, of bands, and of pairs that are mistaken.
+
+    If `per_topic` is set, there is a table of topics. If `every_measure` is set, all measures are there, not only the
+    main ones.
     """
-    from textcat.cli import tables
-    from textcat.evaluation.export import csv_lines, json_text
+    from textcat.cli.printing import Table, format_figure
 
-    if form in ("json", "csv"):
-        console.file.write(json_text(evaluation) if form == "json" else csv_lines(evaluation))
-        return
-    if form:
-        parts = [topic_rows(evaluation)] * per_topic + [band_rows(evaluation, every_measure=every_measure)]
-        tables.show_in_form(console, parts, form)
-        return
     if per_topic and evaluation.topics:
-        tables.show(console, topic_rows(evaluation), needed=7)
-        console.print()
-    tables.show(console, band_rows(evaluation, every_measure=every_measure))
-    notes = _notes(evaluation)
+        yield Table(topic_rows(evaluation), needed=7)
+    yield Table(band_rows(evaluation, every_measure=every_measure))
+    yield from _notes(evaluation)
     if per_topic and not evaluation.topics:
-        notes.append("There is no table per topic of a model of many topics.")
-    if notes:
-        tables.print_text(console, "\n" + "\n".join(notes))
+        yield "There is no table per topic of a model of many topics."
     if evaluation.confusion is not None:
-        accuracy = tables.format_figure(evaluation.accuracy, undefined="not defined: no document has a topic")
-        tables.print_text(console, f"\naccuracy {accuracy}, over the documents that have a topic")
+        accuracy = format_figure(evaluation.accuracy, undefined="not defined: no document has a topic")
+        yield f"accuracy {accuracy}, over the documents that have a topic"
         wrong = [{"topic": topic, "got": got, "documents": n} for topic, got, n in evaluation.confusion if topic != got]
-        tables.show(console, wrong[:_LARGEST])
+        yield Table(wrong[:_LARGEST])
 
 
 def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[dict[str, str]]:
@@ -309,7 +295,7 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
     with the intervals. Rows with counts of documents and topics follow. If topics were left out because they have no
     positive in the test part, the last row counts these topics.
     """
-    from textcat.cli import tables
+    from textcat.cli import printing
 
     bands, rows = evaluation.bands, []
 
@@ -318,14 +304,17 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
 
     for measure, title in evaluation.titles().items():
         if every_measure or title.is_main:
-            add(title.line, (tables.format_figure(row[measure], title.decimals, undefined="no topic") for row in bands))
+            add(
+                title.line,
+                (printing.format_figure(row[measure], title.decimals, undefined="no topic") for row in bands),
+            )
             if any(measure in row.intervals for row in bands):
-                add("  95 % interval", (tables.format_interval(row.intervals.get(measure)) for row in bands))
+                add("  95 % interval", (printing.format_interval(row.intervals.get(measure)) for row in bands))
     for count in ("documents", "pairs", "topics"):
         if any(getattr(row, count) is not None for row in bands):
-            add(count, (tables.Figure(getattr(row, count)) for row in bands))
+            add(count, (printing.Figure(getattr(row, count)) for row in bands))
     if any(row.left_out for row in bands):
-        add("left out: no test positive", (tables.Figure(row.left_out) for row in bands))
+        add("left out: no test positive", (printing.Figure(row.left_out) for row in bands))
     return rows
 
 
@@ -345,7 +334,7 @@ def _notes(evaluation: "Evaluation") -> list[str]:
 
 def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
     """Return a row per topic, the largest topic first: its measures, and its facts, which training recorded."""
-    from textcat.cli import tables
+    from textcat.cli import printing
     from textcat.evaluation.export import fact_names
 
     facts, rows = printed_facts(fact_names(evaluation)), []
@@ -353,14 +342,14 @@ def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
     facts = [name for name in facts if name not in named]
     for row in evaluation.topics:
         quality = (
-            *map(tables.format_figure, (row.precision, row.recall, row.f1)),
-            tables.format_figure(row.average_precision, 3, "no positive"),
+            *map(printing.format_figure, (row.precision, row.recall, row.f1)),
+            printing.format_figure(row.average_precision, 3, "no positive"),
         )
-        counts, prevalence = (row.train_positives, row.test_positives), tables.format_figure(row.prevalence, 4)
+        counts, prevalence = (row.train_positives, row.test_positives), printing.format_figure(row.prevalence, 4)
         names, others = ([short_fact(row.facts.get(name)) for name in chosen] for chosen in (named, facts))
         rows.append((row.topic, *names, *counts, *quality, prevalence, *others))
     titles = ("topic", *named, "train", "test", "precision", "recall", "F1", "AP", "prevalence", *facts)
-    return tables.largest_first(tables.named_rows(titles, rows))
+    return printing.largest_first(printing.named_rows(titles, rows))
 
 
 def printed_facts(names: Iterable[str]) -> list[str]:
@@ -377,35 +366,39 @@ def short_fact(fact: Any) -> Any:
 
 
 def show_comparison(
-    console: "Console", compared: "Comparison", folders: Sequence[Path], corpus: str, *, form: str = "", per_topic: bool
+    console: "Console", compared: "Comparison", folders: Sequence[Path], corpus: str, form: str, *, per_topic: bool
 ) -> None:
     """Print models, named A, B and so on, side by side, and the topics that differ most between the models.
 
-    `form` is "" (plain tables), "markdown", "latex" or "json". If `per_topic` is set, tables have all topics.
+    If `per_topic` is set, tables have all topics.
     """
-    from textcat.cli import tables
-    from textcat.evaluation.export import json_text
+    from textcat.cli.printing import Facts, Note, Table, show
 
-    if form == "json":
-        console.file.write(json_text(compared, models=list(map(str, folders)), corpus=corpus))
-        return
     names = [string.ascii_uppercase[number] for number in range(len(folders))]
-    if form:
-        parts = [tables.named_rows(("model", "folder"), zip(names, folders, strict=True))]
-        parts += (measure_rows(compared, names, other) for other in range(1, len(names)))
-        parts.append(difference_rows(compared, names, None if per_topic else _LARGEST))
-        tables.show_in_form(console, parts, form, comparison_notes(compared, len(names)))
-        return
-    tables.show_facts(console, dict(zip(names, folders, strict=True)))
-    tables.print_text(console, f"\n{corpus}, {compared.test_documents} test documents\n")
-    for other in range(1, len(names)):
-        tables.show(console, measure_rows(compared, names, other))
-        console.print()
-    if compared.topics:
-        tables.show(console, difference_rows(compared, names, None if per_topic else _LARGEST))
-        console.print()
-    for note in comparison_notes(compared, len(names)):
-        tables.print_text(console, tables.wrapped_text(console, note))
+    tables = [measure_rows(compared, names, other) for other in range(1, len(names))]
+    show(
+        console,
+        form,
+        {"models": list(map(str, folders)), "corpus": corpus, **compared.as_dict()},
+        Facts(dict(zip(names, folders, strict=True))),
+        f"{corpus}, {compared.test_documents} test documents",
+        *map(Table, tables),
+        Table(difference_rows(compared, names, None if per_topic else _LARGEST)),
+        *map(Note, comparison_notes(compared, len(names))),
+        rows=partial(_plain_measures, compared, names),
+    )
+
+
+def _plain_measures(compared: "Comparison", names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a row per band, measure and model: its value, and the difference from the first model."""
+    rows = []
+    for row in compared.measures:
+        for name, value, difference in zip(names, row.values, (None, *row.differences), strict=True):
+            low, high = difference.interval if difference else (None, None)
+            figures = {"difference": difference and difference.difference, "low": low, "high": high}
+            figures |= {name: difference and getattr(difference, name) for name in ("p_documents", "p_topics")}
+            rows.append({"band": row.band, "measure": row.measure, "model": name, "value": value, **figures})
+    return rows
 
 
 def rows_of_model(
@@ -425,31 +418,20 @@ def rows_of_model(
     return rows
 
 
-def show_models(console: "Console", rows: Sequence[Mapping[str, Any]], *, form: str) -> None:
-    """Print the rows of `rows_of_model` in a form: "" (a plain table), "csv", "json", "markdown" or "latex"."""
-    from textcat.cli import tables
-    from textcat.evaluation.export import csv_of_rows
+def show_models(console: "Console", rows: Sequence[Mapping[str, Any]], form: str) -> None:
+    """Print the rows of `rows_of_model`."""
+    from textcat.cli.printing import Table, format_figure, format_interval, show
 
-    if form == "json":
-        tables.print_json(console, list(rows))
-        return
-    if form == "csv":
-        console.file.write(csv_of_rows(rows))
-        return
     names = [name.removesuffix(" low") for name in rows[0] if name.endswith(" low")]
     shown = []
     for row in rows:
         cells = {title: row[title] for title in ("corpus", "model", "band", "topics")}
         for name in names:
             bounds = (row[f"{name} low"], row[f"{name} high"]) if row.get(f"{name} low") is not None else None
-            cells |= {name: tables.format_figure(row.get(name)), f"{name} 95 %": tables.format_interval(bounds)}
+            cells |= {name: format_figure(row.get(name)), f"{name} 95 %": format_interval(bounds)}
         shown.append(cells)
     note = "Intervals of 95 %: the bootstrap over test documents; MAP: mean average precision."
-    if form:
-        tables.show_in_form(console, [shown], form, [note])
-    else:
-        tables.show(console, shown)
-        tables.print_text(console, f"\n{note}")
+    show(console, form, list(rows), Table(shown), note, rows=lambda: rows)
 
 
 def comparison_notes(compared: "Comparison", n_models: int) -> list[str]:
@@ -472,7 +454,7 @@ def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -
     A row also has the difference of the two values, the interval of this difference, and p-values. `names` are the
     names of the models; `other` is a position in `names`.
     """
-    from textcat.cli import tables
+    from textcat.cli import printing
     from textcat.evaluation.evaluation import TITLES
 
     titles = (names[0], names[other], f"{names[other]} - {names[0]}", "95 % interval", "p docs", "p topics")
@@ -480,14 +462,14 @@ def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -
     for row in compared.measures:
         of_model = row.differences[other - 1]
         difference, interval, *p_values = astuple(of_model) if of_model else [None] * 4
-        values = [tables.format_figure(row.values[column], undefined="no topic") for column in (0, other)]
+        values = [printing.format_figure(row.values[column], undefined="no topic") for column in (0, other)]
         differing = (
-            tables.format_figure(difference, sign="+"),
-            tables.format_interval(interval, "+"),
-            *map(tables.format_p_value, p_values),
+            printing.format_figure(difference, sign="+"),
+            printing.format_interval(interval, "+"),
+            *map(printing.format_p_value, p_values),
         )
         rows.append((row.band, TITLES[row.measure].column, *values, *differing))
-    return tables.named_rows(("band", "measure", *titles), rows)
+    return printing.named_rows(("band", "measure", *titles), rows)
 
 
 def difference_rows(compared: "Comparison", names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
@@ -495,16 +477,16 @@ def difference_rows(compared: "Comparison", names: Sequence[str], n: int | None 
 
     There are rows for the first n topics, or for all topics if n is None. `names` are the names of the models.
     """
-    from textcat.cli import tables
+    from textcat.cli import printing
 
     rows = []
     for row in compared.topics[:n]:
         figures = (
-            *map(tables.format_figure, row.average_precision),
-            *(tables.format_figure(value, sign="+") for value in row.differences),
-            *map(tables.format_p_value, row.p_values),
+            *map(printing.format_figure, row.average_precision),
+            *(printing.format_figure(value, sign="+") for value in row.differences),
+            *map(printing.format_p_value, row.p_values),
         )
         rows.append((row.topic, row.train_positives, row.test_positives, *figures))
     differences = (f"{name} - {names[0]}" for name in names[1:])
     p_values = ("corrected p",) if len(names) == 2 else (f"p {name}" for name in names[1:])
-    return tables.named_rows(("topic", "train", "test", *names, *differences, *p_values), rows)
+    return printing.named_rows(("topic", "train", "test", *names, *differences, *p_values), rows)

@@ -62,7 +62,7 @@ def simulate(
     jobs: Annotated[
         int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Runs at the same time; -1: one per core.")
     ] = -1,
-    as_json: common.AsJson = False,
+    form: common.Form = "text",
     out: Annotated[
         Path | None, Option(help="Folder for runs, tables and a plot; runs saved there are not repeated.")
     ] = None,
@@ -97,7 +97,7 @@ def simulate(
     with stages.stage("simulate", len(simulated) * len(compared) * seeds) as bar:
         kept = None if out is None else out / "runs.jsonl"
         results = experiment(simulated, compared, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
-    _report(terminal.console(), results, stages, compared, per_topic=topics, as_json=as_json, out=out)
+    _report(terminal.console(), results, stages, compared, form, per_topic=topics, out=out)
 
 
 # --- what is printed and written --------------------------------------------------------------------------------------
@@ -108,14 +108,14 @@ def _report(
     results: "Sequence[Result]",
     stages: "Stages",
     compared: "Sequence[Setting]",
+    form: str,
     *,
     per_topic: bool,
-    as_json: bool,
     out: Path | None,
 ) -> None:
     """Print the results of the runs; if `out` is not None, write all results and a plot to this folder, too."""
     from textcat.base.disk import write_atomically
-    from textcat.cli import tables
+    from textcat.cli.printing import Note, Table, cost_of_stages, show
     from textcat.evaluation.export import markdown_table
 
     shown = _all_tables(results, compared, per_topic=per_topic)
@@ -126,21 +126,20 @@ def _report(
             out / "tables.md", "\n".join(map(markdown_table, _all_tables(results, compared, per_topic=True)))
         )
         _draw(out / "curves.svg", results)
-    if as_json:
-        tables.print_json(console, summary | tables.cost_of_stages(stages))
-        return
-    for table in shown:
-        tables.show(console, table, needed=6 + (len(compared) > 1))
-        console.print()
     n_topics, n_seeds = len({(r.corpus, r.topic) for r in results}), len({r.seed for r in results})
     seconds = sum(result.seconds for result in results)
     said = (
         f"{len(results)} runs: {n_topics} topic{'s' * (n_topics > 1)}, {n_seeds} seed{'s' * (n_seeds > 1)}; "
         f"{seconds:.0f} s of processor time, {stages.seconds['simulate']:.0f} s. ± is half a 95 % interval over seeds."
     )
-    tables.print_text(console, tables.wrapped_text(console, said))
-    if out is not None:
-        tables.print_text(console, f"Runs, tables and recall curves: {out}")
+    show(
+        console,
+        form,
+        summary | cost_of_stages(stages),
+        *(Table(table, needed=6 + (len(compared) > 1)) for table in shown),
+        Note(said),
+        "" if out is None else f"Runs, tables and recall curves: {out}",
+    )
 
 
 def _all_tables(
@@ -199,7 +198,7 @@ def _answers(group: "Sequence[Result]") -> dict[str, Any]:
 def _mean_text(
     group: "Sequence[Result]", measure: str, scale: float = 1, decimals: int = 1, *, bare: bool = False
 ) -> str:
-    from textcat.cli.tables import Figure, format_figure
+    from textcat.cli.printing import Figure, format_figure
     from textcat.teaching.simulate import means_by_setting
 
     (mean,) = means_by_setting(group, measure).values()
@@ -216,7 +215,7 @@ def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, se
     """
     import numpy as np
 
-    from textcat.cli.tables import Figure
+    from textcat.cli.printing import Figure
     from textcat.teaching.measures import answers_to_reach
 
     rows = []

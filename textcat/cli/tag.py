@@ -93,7 +93,7 @@ def tag(
         bool, Option("--stdin", help="Read one document per line from standard input, as a filter.")
     ] = False,
     stdout: Annotated[bool, Option("--stdout", help="Write to standard output, as without --out.")] = False,
-    as_json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
+    form: common.Form = "text",
     jobs: Annotated[
         int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that tag; -1: one per core.")
     ] = -1,
@@ -144,7 +144,7 @@ def tag(
             if out is not None and retag:
                 run.set_aside(model, out)
             if out is not None and watch:
-                _watch(plan, inputs, out, writer, restart=restart, quiet=quiet, as_json=as_json, progress=show)
+                _watch(plan, inputs, out, writer, restart=restart, quiet=quiet, form=form, progress=show)
             summary = written = None
             if out is not None:
                 summary = run.tag_archive(model, inputs, out, restart=restart, **options)
@@ -155,7 +155,7 @@ def tag(
     except Interrupted:
         raise Interrupted("" if to_stream else "give the same command without --restart to resume the run") from None
     if not quiet:
-        _show(summary, written, out, back, as_json=as_json)
+        _show(summary, written, out, back, form)
     is_incomplete = summary is not None and (summary.counts.faults or summary.changed)
     raise typer.Exit(3 if is_incomplete or (written is not None and not is_whole(written, out is not None)) else 0)
 
@@ -164,7 +164,7 @@ def diff(
     before: Annotated[Path, Argument(help="Folder of tags that `textcat tag --out` has written.")],
     now: Annotated[Path, Argument(help="Folder of tags of the same archive, by another model or other options.")],
     examples: Annotated[int, Option(min=0, help="Most ids of documents to print per topic.")] = 3,
-    as_json: common.AsJson = False,
+    form: common.Form = "text",
 ) -> None:
     """Compare two folders of tags: which tags came and which went, topic by topic."""
     from textcat.tagging.difference import compare_tags
@@ -172,15 +172,15 @@ def diff(
     for folder in (before, now):
         if not folder.is_dir():
             raise TextcatError(f"There is no folder {folder}: name a folder that `textcat tag --out` has written.")
-    show_difference(terminal.console(), compare_tags(before, now, examples), as_json=as_json)
+    show_difference(terminal.console(), compare_tags(before, now, examples), form)
 
 
-def topics(model: common.ModelFolder, as_json: common.AsJson = False) -> None:
+def topics(model: common.ModelFolder, form: common.Form = "text") -> None:
     """List a model's topics, with their training documents, thresholds, and how training went."""
     from textcat.model import read_manifest, storage
 
     thresholds = storage.load(model, prepare=False).decisions.thresholds.tolist()
-    show_topics(terminal.console(), read_manifest(model), thresholds, as_json=as_json)
+    show_topics(terminal.console(), read_manifest(model), thresholds, form)
 
 
 def show(
@@ -189,7 +189,7 @@ def show(
         str | None, Option(help="Show the terms with the largest weights for this topic (id or name).")
     ] = None,
     n: Annotated[int, Option("--terms", min=1, help="How many terms.")] = 20,
-    as_json: common.AsJson = False,
+    form: common.Form = "text",
 ) -> None:
     """Show how a model was trained, or the terms that weigh most for a topic."""
     from textcat.model import read_manifest, storage
@@ -197,13 +197,13 @@ def show(
 
     tagger, console = storage.load(model, prepare=False), terminal.console()
     if topic is None:
-        show_model(console, read_manifest(model), model, tagger.decisions.thresholds.tolist(), as_json=as_json)
+        show_model(console, read_manifest(model), model, tagger.decisions.thresholds.tolist(), form)
     else:
         terms = tagger.terms(topic, n)
-        if tagger.topic_names and not as_json:
-            label = topic_label(find_topic(tagger.topics, tagger.topic_names, topic), tagger.topic_names)
-            console.print(f"{terminal.harmless(label)}\n", markup=False, soft_wrap=True)
-        show_terms(console, terms, as_json=as_json)
+        label = ""
+        if names := tagger.topic_names:
+            label = topic_label(find_topic(tagger.topics, names, topic), names)
+        show_terms(console, terms, form, label)
 
 
 def _warn(rejection: "Rejection") -> None:
@@ -211,25 +211,21 @@ def _warn(rejection: "Rejection") -> None:
 
 
 def _show(
-    summary: "Summary | None", written: "WriteBackSummary | None", out: Path | None, back: WriteBack, *, as_json: bool
+    summary: "Summary | None", written: "WriteBackSummary | None", out: Path | None, back: WriteBack, form: str
 ) -> None:
     """Print the summary of a run, that of the files that it wrote back, or both."""
     # After tags on standard output, a summary is printed only if requested, or on a terminal for several documents.
-    is_shown = summary is not None and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty()))
+    is_shown = summary is not None and (out or form != "text" or (summary.counts.records > 1 and sys.stderr.isatty()))
     if written is None and not is_shown:
         return
-    from textcat.cli import tables
-
     console = terminal.console(stderr=out is None and written is None)
     of_files = {} if written is None or back.folder is None else written_as_dict(written, back.folder)
-    if summary is None and as_json:
-        tables.print_json(console, of_files)
-    elif summary is not None and is_shown:
-        show_summary(console, summary, out, as_json=as_json, write_back=of_files)
-    if written is not None and back.folder is not None and not as_json:
+    if summary is not None and is_shown:
+        show_summary(console, summary, out, form, write_back=of_files)
+    if written is not None and back.folder is not None and (form != "json" or summary is None):
         if summary is not None:
             console.print()
-        show_written(console, written, back.folder)
+        show_written(console, written, back.folder, form)
 
 
 def _watch(
@@ -239,7 +235,7 @@ def _watch(
     writer: "Callable[[TaggingPlan], object] | None",
     *,
     quiet: bool,
-    as_json: bool,
+    form: str,
     **options: Any,
 ) -> None:
     """Tag files as they arrive, and print a line for each round."""
@@ -248,8 +244,8 @@ def _watch(
     console = terminal.console()
 
     def show(summary: "Summary") -> None:
-        if as_json:
-            show_summary(console, summary, out, as_json=True)
+        if form != "text":
+            show_summary(console, summary, out, form)
         elif not quiet:
             counts, before = summary.counts, summary.before.counts
             new = f"{counts.records - before.records:,} documents, {counts.rejected - before.rejected:,} rejected"
@@ -309,65 +305,61 @@ def _log_to(path: Path) -> Iterator[None]:
 
 
 def show_summary(
-    console: "Console",
-    summary: "Summary",
-    out: Path | None,
-    *,
-    as_json: bool = False,
-    write_back: Mapping[str, Any] | None = None,
+    console: "Console", summary: "Summary", out: Path | None, form: str, write_back: Mapping[str, Any] | None = None
 ) -> None:
     """Print the summary of a run: counts, reasons of rejections, and a row per topic that documents got.
 
     The row compares how many documents got the topic with its fraction of the training documents. `write_back` is what
     JSON says of the files that were written back.
     """
-    from textcat.cli import tables
+    from textcat.cli.printing import Facts, Table, show
 
     counts, before = summary.counts, summary.before
-    drifting = [drift.topic for drift in summary.drifts]
-    if as_json:
-        run = {"records_before": before.counts.records, "read_as": summary.formats, "drift": drifting}
-        missing = {change.name: change.missing for change in summary.changes if change.missing is not None}
-        run |= {"changed": summary.changed, "grown": summary.grown, "bytes_missing": missing}
-        run |= {"since_last_run": summary.growth and summary.growth._asdict()}
-        cost = {"seconds": summary.seconds, "peak_memory": summary.memory}
-        run |= {"write_back": write_back} if write_back else {}
-        tables.print_json(
-            console, counts.as_dict() | run | cost | {"output": out and str(out), "shards": summary.shards}
-        )
-        return
-    if before.finished:  # nothing was new
+    data = counts.as_dict() | {
+        "records_before": before.counts.records,
+        "read_as": summary.formats,
+        "drift": [drift.topic for drift in summary.drifts],
+        "changed": summary.changed,
+        "grown": summary.grown,
+        "bytes_missing": {change.name: change.missing for change in summary.changes if change.missing is not None},
+        "since_last_run": summary.growth and summary.growth._asdict(),
+        "seconds": summary.seconds,
+        "peak_memory": summary.memory,
+        **({"write_back": write_back} if write_back else {}),
+        "output": out and str(out),
+        "shards": summary.shards,
+    }
+    if before.finished and form == "text":  # nothing was new
         faults = f", {counts.rejected:,} of them rejected" if counts.rejected else ""
-        tables.print_text(
-            console, f"{out} is finished, with {counts.records:,} documents{faults}: nothing is left to do."
-        )
+        done = f"{out} is finished, with {counts.records:,} documents{faults}: nothing is left to do."
+        show(console, form, data, done)
         return
+    reasons = [{"rejected": n, "because": reason} for reason, n in (+counts.reasons).most_common()]
+    topics, drift = _topics_of_archive(summary) if counts.topics else ([], "")
+    show(console, form, data, Facts(_facts_of(summary, out)), Table(reasons), Table(topics), drift, rows=lambda: topics)
+
+
+def _facts_of(summary: "Summary", out: Path | None) -> dict[str, Any]:
+    counts, before = summary.counts, summary.before
     by = {source.format: source.guess.by for source in summary.sources}
-    formats = (f"{form} (by {by[form]})" if by.get(form) else form for form in summary.formats)
+    formats = [f"{form} (by {by[form]})" if by.get(form) else form for form in summary.formats]
     rate = (counts.records - before.counts.records) / max(summary.seconds, 1e-9)
     share = f" ({counts.untagged / counts.tagged:.1%} of those tagged)" if counts.tagged else ""
     unknown = f"; {counts.unknown:,} documents have no term that the model knows" if counts.unknown else ""
     left_out = f", {counts.left_out:,} of them left out as no documents" if counts.left_out else ""
-    facts = {
-        "documents": f"{counts.records:,}",
-        "tagged": f"{counts.tagged:,}",
+    return {
+        "documents": counts.records,
+        "tagged": counts.tagged,
         "rejected": f"{counts.rejected:,}{left_out}",
         "without a topic": f"{counts.untagged:,}{share}{unknown}",
-        "languages": ", ".join(f"{language} {n:,}" for language, n in counts.languages.most_common()) or None,
-        "done before": f"{before.counts.records:,}" if before.counts.records else None,
+        "languages": [f"{language} {n:,}" for language, n in counts.languages.most_common()] or None,
+        "done before": before.counts.records or None,
         "since then": growth_in_words(summary.growth) if summary.growth else None,
-        "read as": ", ".join(formats) or None,
+        "read as": formats or None,
         "seconds": f"{summary.seconds:.1f} ({rate:,.0f} documents/s)",
-        "peak memory": f"{summary.memory / 1e6:,.0f} MB",
+        "peak memory": summary.memory,
         "output": None if out is None else f"{out} ({summary.shards} shard{'s' * (summary.shards != 1)})",
     }
-    tables.show_facts(console, facts)
-    if reasons := +counts.reasons:
-        console.print()
-        tables.show(console, [{"rejected": n, "because": reason} for reason, n in reasons.most_common()])
-    if counts.topics:
-        console.print()
-        _show_topics_of_archive(console, summary, set(drifting))
 
 
 def growth_in_words(growth: "Growth") -> str:
@@ -382,36 +374,33 @@ def growth_in_words(growth: "Growth") -> str:
     return "files " + ", ".join(f"{n:,} {what}" for n, what in numbers if n)
 
 
-def show_difference(console: "Console", found: "TagDifference", *, as_json: bool) -> None:
+def show_difference(console: "Console", found: "TagDifference", form: str) -> None:
     """Print how the tags of two runs differ."""
-    from textcat.cli import tables
+    from textcat.cli.printing import Facts, Table, show
 
     rows = [row._asdict() for row in found.topics]
-    if as_json:
-        tables.print_json(console, {**found._asdict(), "topics": rows})
-        return
     facts = {
-        "documents in both": f"{found.documents:,}",
-        "with other topics": f"{found.changed:,}",
-        "only before": f"{found.only_before:,}" if found.only_before else None,
-        "only now": f"{found.only_now:,}" if found.only_now else None,
+        "documents in both": found.documents,
+        "with other topics": found.changed,
+        "only before": found.only_before or None,
+        "only now": found.only_now or None,
     }
-    tables.show_facts(console, facts)
-    if rows:
-        console.print()
-        listed = ("examples_came", "examples_went")
-        shown = [{name: ", ".join(row[name]) if name in listed else row[name] for name in row} for row in rows]
-        titles = {"examples_came": "came, for example", "examples_went": "went, for example"}
-        tables.show(console, [{titles.get(name, name): cell for name, cell in row.items()} for row in shown], needed=5)
+    titles = {"examples_came": "came, for example", "examples_went": "went, for example"}
+    shown = [
+        {titles.get(name, name): ", ".join(cell) if name in titles else cell for name, cell in row.items()}
+        for row in rows
+    ]
+    show(console, form, {**found._asdict(), "topics": rows}, Facts(facts), Table(shown, needed=5))
 
 
-def _show_topics_of_archive(console: "Console", summary: "Summary", drifting: set[str]) -> None:
-    from textcat.cli import tables
+def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
+    """Return a row per topic of the documents, and a text on the topics whose rates differ from those of training."""
+    from textcat.cli.printing import largest_first, named_rows
     from textcat.model import names_in
     from textcat.model.topic_names import topic_label
 
     sizes, counts, train_documents = summary.train_sizes, summary.counts, summary.manifest["train_documents"]
-    names = names_in(summary.manifest)
+    names, drifting = names_in(summary.manifest), {drift.topic for drift in summary.drifts}
     rows = (
         (
             topic_label(topic, names),
@@ -424,25 +413,24 @@ def _show_topics_of_archive(console: "Console", summary: "Summary", drifting: se
         if (drift := "*" if topic in drifting else "") or counts.topics[topic]
     )
     titles = ("topic", "documents", "rate", "in training", "drift")
-    table = tables.largest_first(tables.named_rows(titles, rows), "documents")
-    tables.show(console, table if drifting else [{title: row[title] for title in titles[:-1]} for row in table])
-    if len(table) < len(sizes):
-        tables.print_text(console, f"\n{len(sizes) - len(table)} of {len(sizes)} topics have no document.")
+    table = largest_first(named_rows(titles, rows), "documents")
     rate = "more than three times, or less than a third of, the rate of training, beyond chance"
+    lines = []
+    if len(table) < len(sizes):
+        lines.append(f"{len(sizes) - len(table)} of {len(sizes)} topics have no document.")
     if drifting:
-        tables.print_text(
-            console,
-            f"\n* {len(drifting)} of {len(sizes)} topics have {rate}: the archive may be about other things than the "
-            "training documents were.",
-        )
+        other = "the archive may be about other things than the training documents were"
+        lines.append(f"* {len(drifting)} of {len(sizes)} topics have {rate}: {other}.")
     else:
-        tables.print_text(console, f"\nNo drift: no topic has {rate}.")
+        table = [{title: row[title] for title in titles[:-1]} for row in table]
+        lines.append(f"No drift: no topic has {rate}.")
+    return table, "\n\n".join(lines)
 
 
-def show_topics(console: "Console", manifest: Mapping[str, Any], thresholds: Sequence[float], *, as_json: bool) -> None:
+def show_topics(console: "Console", manifest: Mapping[str, Any], thresholds: Sequence[float], form: str) -> None:
     """Print a model's topics, the largest first, with the score above which a document gets each."""
-    from textcat.cli import tables
     from textcat.cli.measure import printed_facts, short_fact
+    from textcat.cli.printing import Table, largest_first, named_rows, show
     from textcat.model import names_in
 
     sizes, facts = manifest["train_sizes"], manifest["facts"]
@@ -451,24 +439,21 @@ def show_topics(console: "Console", manifest: Mapping[str, Any], thresholds: Seq
         zip(manifest["topics"], sizes, prevalence, thresholds, *facts.values(), strict=True),
         names_in(manifest),
     )
-    rows = tables.largest_first(tables.named_rows(("topic", "train", "prevalence", "threshold", *facts), columns))
+    rows = largest_first(named_rows(("topic", "train", "prevalence", "threshold", *facts), columns))
     if named:
         rows = [{"topic": row["topic"], "name": named.get(row["topic"]), **row} for row in rows]
-    if as_json:
-        tables.print_json(console, rows)
-        return
     texts = ("topic", "name") if named else ("topic",)
     facts = printed_facts([fact for fact in rows[0] if fact not in texts])
-    rows = [{text: row[text] for text in texts} | {fact: short_fact(row[fact]) for fact in facts} for row in rows]
-    tables.show(console, rows, needed=2 + len(texts))
+    shown = [{text: row[text] for text in texts} | {fact: short_fact(row[fact]) for fact in facts} for row in rows]
+    show(console, form, rows, Table(shown, needed=2 + len(texts)), rows=lambda: rows)
 
 
 def show_model(
-    console: "Console", manifest: Mapping[str, Any], folder: Path, thresholds: Sequence[float], *, as_json: bool = False
+    console: "Console", manifest: Mapping[str, Any], folder: Path, thresholds: Sequence[float], form: str
 ) -> None:
     """Print how a model was trained, and the range of its topics' thresholds."""
-    from textcat.cli import tables
     from textcat.cli.measure import band_rows
+    from textcat.cli.printing import Facts, Table, show
     from textcat.cli.train import settings_text
     from textcat.evaluation.evaluation import Evaluation
     from textcat.model import names_in
@@ -478,32 +463,28 @@ def show_model(
     size = sum(path.stat().st_size for path in folder.iterdir())
     counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"]}
     named, language = names_in(manifest), manifest.get("names_language", "")
-    if as_json:
-        names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
-        facts_stored = {name: manifest.get(name) for name in names}
-        facts_stored |= {name: manifest[name] for name in ("train_dates",) if name in manifest}
-        facts_stored["thresholds"] = dict(zip(manifest["topics"], thresholds, strict=True))
-        names_stored = {"named_topics": len(named), "names_language": language} if named else {}
-        tables.print_json(console, {"model": str(folder), **facts_stored, **counts, **names_stored, "bytes": size})
-        return
-    if named:
-        of_names = f"{len(named)} have a name{f' ({language})' if language else ''}"
-        counts["topics"] = f"{counts['topics']}, of which {of_names}"
+    names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
+    stored = {name: manifest.get(name) for name in names}
+    stored |= {name: manifest[name] for name in ("train_dates",) if name in manifest}
+    stored["thresholds"] = dict(zip(manifest["topics"], thresholds, strict=True))
+    stored_names = {"named_topics": len(named), "names_language": language} if named else {}
+    of_names = f", of which {len(named)} have a name{f' ({language})' if language else ''}" if named else ""
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
         "corpus": f"{manifest['corpus']}, {manifest['train_documents']} training documents",
         "dates": " to ".join(manifest["train_dates"]) if "train_dates" in manifest else None,
-        **counts,
+        "topics": f"{counts['topics']}{of_names}",
+        "terms": counts["terms"],
         "recipe": recipe.title,
         **{section: settings_text(recipe.settings(section)) for section in ("tokens", "features", "learner")},
         "thresholds": _thresholds(recipe.tags.strategy, thresholds),
         "made with": settings_text(manifest["versions"], " "),
     }
-    tables.show_facts(console, facts)
+    parts: list[Any] = [Facts(facts)]
     if (measured := manifest.get("evaluation")) and measured["bands"]:
-        on = f"{measured['test_documents']} {measured['measured_on']}"
-        tables.print_text(console, f"\nMeasured after training, on {on}:\n")
-        tables.show(console, band_rows(Evaluation.from_dict(measured)))
+        parts.append(f"Measured after training, on {measured['test_documents']} {measured['measured_on']}:")
+        parts.append(Table(band_rows(Evaluation.from_dict(measured))))
+    show(console, form, {"model": str(folder), **stored, **counts, **stored_names, "bytes": size}, *parts)
 
 
 def _thresholds(strategy: str, thresholds: Sequence[float]) -> str:
@@ -512,8 +493,9 @@ def _thresholds(strategy: str, thresholds: Sequence[float]) -> str:
     return f"{min(thresholds):.4g} to {max(thresholds):.4g} (strategy {strategy}); `textcat topics` lists each"
 
 
-def show_terms(console: "Console", terms: Iterable[tuple[str, float]], *, as_json: bool = False) -> None:
-    """Print the terms of a topic with their weights."""
-    from textcat.cli import tables
+def show_terms(console: "Console", terms: Iterable[tuple[str, float]], form: str, title: str = "") -> None:
+    """Print the terms of a topic with their weights, below a title."""
+    from textcat.cli.printing import Table, show
 
-    tables.show_rows(console, [{"term": term, "weight": weight} for term, weight in terms], as_json=as_json)
+    rows = [{"term": term, "weight": weight} for term, weight in terms]
+    show(console, form, rows, title, Table(rows))

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,7 +76,7 @@ def train(
     jobs: common.Jobs = -1,
     band: common.Bands = None,
     topics: common.PerTopic = False,
-    as_json: common.AsJson = False,
+    form: common.Form = "text",
     rows_dir: Annotated[
         Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")
     ] = None,
@@ -113,7 +114,7 @@ def train(
     options["updatable"] = updatable
     if dry_run:
         planned = plan_training(documents, recipe, train_and_evaluate, why=why, stages=stages, **options)
-        show_plan(terminal.console(), planned, stages, as_json=as_json)
+        show_plan(terminal.console(), planned, stages, form)
         return
     if why:
         echo(f"textcat: {why}: trained by the recipe {recipe.name}; --recipe names another.", err=True)
@@ -127,7 +128,7 @@ def train(
         tagger = train_and_evaluate(documents, recipe, **options)
     with stages.stage("save"):
         storage.save(tagger, folder)
-    show_training(terminal.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
+    show_training(terminal.console(), tagger, documents, folder, stages, form, per_topic=topics)
 
 
 def _in_language_of(corpus: "Corpus", recipe: "Recipe") -> "Recipe":
@@ -211,7 +212,7 @@ def learn(
     undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
     jobs: common.Jobs = -1,
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
-    as_json: common.AsJson = False,
+    form: common.Form = "text",
 ) -> None:
     """Add documents, topics, corrections or names to a model, or remove documents, as if trained from scratch."""
     from textcat.training.update import learn, undo_learn
@@ -219,7 +220,7 @@ def learn(
     if undo:
         if new or remove or out or new_topics_negative or vocabulary:
             raise BadParameter("--undo goes alone: it brings back the model that was there before the last step")
-        show_undone(terminal.console(), undo_learn(model), as_json=as_json)
+        show_undone(terminal.console(), undo_learn(model), form)
         return
     if vocabulary_language and not vocabulary:
         raise BadParameter("--vocabulary-language is that of the names in --vocabulary: give both")
@@ -231,7 +232,7 @@ def learn(
     options: dict[str, Any] = {"new_topics_negative": new_topics_negative, "n_jobs": jobs, "stages": stages}
     options |= {"vocabulary": vocabulary, "vocabulary_language": vocabulary_language or None}
     result = learn(model, documents, ids, out=out, **options)
-    show_update(terminal.console(), result, stages, per_topic=topics, as_json=as_json)
+    show_update(terminal.console(), result, stages, form, per_topic=topics)
 
 
 def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "list[Document]":
@@ -273,7 +274,7 @@ def tune(
         int, Option(min=0, help="Seed of the first split (of the sample, with a shortlist) and of the sampler.")
     ] = 0,
     jobs: common.Jobs = -1,
-    as_json: common.AsJson = False,
+    form: common.Form = "text",
     out: Annotated[
         Path | None, Option(help="Folder for the table, the best recipe, and the trials; the same study resumes there.")
     ] = None,
@@ -299,7 +300,7 @@ def tune(
         seed=seed,
         n_jobs=jobs,
     )
-    show_trials(terminal.console(), results, best_trial(results), stages, out, as_json=as_json)
+    show_trials(terminal.console(), results, best_trial(results), stages, out, form)
 
 
 def recipes(
@@ -307,49 +308,48 @@ def recipes(
         str | None,
         Argument(help="A recipe to print: its name or file; none: list them.", autocompletion=common.complete_recipe),
     ] = None,
-    as_json: common.AsJson = False,
+    form: common.Form = "text",
 ) -> None:
     """List the recipes, or print one as a file, every setting with its meaning, its type and its default."""
     from textcat.recipes.recipe import read_recipe
     from textcat.recipes.recipe import recipes as shipped_recipes
 
     if name is None:
-        show_recipes(terminal.console(), list(map(read_recipe, shipped_recipes())), as_json=as_json)
+        show_recipes(terminal.console(), list(map(read_recipe, shipped_recipes())), form)
     else:
         recipe = read_recipe(name)
         recipe.check()
-        show_recipe(terminal.console(), recipe, as_json=as_json)
+        show_recipe(terminal.console(), recipe, form)
 
 
 # --- what is printed and written -------------------------------------------------------------------------------------
 
 
-def show_plan(console: "Console", plan: "TrainingPlan", stages: "Stages", *, as_json: bool) -> None:
+def show_plan(console: "Console", plan: "TrainingPlan", stages: "Stages", form: str) -> None:
     """Print a plan: the recipe and why, what is trained on, the cost of each stage, and whether it fits into memory."""
-    from textcat.cli import tables
+    from textcat.cli.printing import Facts, Table, named_rows, seconds_cell, show
 
-    if as_json:
-        tables.print_json(console, plan.as_dict())
-        return
     facts = {
         "recipe": plan.recipe + (f" ({plan.why})" if plan.why else ""),
         "documents": f"{plan.documents:,} to train on, {plan.test_documents:,} to test on",
-        "topics": f"{plan.topics:,}",
-        "peak memory": "unknown" if plan.peak_memory is None else f"{plan.peak_memory / 1e6:,.0f} MB",
-        "available": None if plan.available_memory is None else f"{plan.available_memory / 1e6:,.0f} MB",
+        "topics": plan.topics,
+        "peak memory": "unknown" if plan.peak_memory is None else plan.peak_memory,
+        "available memory": plan.available_memory,
         "model": f"{plan.model_bytes / 1e6:,.1f} MB",
     }
-    tables.show_facts(console, facts)
-    console.print()
     processor = plan.processor_seconds
     costs = [(stage, taken, processor.get(stage)) for stage, taken in plan.seconds.items()]
     costs.append(("total", sum(plan.seconds.values()), sum(processor.values())))
-    rows = [(stage, *map(tables.seconds_cell, cost)) for stage, *cost in costs]
-    tables.show(console, tables.named_rows(("stage", "seconds", "of all threads"), rows))
-    taken = f"{stages.seconds['plan']:.1f} s"
-    tables.print_text(console, f"\nPlanned in {taken}, by training on samples. Nothing was written.")
-    if not plan.fits:
-        tables.print_text(console, "This does not fit into memory, and would be refused.")
+    rows = [(stage, *map(seconds_cell, cost)) for stage, *cost in costs]
+    show(
+        console,
+        form,
+        plan.as_dict(),
+        Facts(facts),
+        Table(named_rows(("stage", "seconds", "of all threads"), rows)),
+        f"Planned in {stages.seconds['plan']:.1f} s, by training on samples. Nothing was written.",
+        "" if plan.fits else "This does not fit into memory, and would be refused.",
+    )
 
 
 def show_training(
@@ -358,48 +358,45 @@ def show_training(
     corpus: "Corpus",
     folder: Path,
     stages: "Stages",
+    form: str,
     *,
     per_topic: bool,
-    as_json: bool,
 ) -> None:
     """Print the evaluation, the time of each stage, topics that did not converge, and the model's folder."""
-    from textcat.cli import tables
-    from textcat.cli.measure import show_evaluation
+    from textcat.cli.measure import evaluation_parts
+    from textcat.cli.printing import cost_of_stages, show, stage_table
     from textcat.evaluation.evaluation import MeasuredOn
-    from textcat.evaluation.export import json_text
+    from textcat.evaluation.export import plain_rows
     from textcat.training.checks import are_single
     from textcat.training.train import unevaluated_topics
 
     states = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
     late = [topic for topic, converged in states if not converged]
-    evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
+    evaluation, cost = tagger.evaluation, cost_of_stages(stages)
     assert evaluation is not None
-    if as_json:
-        run = {"model": str(folder), "corpus": tagger.corpus, "not_converged": late}
-        console.file.write(json_text(evaluation, **run, **tables.cost_of_stages(stages)))
-        return
+    where = ""
     if evaluation.measured_on is not MeasuredOn.TEST:
         why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
         measured = f"by cross-validation on its {tagger.train_documents} training documents"
         if evaluation.measured_on is MeasuredOn.SAMPLE:
             measured = f"on {evaluation.test_documents} of its {tagger.train_documents} {evaluation.measured_on}"
-        tables.print_text(console, f"Corpus {tagger.corpus}{why}: {measured},\n")
-    show_evaluation(console, evaluation, per_topic=per_topic)
-    console.print()
-    tables.show_stages(console, stages)
-    console.print()
-    if unevaluated:
-        tables.print_text(console, unevaluated)
-    if rows := tagger.choices.get("rows"):
-        tables.print_text(console, _rows_sentence(rows))
-    if late:
-        tables.print_text(console, f"Did not converge: {', '.join(late)}.")
-    if not tagger.decisions.single and are_single(corpus):
-        tables.print_text(
-            console,
-            "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one.",
-        )
-    tables.print_text(console, f"Model: {folder}")
+        where = f"Corpus {tagger.corpus}{why}: {measured},"
+    rows = tagger.choices.get("rows")
+    single = "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one."
+    show(
+        console,
+        form,
+        {"model": str(folder), "corpus": tagger.corpus, "not_converged": late, **cost, **evaluation.as_dict()},
+        where,
+        *evaluation_parts(evaluation, per_topic=per_topic),
+        stage_table(**cost),
+        unevaluated_topics(corpus) or "",
+        _rows_sentence(rows) if rows else "",
+        f"Did not converge: {', '.join(late)}." if late else "",
+        single if not tagger.decisions.single and are_single(corpus) else "",
+        f"Model: {folder}",
+        rows=partial(plain_rows, evaluation),
+    )
 
 
 def _rows_sentence(choice: Mapping[str, Any]) -> str:
@@ -409,70 +406,64 @@ def _rows_sentence(choice: Mapping[str, Any]) -> str:
     return f"Rows consist of {choice['chosen']}{measured if figures else ''}; --set features.chars=N fixes it."
 
 
-def show_update(
-    console: "Console", result: "UpdateResult", stages: "Stages", *, per_topic: bool, as_json: bool
-) -> None:
+def show_update(console: "Console", result: "UpdateResult", stages: "Stages", form: str, *, per_topic: bool) -> None:
     """Print the documents that an update has changed, and each topic's size and quality before and after."""
-    from textcat.cli import tables
+    from textcat.cli.printing import Table, cost_of_stages, show, stage_table
 
-    rows, evaluation = result.rows(), result.tagger.evaluation
-    if as_json:
-        ids = {name: list(getattr(result, name)) for name in ("added", "corrected", "removed")}
-        cost = tables.cost_of_stages(stages)
-        ids["named"] = list(result.named)
-        tables.print_json(console, {"model": str(result.folder), **ids, "topics": rows, **cost})
-        return
-    _print_changes(console, result)
+    rows, evaluation, cost = result.rows(), result.tagger.evaluation, cost_of_stages(stages)
     has_changed = any((result.added, result.corrected, result.removed))
     shown = [_update_row(row) for row in rows if per_topic or row["before"] != row["after"]]
-    if has_changed or shown:
-        console.print()
-    tables.show(console, shown, needed=3)
-    if (left := len(rows) - len(shown)) and has_changed:
-        those = "a topic has" if left == 1 else f"{left:,} topics have"
-        tables.print_text(
-            console, f"{chr(10) if shown else ''}{those[0].upper()}{those[1:]} as many documents as before (--topics)."
-        )
-    if evaluation is not None and (shown or has_changed):
-        tables.print_text(console, f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}.")
-    console.print()
-    tables.show_stages(console, stages)
-    tables.print_text(console, f"\nModel: {result.folder}")
+    left = len(rows) - len(shown) if has_changed else 0
+    those = "A topic has" if left == 1 else f"{left:,} topics have"
+    measured = evaluation is not None and (shown or has_changed)
+    show(
+        console,
+        form,
+        {
+            "model": str(result.folder),
+            **{name: list(getattr(result, name)) for name in ("added", "corrected", "removed", "named")},
+            "topics": rows,
+            **cost,
+        },
+        *_changes(result),
+        Table(shown, needed=3),
+        f"{those} as many documents as before (--topics)." if left else "",
+        f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}." if evaluation and measured else "",
+        stage_table(**cost),
+        f"Model: {result.folder}",
+        rows=lambda: rows,
+    )
 
 
-def _print_changes(console: "Console", result: "UpdateResult") -> None:
-    """Print how many topics have names, and how many documents were changed."""
-    from textcat.cli import tables
-
-    tagger = result.tagger
+def _changes(result: "UpdateResult") -> list[str]:
+    """Return how many topics have names, and how many documents were changed."""
+    tagger, changes = result.tagger, []
     if names := tagger.topic_names:
         language = f" ({tagger.names_language})" if tagger.names_language else ""
         are_new = f", {len(result.named):,} of them new or changed" if result.named else ""
-        tables.print_text(console, f"Names: {len(names):,} of {len(tagger.topics):,} topics{language}{are_new}.")
+        changes.append(f"Names: {len(names):,} of {len(tagger.topics):,} topics{language}{are_new}.")
     n_changed = {"added": len(result.added), "corrected": len(result.corrected), "removed": len(result.removed)}
     said = ", ".join(f"{n:,} {what}" for what, n in n_changed.items() if n) or "none changed"
-    tables.print_text(console, f"Documents: {said}; {tagger.train_documents:,} are trained on.")
+    return [*changes, f"Documents: {said}; {tagger.train_documents:,} are trained on."]
 
 
 def _update_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    from textcat.cli import tables
+    from textcat.cli import printing
 
     whens, measures = ("before", "after"), (("AP", "ap"), ("F1", "f1"))
     counts = {f"documents\n{when}": row[when] for when in whens}
     figures = {
-        f"{title}\n{when}": tables.format_figure(row[f"{name}_{when}"]) for title, name in measures for when in whens
+        f"{title}\n{when}": printing.format_figure(row[f"{name}_{when}"]) for title, name in measures for when in whens
     }
     return {"topic": row["topic"], **counts, **figures}
 
 
-def show_undone(console: "Console", folder: Path, *, as_json: bool) -> None:
+def show_undone(console: "Console", folder: Path, form: str) -> None:
     """Print which model was restored."""
-    from textcat.cli import tables
+    from textcat.cli.printing import Facts, show
 
-    if as_json:
-        tables.print_json(console, {"model": str(folder)})
-    else:
-        tables.print_text(console, f"The model {folder} is what it was before.")
+    facts = {"model": str(folder)}
+    show(console, form, facts, f"The model {folder} is what it was before." if form == "text" else Facts(facts))
 
 
 def settings_text(values: Mapping[str, Any], between: str = "=") -> str:
@@ -483,32 +474,36 @@ def settings_text(values: Mapping[str, Any], between: str = "=") -> str:
     return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"
 
 
-def show_recipes(console: "Console", shipped: "Sequence[Recipe]", *, as_json: bool) -> None:
+def show_recipes(console: "Console", shipped: "Sequence[Recipe]", form: str) -> None:
     """Print the names, learners and titles of recipes."""
-    from textcat.cli import tables
+    from textcat.cli.printing import Table, show
 
     rows = [{"recipe": recipe.name, "learner": recipe.learner["name"], "title": recipe.title} for recipe in shipped]
-    tables.show_rows(console, rows, as_json=as_json)
+    show(console, form, rows, Table(rows))
 
 
-def show_recipe(console: "Console", one: "Recipe", *, as_json: bool) -> None:
-    """Print a recipe, with every setting and its meaning: as a TOML file that can be read again, or as JSON."""
+def show_recipe(console: "Console", recipe: "Recipe", form: str) -> None:
+    """Print a recipe, with every setting and its meaning: as a TOML file that can be read again, or as a table."""
+    from textcat.cli.printing import Table, show
+
+    fields = [field._asdict() for field in recipe.fields()]
+    data = {"recipe": recipe.name, "title": recipe.title, "fields": fields}
+    show(console, form, data, _as_toml(console, recipe) if form == "text" else Table(fields))
+
+
+def _as_toml(console: "Console", recipe: "Recipe") -> str:
     from textcat.base.settings import format_value
-    from textcat.cli import tables
+    from textcat.cli.printing import wrapped_text
 
-    if as_json:
-        fields = [field._asdict() for field in one.fields()]
-        tables.print_json(console, {"recipe": one.name, "title": one.title, "fields": fields})
-        return
-    lines, section = [f"title = {format_value(one.title)}"], ""
-    for field in one.fields():
+    lines, section = [f"title = {format_value(recipe.title)}"], ""
+    for field in recipe.fields():
         if field.section != section:
             section = field.section
             lines += ["", f"[{section}]"]
         default = "none" if field.default is None else format_value(field.default)
-        lines += ["", tables.wrapped_text(console, f"{field.explanation} ({field.type}; default: {default})", "# ")]
+        lines += ["", wrapped_text(console, f"{field.explanation} ({field.type}; default: {default})", "# ")]
         lines.append(f"# {field.name} =" if field.value is None else f"{field.name} = {format_value(field.value)}")
-    tables.print_text(console, "\n".join(lines))
+    return "\n".join(lines)
 
 
 def show_trials(
@@ -517,15 +512,14 @@ def show_trials(
     chosen: "Trial",
     stages: "Stages",
     out: Path | None,
-    *,
-    as_json: bool = False,
+    form: str,
 ) -> None:
     """Print the compared recipes, the best first, and the chosen one.
 
     If `out` is not None, write the table and the chosen recipe to this folder, too.
     """
     from textcat.base.disk import write_atomically
-    from textcat.cli import tables
+    from textcat.cli.printing import Table, cost_of_stages, show, stage_table
     from textcat.evaluation.evaluation import TITLES
     from textcat.evaluation.export import markdown_table
     from textcat.training.cross_validation import EXPECTED, MAP
@@ -536,27 +530,23 @@ def show_trials(
     if out is not None:
         write_atomically(out / "table.md", markdown_table([_trial_row(trial, varied, figures) for trial in trials]))
         write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
-    if as_json:
-        tried = [trial.as_dict() for trial in trials]
-        tables.print_json(console, {"chosen": chosen.as_dict(), "trials": tried, **tables.cost_of_stages(stages)})
-        return
     figures.sort(key=lambda figure: figure[1] not in ("ALL", EXPECTED))  # these bands first; the sort is stable
-    shown = [_trial_row(trial, varied, figures) for trial in trials[:_MOST_TRIALS]]
-    tables.show(console, shown, needed=len(varied) + 3)
-    if len(trials) > _MOST_TRIALS:
-        console.print(f"... and {len(trials) - _MOST_TRIALS} more", style="dim")
-    console.print()
-    tables.show_stages(console, stages)
     measure, band = chosen.judged_by
     goal = f"the best over {band}" if measure == MAP else f"the best by {TITLES[measure].column}"
     if any(map(is_yardstick, trials)):
         goal = "PAUM(1, 50) over ALL, TOP10 and RARE"
-    if chosen.measured_on:
-        tables.print_text(console, f"\nMeasured on {chosen.measured_on}.")
     taken = {key: chosen.recipe.settings(section).get(key) for section, key in varied}
-    tables.print_text(console, f"\nThe sparsest that ranks as well as {goal}: {settings_text(taken)}")
-    if out is not None:
-        tables.print_text(console, f"Table, recipe and trials: {out}")
+    cost = cost_of_stages(stages)
+    show(
+        console,
+        form,
+        {"chosen": chosen.as_dict(), "trials": [trial.as_dict() for trial in trials], **cost},
+        Table([_trial_row(trial, varied, figures) for trial in trials], len(varied) + 3, _MOST_TRIALS),
+        stage_table(**cost),
+        f"Measured on {chosen.measured_on}." if chosen.measured_on else "",
+        f"The sparsest that ranks as well as {goal}: {settings_text(taken)}",
+        "" if out is None else f"Table, recipe and trials: {out}",
+    )
 
 
 def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tuple[str, str]]) -> dict[str, Any]:
@@ -564,13 +554,13 @@ def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tupl
 
     A parameter is given as (section, name), a figure as (measure, band), where a band is a set of topics.
     """
-    from textcat.cli import tables
+    from textcat.cli import printing
     from textcat.evaluation.evaluation import TITLES
 
     row = {key: trial.recipe.settings(section).get(key) for section, key in varied}
     for measure, band in figures:
         title, value = TITLES[measure], trial.measures[measure][band]
-        row[f"{title.column} {band}"] = tables.Figure(f"{value:.{4 if title.decimals else 0}f}")
+        row[f"{title.column} {band}"] = printing.Figure(f"{value:.{4 if title.decimals else 0}f}")
     return row
 
 

@@ -99,24 +99,24 @@ def written_as_dict(summary: "WriteBackSummary", folder: Path) -> dict[str, Any]
     return {**summary.counts.as_dict(), **files, "formats": dict(summary.formats), **cost}
 
 
-def show_written(console: "Console", summary: "WriteBackSummary", folder: Path) -> None:
+def show_written(console: "Console", summary: "WriteBackSummary", folder: Path, form: str) -> None:
     """Print how many files were written, and how many were left out."""
-    from textcat.cli import tables
+    from textcat.cli.printing import Facts, show
 
     counts = summary.counts
     facts = {
-        "files written": f"{summary.written:,}",
-        "written before": f"{summary.before:,}" if summary.before else None,
-        "left out": f"{summary.left_out:,}" if summary.left_out else None,
-        "of other formats": f"{summary.formats.total():,}" if summary.formats else None,
-        "items tagged": f"{counts.tagged:,}",
-        "without a topic": f"{counts.untagged:,}" if counts.untagged else None,
-        "rejected": f"{counts.rejected:,}" if counts.rejected else None,
-        "seconds": f"{summary.seconds:.1f}",
-        "peak memory": f"{summary.memory / 1e6:,.0f} MB",
+        "files written": summary.written,
+        "written before": summary.before or None,
+        "left out": summary.left_out or None,
+        "of other formats": summary.formats.total() or None,
+        "items tagged": counts.tagged,
+        "without a topic": counts.untagged or None,
+        "rejected": counts.rejected or None,
+        "seconds": summary.seconds,
+        "peak memory": summary.memory,
         "output": str(folder),
     }
-    tables.show_facts(console, facts)
+    show(console, form, written_as_dict(summary, folder), Facts(facts))
 
 
 def _print_formats(summary: "WriteBackSummary", has_out: bool) -> None:

@@ -1,12 +1,11 @@
-"""Evaluations → JSON, CSV and TREC files for programs, Markdown and LaTeX for papers."""
+"""Evaluations → rows of CSV and TREC files for programs; tables → Markdown and LaTeX for papers."""
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 import numpy as np
@@ -16,9 +15,6 @@ from textcat.base.errors import TextcatError
 from textcat.base.spreadsheets import safe_cell
 from textcat.evaluation.evaluation import Evaluation, TopicQuality
 from textcat.evaluation.metrics import checked_labels
-
-if TYPE_CHECKING:
-    from textcat.evaluation.significance import Comparison
 
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in r"\`*_[]<>|~#&$"})
 _LATEX = str.maketrans(
@@ -30,22 +26,13 @@ _LATEX = str.maketrans(
 _NUMERIC = re.compile(r"[-+<]?[\d.,]*( to [-+]?[\d.,]+)?(e[-+]?\d+)?|no topic")
 
 
-def json_text(measured: "Evaluation | Comparison", **entries: Any) -> str:
-    """Return the figures of an evaluation or comparison as the text of one JSON object, after the given entries.
+def plain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Return a row per topic for CSV, in the order of the model's topics; if topics were not measured, a row per band.
 
-    A measure that is not defined is ``null``.
+    If each document gets exactly one topic, the last columns, "got TOPIC", count how many of the row's documents got
+    which topic.
     """
-    return json.dumps(entries | measured.as_dict(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-
-
-def csv_lines(evaluation: Evaluation) -> str:
-    """Return CSV text with a line per topic, in the order of the model's topics; an undefined measure is empty.
-
-    If each document gets exactly one topic, the last columns, "got TOPIC", count how many of the line's documents got
-    which topic. If topics were not measured one by one, there is a line per band. A text that a spreadsheet would run
-    as a formula gets an apostrophe in front.
-    """
-    return csv_of_rows(_topic_lines(evaluation) if evaluation.topics else [row.flat() for row in evaluation.bands])
+    return _topic_lines(evaluation) if evaluation.topics else [row.flat() for row in evaluation.bands]
 
 
 def csv_of_rows(rows: Sequence[Mapping[str, Any]]) -> str:

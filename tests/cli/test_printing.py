@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from printed_tables import printed, shown
 
-from textcat.cli import corpora, measure, tables, tag
+from textcat.cli import corpora, measure, printing, tag
 from textcat.corpus.cards import Card
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are():
-    assert printed(tag.show_terms, [("[bold]", 1.5)]) == ["term    weight", "[bold]     1.5"]
+    assert printed(tag.show_terms, [("[bold]", 1.5)], "text") == ["term    weight", "[bold]     1.5"]
     card = Card("[red]", None, "folders", ["x"], title="[bold]Title", licence="[link]")
     assert printed(corpora.show_fetched, card, "/a/[b]")[0] == "corpus   [red]: [bold]Title"
 
@@ -22,7 +22,7 @@ def test_topics_come_the_largest_first_and_equals_by_name():
         "train_documents": 10,
         "facts": {"end": ["x", "y", "z"]},
     }
-    lines = printed(tag.show_topics, manifest, [0.25, -1.5, 2.0], as_json=False)
+    lines = printed(tag.show_topics, manifest, [0.25, -1.5, 2.0], "text")
     assert [line.split() for line in lines[1:]] == [
         ["b", "5", "0.5", "2", "z"],
         ["a", "1", "0.1", "-1.5", "y"],
@@ -41,7 +41,7 @@ def test_facts_are_printed_as_far_as_a_line_has_room_and_the_others_named():
     lines = shown(measure.topic_rows(EVALUATION), needed=7, width=80)
     assert lines[0].split()[-3:] == ["AP", "prevalence", "tau_pos"]
     assert max(map(len, lines[:-1])) <= 80
-    assert lines[-1] == "(no room for support, shuffled, stopped: widen the terminal, or see --json)"
+    assert lines[-1] == "(no room for support, shuffled, stopped: widen the terminal, or see --as json)"
     assert shown(measure.topic_rows(EVALUATION), needed=7, width=20)[0].split()[-1] == "AP"
     assert shown(measure.topic_rows(EVALUATION), needed=7, width=200) == shown(measure.topic_rows(EVALUATION))
 
@@ -69,7 +69,7 @@ def test_colour_and_bold_type_are_for_terminals_only():
 
 
 def test_the_stage_table_adds_up_the_seconds_and_has_the_peak_memory():
-    table = tables.stage_rows({"read": 0.5, "train": 1.25}, peak_memory=412_300_000)
+    (table, *_) = printing.stage_table({"read": 0.5, "train": 1.25}, peak_memory=412_300_000)
     assert shown(table) == [
         "stage        seconds",
         "read            0.50",
@@ -77,4 +77,4 @@ def test_the_stage_table_adds_up_the_seconds_and_has_the_peak_memory():
         "total           1.75",
         "peak memory   412 MB",
     ]
-    assert shown(tables.stage_rows({"read": 1.0}))[-1].startswith("total")
+    assert shown(printing.stage_table({"read": 1.0}).rows)[-1].startswith("total")
