@@ -201,7 +201,7 @@ def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
 
 
 class Explainer(NamedTuple):
-    """Explain topics of documents by the parts of a tagger; the fields are those of `Tagger`."""
+    """Explain topics of a document by the parts of a tagger, which have the names of its fields."""
 
     features: TfIdf
     scorer: Scorer
@@ -209,14 +209,16 @@ class Explainer(NamedTuple):
     topics: Sequence[str]
     topic_names: Mapping[str, str]
     support: SupportDocuments | None
+    counted: tuple[Any, ...]  # the counts of the document's terms
+    row: Rows
+    scores: np.ndarray  # shape (1, n_topics)
 
-    def explanations(
-        self, document: Any, topics: Sequence[str], n: int | None, *, with_spans: bool
-    ) -> list[Explanation]:
-        """Explain topics of a document, given by their ids or names, as `Tagger.explain_all` does."""
-        counted = self.features.counted_texts([document])
-        row = self.features.rows_of_counts(*counted)
-        scores = self.scorer.scores(row)
+    def explanations(self, topics: Sequence[str], n: int | None, *, places_in: Any) -> list[Explanation]:
+        """Explain topics, given by their ids or names, as `Tagger.explain_all` does.
+
+        `places_in` is the document, in which the places of terms are found; None: they are not needed.
+        """
+        row, scores = self.row, self.scores
         assigned = self.decisions.decide(scores, row.has_terms)[0]
         explained = []
         for topic in (find_topic(self.topics, self.topic_names, topic) for topic in topics):
@@ -230,8 +232,8 @@ class Explainer(NamedTuple):
             explained.append((topic, column, weights, row.data * weights))
         strongest = [np.argsort(-np.abs(sums), kind="stable")[:n] for *_, sums in explained]
         listed = {column for order in strongest for column in row.indices[order].tolist()}
-        if with_spans:
-            places_of = places(self.features, document, listed)
+        if places_in is not None:
+            places_of = places(self.features, places_in, listed)
         else:
             names = self.features.listed_names()
             places_of = {j: Place(shown(names[j]), ()) for j in listed}
@@ -245,20 +247,20 @@ class Explainer(NamedTuple):
             curves = self.decisions.calibration and self.decisions.calibration.of_topics(np.array([column]))
             probability = float(curves.probabilities(score)[0]) if curves else None
             numbers = float(score[0]), float(self.scorer.bias[column]), threshold, probability
-            neighbours = partial(self._neighbours, row, column, n) if self.support else None
+            neighbours = partial(self._neighbours, column, n) if self.support else None
             adding = related_to(column) if related_to else []
             related = [SpeakingTopic(other, adds, topic_names.get(other)) for other, adds in adding]
             from_related = sum(topic.contribution for topic in related)
             parts = self.features, self.scorer, self.decisions
-            fall = partial(without, *parts, counted, column, from_related) if assigned[column] else None
+            fall = partial(without, *parts, self.counted, column, from_related) if assigned[column] else None
             described = topic, *numbers, reasons, float(rest), topic_names.get(topic), related
             explanations.append(Explanation(*described, neighbours, fall))
         return explanations
 
-    def _neighbours(self, row: Rows, column: int, n: int | None) -> list[Neighbour]:
+    def _neighbours(self, column: int, n: int | None) -> list[Neighbour]:
         support = self.support
         assert support is not None
-        documents, parts = support.contributions(column, row, len(self.features.idf_))
+        documents, parts = support.contributions(column, self.row, len(self.features.idf_))
         numbers, place = np.unique(support.first_of[documents], return_inverse=True)
         contributions = np.bincount(place, parts, minlength=len(numbers))
         order = np.argsort(-contributions, kind="stable")

@@ -427,10 +427,14 @@ class Tagger:
         from textcat.model.explain import Explainer  # here, so that tagging need not import it
 
         zoned = next(self._stream([document], None))
+        counted = self.features.counted_texts([zoned])
+        row = self.features.rows_of_counts(*counted)
+        scores = self.scorer.scores(row)
         if topics is None:
-            topics = [tag.topic for tag in self.tag([zoned])[0]]
+            topics = [tag.topic for tag in self.select(scores, has_terms=row.has_terms)[0]]
         parts = self.features, self.scorer, self.decisions, self.topics, self.topic_names, self.support
-        return Explainer(*parts).explanations(zoned, topics, n, with_spans=with_spans)
+        explainer = Explainer(*parts, counted, row, scores)
+        return explainer.explanations(topics, n, places_in=zoned if with_spans else None)
 
 
 def _batches(stream: Iterator[Any], n: int) -> Iterator[list[Any]]:
