@@ -46,6 +46,8 @@ def fields(title, schema, schemas):
     if forms[0].get("type") == "array":
         return fields(f"{title}: a list of objects", forms[0]["items"], schemas)
     rows = {name: field for form in forms for name, field in form.get("properties", {}).items()}
+    if title.startswith("Answer") and {"model", "version"} < rows.keys():  # the head of the page explains them
+        del rows["model"], rows["version"]
     needed = set.intersection(*({*form.get("required", ())} for form in forms))
     return table(title, rows, needed, schemas) if rows else ""
 
