@@ -118,8 +118,12 @@ def origins(str text):
     for stop in range(1, n + 1):
         if stop < n and not is_stable(ord(text[stop])) and not is_stable(ord(unicodedata.normalize("NFD", text[stop])[0])):
             continue
-        n_new = 1 if stop == start + 1 and is_stable(ord(text[start])) else len(nfc(text[start:stop]))
-        starts += [start] * n_new
-        ends += [stop] * n_new
+        form = text[start:stop] if stop == start + 1 and is_stable(ord(text[start])) else nfc(text[start:stop])
+        if form == text[start:stop]:
+            starts += range(start, stop)
+            ends += range(start + 1, stop + 1)
+        else:
+            starts += [start] * len(form)
+            ends += [stop] * len(form)
         start = stop
     return np.array(starts, np.int64), np.array(ends, np.int64)
