@@ -160,6 +160,15 @@ class TestOfACluster:
         ):
             pass
 
+    def test_a_connection_within_a_cluster_that_closes_is_reported_in_a_sentence(self, cluster):
+        from distributed.comm import CommClosedError
+
+        address = cluster.scheduler_address
+        closed = CommClosedError("in <TCP (closed) local=tcp://a remote=tcp://b>: Stream is closed")
+        told = rf"within the Dask cluster at {address} was closed: check .* same command"
+        with pytest.raises(TextcatError, match=told), connected(address):
+            raise closed
+
     def test_workers_that_keep_dying_are_told_of(self, cluster):
         with (
             pytest.raises(TextcatError, match=r"The workers of the Dask cluster at .* were lost"),
@@ -257,18 +266,6 @@ def test_a_server_that_is_no_scheduler_is_refused_in_a_sentence(reply):
         refused = rf"No Dask scheduler answers at {address} \([a-z ,]+\): check the address\.$"
         with pytest.raises(TextcatError, match=refused), connected(address):
             pass
-
-
-def test_a_connection_within_a_cluster_that_closes_is_reported_in_a_sentence():
-    from distributed.comm import CommClosedError
-
-    closed = CommClosedError("in <TCP (closed) local=tcp://a remote=tcp://b>: Stream is closed")
-    with (
-        scheduler_and_worker() as (address, *_),
-        pytest.raises(TextcatError, match=rf"within the Dask cluster at {address} was closed: check .* same command"),
-        connected(address),
-    ):
-        raise closed
 
 
 def test_a_scheduler_that_is_frozen_from_the_start_is_told_of(monkeypatch):
