@@ -49,10 +49,8 @@ CLASSES = list(LEARNERS.values())
 @parametrize_with_checks(
     [
         PA(),
-        PAM(),
         PAM(tau=5, eta=0.5, rho="R"),
         PAUM(),
-        PAUM(1, 50),
         PAUM(-1, 1, lambda_=0, rho=0, max_epochs=5),
         PAUM(0, 1, rho="R", random_state=0, n_jobs=2),
         PAUM(warm_start=True),
