@@ -119,7 +119,8 @@ def as_documents(
                 raise TextcatError(f"{kind} {label} {fault}.") from None
             left_out[fault.detail] += 1
             continue
-        names_of_fields.update(dict.fromkeys(map(str, fields)))
+        if not fields.keys() <= names_of_fields.keys():
+            names_of_fields.update(dict.fromkeys(map(str, fields)))
         record = _Fields(fields, f"{kind} {label}")
         record.check(named)
         identifier, date, part = record.value(id), record.value("date"), record.text(split)
@@ -207,7 +208,7 @@ class _Fields(NamedTuple):
     def value(self, field: str) -> Any:
         """Return the value of a field; None if the field is missing, or its value is NaN, NaT or NA."""
         value = self.fields.get(field)
-        return None if is_missing(value) else value
+        return value if type(value) is str or not is_missing(value) else None
 
     def check(self, names: Iterable[str]) -> None:
         for name in names:

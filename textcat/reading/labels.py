@@ -5,7 +5,7 @@ import json
 import logging
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from numbers import Integral, Real
@@ -150,9 +150,9 @@ def _warn_of_scores(field: str) -> None:
     _log.warning("%r holds scores from 0 to 1: a document has the topics whose score is at least %s.", field, _SCORE)
 
 
-def _names(values: list[Any], field: str) -> Iterator[str]:
-    """Return an iterator over the names in a list; raise UnreadableError if the list is no list of names."""
-    if len(values) > 1 and not all(type(value) is str and len(value) > 2 for value in values):
+def _names(values: list[Any], field: str) -> list[str]:
+    """Return the names in a list; raise UnreadableError if the list is no list of names."""
+    if len(values) > 1 and not all(type(value) is str and (len(value) > 2 or value.isalpha()) for value in values):
         written = [str(value).strip() for value in values]
         are_numbers = all(isinstance(value, Real) or is_boolean(value) for value in values)
         is_vector = are_numbers and (any(map(_is_fraction, values)) or any(map(is_boolean, values)))
@@ -165,7 +165,11 @@ def _names(values: list[Any], field: str) -> Iterator[str]:
             )
         if _is_span(values):
             raise _span_fault(values, field)
-    return (_name(value, field, values) for value in values if not is_missing(value))
+    return [
+        value if type(value) is str and value.strip() else _name(value, field, values)
+        for value in values
+        if type(value) is str or not is_missing(value)
+    ]
 
 
 def _is_fraction(value: Any) -> bool:
