@@ -9,7 +9,8 @@ import textcat
 from textcat.base.errors import TextcatError
 from textcat.tagging import job as job_module
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import tag_archive, tag_to_stream
+from textcat.tagging.run import tag_archive
+from textcat.tagging.stream import tag_to_stream
 
 pytest.importorskip("py3langid")
 

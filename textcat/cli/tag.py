@@ -122,7 +122,6 @@ def tag(
     """
     _check_tag(inputs, out, back, write, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
     from textcat.runs.progress import progress_shown
-    from textcat.tagging import run
     from textcat.tagging.planning import make_plan
 
     if not inputs and terminal.is_typed():
@@ -142,14 +141,20 @@ def tag(
             to_write = plan() if writer is not None else None
             back.check_inputs(to_write)
             if out is not None and retag:
-                run.set_aside(model, out)
+                from textcat.tagging.run import set_aside
+
+                set_aside(model, out)
             if out is not None and watch:
                 _watch(plan, inputs, out, writer, restart=restart, quiet=quiet, form=form, progress=show)
             summary = written = None
             if out is not None:
-                summary = run.tag_archive(model, inputs, out, restart=restart, **options)
+                from textcat.tagging.run import tag_archive
+
+                summary = tag_archive(model, inputs, out, restart=restart, **options)
             elif writer is None:
-                summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=_warn, **options)
+                from textcat.tagging.stream import tag_to_stream
+
+                summary = tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=_warn, **options)
             if writer is not None and to_write is not None:
                 written = writer(to_write if out is None else plan())  # files may have come while others were tagged
     except Interrupted:

@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -21,19 +20,15 @@ import orjson
 from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
-from textcat.reading import START_OVER, ItemVersion, VersionState
+from textcat.reading import START_OVER, VersionState
 from textcat.runs.files import is_within
 from textcat.runs.records import Log, Reading, StaleFile
+from textcat.runs.version_chunks import ENTRY, FIELDS, HEAD
 
 if TYPE_CHECKING:
     import numpy as np
 
 VERSIONS = "_versions-{:05}.bin"  # of a generation
-_HEAD = struct.Struct("<II")  # of a chunk: bytes of its sources, number of its entries
-# The hash of the id; number and date of the version; position; number of the source in the chunk; state.
-_ENTRY = struct.Struct("<16sQqQIB")
-_FIELDS = [("high", "<u8"), ("low", "<u8"), ("number", "<u8"), ("date", "<i8"), ("position", "<u8"), ("source", "<u4")]
-_FIELDS += [("state", "u1")]
 # The generation and the number of an entry whose row is replaced; whether the newest version is canceled or the like.
 _REPLACED = [("generation", "<u4"), ("entry", "<u8"), ("is_withdrawn", "u1")]
 _KEPT_BYTES = 1 << 16  # of the largest file that is kept in memory: a run that watches inputs has thousands of files
@@ -88,22 +83,6 @@ def version_files(log: Log, stale: Iterable[StaleFile] = ()) -> list[VersionFile
     return files
 
 
-def hash_of_id(id_: str) -> bytes:
-    """Return 16 bytes that stand for the id of a news item."""
-    return blake2b(escape_undecodable(id_).encode(), digest_size=16).digest()
-
-
-def encode_versions(versions: Sequence[ItemVersion]) -> bytes:
-    """Return the versions of a batch as a chunk of bytes; b"" if there are none."""
-    numbers: dict[str, int] = {}
-    entries = [
-        _ENTRY.pack(hash_of_id(id_), *version, position, numbers.setdefault(source, len(numbers)), state)
-        for id_, version, source, position, state in versions
-    ]
-    sources = orjson.dumps([*map(escape_undecodable, numbers)])
-    return b"".join([_HEAD.pack(len(sources), len(entries)), sources, *entries]) if entries else b""
-
-
 class _Chunk(NamedTuple):
     begin: int  # number of the first entry in the file
     end: int
@@ -127,13 +106,13 @@ def _read_whole(path: Path, length: int, crc32: int) -> _Content:
     import numpy as np  # here, so that a process which only hands out work stays small
 
     entries, replaced, chunks = bytearray(), bytearray(), list[_Chunk]()
-    size, size_of_replaced = _ENTRY.size, np.dtype(_REPLACED).itemsize
+    size, size_of_replaced = ENTRY.size, np.dtype(_REPLACED).itemsize
     try:
         with disk.open_regular(path) as file:
             at, sum_ = 0, 0
             while at < length:
-                head = file.read(_HEAD.size)
-                n_bytes, n = _HEAD.unpack(head)
+                head = file.read(HEAD.size)
+                n_bytes, n = HEAD.unpack(head)
                 n_data = n * (size if n_bytes else size_of_replaced)
                 if at + len(head) + n_bytes + n_data > length:
                     raise ValueError
@@ -151,7 +130,7 @@ def _read_whole(path: Path, length: int, crc32: int) -> _Content:
             raise ValueError
     except (ValueError, struct.error, OSError):
         raise TextcatError(f"{path} is missing or changed: restore it, or {START_OVER}.") from None
-    return _Content(np.frombuffer(entries, _FIELDS), chunks, np.frombuffer(replaced, _REPLACED))
+    return _Content(np.frombuffer(entries, FIELDS), chunks, np.frombuffer(replaced, _REPLACED))
 
 
 _read_small = lru_cache(maxsize=4096)(_read_whole)
@@ -168,7 +147,7 @@ class _Versions:
 
         self.files = files
         self.contents = [_read(file) if file.length else None for file in files]
-        of_entries = [np.empty(0, _FIELDS) if content is None else content.entries for content in self.contents]
+        of_entries = [np.empty(0, FIELDS) if content is None else content.entries for content in self.contents]
         self.entries: list[Any] = of_entries
         self.counts: list[Any] = [self._are_there(i) for i in range(len(files))]
         self.have_rows = [
@@ -286,7 +265,7 @@ def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
         for i in np.unique(generation[lacks_row]).tolist()
         for source in versions.sources_of(i, np.sort(entry[lacks_row & (generation == i)]))
     }
-    chunk = _HEAD.pack(0, len(replaced)) + replaced.tobytes() if len(replaced) else b""
+    chunk = HEAD.pack(0, len(replaced)) + replaced.tobytes() if len(replaced) else b""
     return Superseded(chunk, _numbers_by_shard(versions, replaced), sorted(again))
 
 

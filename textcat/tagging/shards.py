@@ -17,7 +17,8 @@ from textcat.runs.files import is_within
 from textcat.runs.results import Counts
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import counted_of
-from textcat.runs.versions import OldRows, hash_of_id
+from textcat.runs.version_chunks import hash_of_id
+from textcat.runs.versions import OldRows
 from textcat.tagging.output import BETWEEN_TOPICS, REASON, OutputSettings, file_format
 
 _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression

@@ -29,8 +29,8 @@ from textcat.tagging.edit_news import EditJob, creator_of, edit_batch
 from textcat.tagging.news_folder import open_news_folder
 from textcat.tagging.planning import TaggingPlan, facts_of_job
 from textcat.tagging.read_news import NewsFiles, check_sources, refuse_archives
-from textcat.tagging.run import workers_of
 from textcat.tagging.watch import folder_of
+from textcat.tagging.work import workers_of
 from textcat.tagging.write_news import Fate, NewsWriter, Outcome
 
 log = logging.getLogger(__name__)

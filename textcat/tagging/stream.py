@@ -1,0 +1,51 @@
+"""Tag inputs by a model, and write the tags to a stream."""
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from typing import Any, BinaryIO
+
+from textcat.base.errors import TextcatError
+from textcat.reading import Rejection, read_batches
+from textcat.runs.inputs import total_size
+from textcat.runs.progress import RunState, ShowProgress
+from textcat.runs.results import Counts
+from textcat.tagging.output import file_format
+from textcat.tagging.planning import make_plan, with_dates
+from textcat.tagging.summary import Summary
+from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
+
+
+def tag_to_stream(
+    model: str | os.PathLike[str],
+    inputs: Iterable[str | os.PathLike[str]],
+    stream: BinaryIO,
+    *,
+    on_rejection: Callable[[Rejection], None],
+    progress: ShowProgress | None = None,
+    **settings: Any,
+) -> Summary:
+    """Tag the inputs, and write the rows to a stream, which is flushed after each batch; return the summary.
+
+    The input ``-`` is standard input. `on_rejection` is called with each rejection, and `progress` with the progress
+    after each batch. `settings` are `input_settings`, `output_settings`, `jobs`, `scheduler`, `strict` and `lang`, as
+    for `tag_archive`. A TextcatError is also raised if the format of the output is Parquet.
+    """
+    plan = make_plan(model, inputs, **settings)._replace(start_over="give the same command again")
+    if plan.job.output.to == "parquet":
+        raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
+    plan = with_dates(plan, {})
+    log_plan(plan, "standard output")
+    form, n_bytes = file_format(plan.job.output), total_size(plan.sources)
+    tally = Tally(plan, RunState(Counts(), sources=plan.sources), progress)
+    stream.write(form.begin())
+    batches = read_batches(plan.sources, plan.job.input)
+    with workers_of(plan, n_bytes) as workers, closing(tagged_batches(plan, batches, workers, tally)) as results:
+        for _, tagged in results:
+            stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
+            stream.flush()
+            for rejection in tagged.rejections:
+                on_rejection(rejection)
+    stream.write(form.end())
+    stream.flush()
+    return tally.summary(0)

@@ -1,0 +1,114 @@
+"""Tag batches in other processes, and add up what becomes of them: what runs to a folder and to a stream share."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Generator, Iterable
+from contextlib import AbstractContextManager, closing
+from functools import partial
+
+from textcat.base.errors import TextcatError
+from textcat.base.progress import peak_memory
+from textcat.reading import Batch, Block, FaultKind
+from textcat.runs.inputs import InputChange, bytes_missing, documents_of_inputs, total_size, warn_of_changes
+from textcat.runs.progress import RunProgress, RunState, ShowProgress
+from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.workers import WorkerPool, open_workers, ordered_map
+from textcat.tagging.job import load_taggers, tag_batch
+from textcat.tagging.planning import TaggingPlan
+from textcat.tagging.summary import Summary
+
+_log = logging.getLogger(__name__)
+
+_MAX_LOGGED = 100  # inputs whose formats are logged
+
+
+def workers_of(plan: TaggingPlan, n_bytes: int | None) -> AbstractContextManager[WorkerPool]:
+    """Return the workers of a plan, for a ``with`` block: this process, or others that have loaded the model.
+
+    `n_bytes` is the stored size of its inputs; None if it is unknown.
+    """
+    return open_workers(plan.jobs, n_bytes, plan.scheduler, partial(load_taggers, plan.job))
+
+
+def tagged_batches(
+    plan: TaggingPlan, batches: Iterable[Batch], workers: WorkerPool, tally: "Tally"
+) -> Generator[tuple[Batch, BatchResult]]:
+    """Yield each batch with its result; when the caller has written the result, add it to the tally."""
+    with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
+        for batch, tagged in results:
+            faults = (
+                [fault for fault in tagged.rejections if fault.kind is not FaultKind.LEFT_OUT] if plan.strict else []
+            )
+            if faults:
+                raise TextcatError(f"{faults[0]} The run ends because of --strict: mend it, or leave --strict out.")
+            tagged.counts.inputs = documents_of_inputs(tagged.counts.inputs, tally.sources, batch)
+            yield batch, tagged
+            tally.add(batch, tagged)
+    tally.warn_of_changes()
+
+
+class Tally:
+    """Add up the counts, formats, memory and time of a run."""
+
+    def __init__(self, plan: TaggingPlan, before: RunState, progress: ShowProgress | None):
+        self._plan, self._before, self._progress = plan, before, progress
+        self.sources, self._total = before.sources, total_size(before.sources)
+        self._counts = Counts()
+        self._counts.add(before.counts)
+        self._started = time.monotonic()
+        self._memory: dict[str, int] = {}
+        self._formats: set[str] = set()
+        self._missing: Counter[str] = Counter()  # bytes that could not be read of each input
+        self._changes: list[InputChange] = []
+        self._wake = before.wake
+
+    def warn_of_changes(self) -> None:
+        """Find the inputs that changed while they were read, and log how much of each input is missing."""
+        settings, start_over = self._plan.job.input, self._plan.start_over
+        self._changes = warn_of_changes(self.sources, settings, self._counts.inputs, self._missing, start_over)
+
+    def add_counts(self, counts: Counts) -> None:
+        """Add counts that are of no batch."""
+        self._counts.add(counts)
+
+    def add(self, batch: Batch, tagged: BatchResult) -> None:
+        """Add the result of a batch, and show the progress."""
+        self._counts.add(tagged.counts)
+        self._missing.update(bytes_missing(batch, self.sources))
+        for rejection in tagged.rejections:
+            if rejection.due is not None:
+                self._wake = rejection.due if self._wake is None else min(rejection.due, self._wake)
+        self._memory[tagged.process] = tagged.memory
+        self._formats.update(block.format for block in batch.blocks if isinstance(block, Block))
+        if self._progress is not None:
+            records, n_bytes = self._counts.records - self._before.counts.records, batch.read - self._before.read
+            self._progress(RunProgress(self._counts, batch.read, self._total, records, n_bytes, *self._cost()))
+
+    def summary(self, shards: int) -> Summary:
+        """Return the summary of a run that has written so many shards."""
+        counts = self._counts
+        _log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
+        manifest = self._plan.manifest
+        topics = self._plan.job.output.topics or tuple(manifest["topics"])
+        if missing := [name for name in self._plan.job.output.keep_fields if counts.tagged and not counts.fields[name]]:
+            _log.warning(
+                "No document has the field %s, which --keep-fields names: its cells are empty.", ", ".join(missing)
+            )
+        formats, changes = sorted(self._formats), tuple(self._changes)
+        done = (formats, *self._cost(), changes, self._before.growth, self._wake)
+        return Summary(manifest, self.sources, topics, counts, self._before, shards, *done)
+
+    def _cost(self) -> tuple[float, int]:
+        """Return the seconds since the run began, and the peak memory of its processes in bytes."""
+        memory = self._memory | {process_name(): peak_memory() or 0}
+        return max(time.monotonic() - self._started, 0.0), sum(memory.values())
+
+
+def log_plan(plan: TaggingPlan, where: str) -> None:
+    """Log the inputs of a plan, and how their formats are recognised."""
+    n = len(plan.sources)
+    _log.info("Tagging %d input%s by %s into %s", n, "s" * (n > 1), plan.job.model, where)
+    for source in plan.sources[:_MAX_LOGGED]:
+        if source.format:
+            _log.info("%s is read as %s, recognised by %s", source.name, source.format, source.guess.by)
