@@ -9,7 +9,7 @@ import numpy as np
 from harness import Row, Work
 from training import others, recipes_for, reuters
 
-from textcat.base.stratified import assign_folds
+from textcat.base.folds import assign_folds
 from textcat.corpus.documents import Corpus
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.margin.probabilities import out_of_fold_scores

@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from textcat.base.calibration import Calibration
-from textcat.base.stratified import assign_folds
+from textcat.base.folds import assign_folds
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.margin.learners import PA, PAUM, Alma, Romma
 from textcat.margin.probabilities import class_probabilities, out_of_fold_scores

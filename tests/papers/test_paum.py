@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 import textcat
 from textcat.base.errors import TextcatError
-from textcat.base.stratified import assign_folds
+from textcat.base.folds import assign_folds
 from textcat.evaluation.evaluation import evaluate_scores
 from textcat.evaluation.metrics import average_precisions
 from textcat.margin.problems import Problem

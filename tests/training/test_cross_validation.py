@@ -6,7 +6,7 @@ from margin_recipes import PLAIN, with_margins
 
 import textcat
 from textcat.base.errors import TextcatError
-from textcat.base.stratified import assign_folds
+from textcat.base.folds import assign_folds
 from textcat.evaluation.metrics import average_precisions
 from textcat.training.cross_validation import (
     EXPECTED,

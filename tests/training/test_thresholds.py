@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import textcat
-from textcat.base.stratified import assign_folds
+from textcat.base.folds import assign_folds
 from textcat.margin.primal import N_FOLDS
 from textcat.margin.probabilities import out_of_fold_scores
 from textcat.training import thresholds

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import textcat
 from textcat.base.errors import TextcatError
+from textcat.base.folds import assign_folds
 from textcat.base.progress import Stages
-from textcat.base.stratified import assign_folds
 from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.metrics import average_precisions

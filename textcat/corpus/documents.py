@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from textcat.base.errors import TextcatError
+from textcat.base.folds import stratified_sample
 from textcat.base.frames import is_boolean, is_table, named_columns
 from textcat.base.markup import html_table
 from textcat.base.settings import check_whole_number
-from textcat.base.stratified import stratified_sample
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents, origin_of_columns
 from textcat.reading.labels import unlabelled_because
@@ -258,7 +258,7 @@ class Corpus:
         """Return a corpus whose test part is a stratified sample of the training documents of this one.
 
         Every topic is as frequent in the test part as in the training part, as far as whole documents allow: see
-        `textcat.base.stratified`. Every document is equally likely to be drawn, so figures on the test part are
+        `textcat.base.folds`. Every document is equally likely to be drawn, so figures on the test part are
         unbiased estimates of those on new documents. A topic that has neither a document left in the training part nor
         a description cannot be learnt, and is left out of the topics of the result.
 

@@ -17,7 +17,8 @@ SKETCH = np.dtype([("fingerprint", "<u8"), ("words", "<u2"), ("bins", "u1", SKET
 SKETCH_FORMAT = 2  # 1: bins of bytes, and numbers divided at points and commas
 AT_ONCE = 1 << 10  # texts that are held in memory for sketching
 COPY = 1.0  # the similarity of a text to another one with the same words
-#: The least similarity of texts with nearly the same words: at .8, studies reported in the same form are put together.
+#: The least similarity in pools of `teach`: at .8, studies that are reported in the same form are put together. What
+#: repeats a text at all, as in `textcat duplicates`, is said by LEAST and LEAST_SHARED in _sketches.pyx.
 NEAR = 0.85
 _STEP = 1 << 13  # texts by which arrays grow
 _ROOM = 3 << 19  # texts for which large arrays have room from the start

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from textcat.base.calibration import Calibration
-from textcat.base.stratified import assign_folds
+from textcat.base.folds import assign_folds
 from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import Rule
 from textcat.margin.solve import nothing, solve

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from textcat import read_recipe
 from textcat.base.errors import TextcatError
-from textcat.base.stratified import assign_folds
+from textcat.base.folds import assign_folds
 from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.metrics import average_precisions, macro_average
 from textcat.margin import learners

@@ -26,6 +26,7 @@ from textcat.runs.growth import (
     missing_sums,
     restricted_sources,
 )
+from textcat.runs.news_versions import VERSIONS
 from textcat.runs.progress import RunState
 from textcat.runs.records import (
     JOURNAL,
@@ -42,7 +43,6 @@ from textcat.runs.records import (
 from textcat.runs.results import Counts
 from textcat.runs.settling import RemoveRows, announced, carry_out
 from textcat.runs.shard_writer import counted_of, raise_write_errors
-from textcat.runs.versions import VERSIONS
 
 INPUTS, LOCK = "_inputs.jsonl", ".lock"
 _OWN_NAMES = re.compile(

@@ -20,9 +20,9 @@ from textcat.base.disk import UNFINISHED
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Rejection
 from textcat.runs.files import RunFiles, is_within
+from textcat.runs.news_versions import VERSIONS, OldRows, Superseded, find_superseded, old_rows, version_files
 from textcat.runs.records import REJECTED, Log, Reading, RejectedSpan, RejectionsReplaced, Replaced, Settled, StaleFile
 from textcat.runs.results import Counts, encode_rejection, kind_of_reason
-from textcat.runs.versions import VERSIONS, OldRows, Superseded, find_superseded, old_rows, version_files
 
 
 class RemovedRows(NamedTuple):

@@ -13,12 +13,12 @@ from typing import BinaryIO, NamedTuple
 from textcat.base import disk
 from textcat.base.disk import UNFINISHED
 from textcat.reading import Batch
+from textcat.runs.news_versions import VERSIONS
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
 from textcat.runs.records import REJECTED, Finished, Shard
 from textcat.runs.results import BatchResult, Counts, encode_rejection
 from textcat.runs.settling import RemoveRows, settle
-from textcat.runs.versions import VERSIONS
 
 COUNTED = "_counted-{:05}.jsonl"  # of a shard
 

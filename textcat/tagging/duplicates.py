@@ -35,12 +35,12 @@ from textcat.runs.inputs import (
     total_size,
     warn_of_changes,
 )
+from textcat.runs.news_versions import OldRows
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import write_shards
-from textcat.runs.versions import OldRows
 from textcat.runs.workers import open_workers, ordered_map
 
 _SUFFIX = ".sketches"  # of shards, and of the folder that has them

@@ -16,8 +16,8 @@ from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
 from textcat.model import SUM, read_manifest
 from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
+from textcat.runs.news_version_chunks import encode_versions
 from textcat.runs.results import BatchResult, Counts, encode_counted, process_name
-from textcat.runs.version_chunks import encode_versions
 from textcat.tagging.groups import open_groups
 from textcat.tagging.output import ENCODERS, OutputSettings
 

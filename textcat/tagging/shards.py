@@ -14,11 +14,11 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.model import Reason
 from textcat.reading import START_OVER, FaultKind, Rejection, superseded_reason
 from textcat.runs.files import is_within
+from textcat.runs.news_version_chunks import hash_of_id
+from textcat.runs.news_versions import OldRows
 from textcat.runs.results import Counts
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import counted_of
-from textcat.runs.version_chunks import hash_of_id
-from textcat.runs.versions import OldRows
 from textcat.tagging.output import BETWEEN_TOPICS, REASON, OutputSettings, file_format
 
 _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression

@@ -18,8 +18,8 @@ import scipy.sparse as sp
 
 from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
+from textcat.base.folds import assign_folds
 from textcat.base.progress import Advance, Stages
-from textcat.base.stratified import assign_folds
 from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import DEFAULT_BANDS, Band, choose_bands
 from textcat.evaluation.metrics import average_precisions

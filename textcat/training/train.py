@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from textcat.base.errors import TextcatError
+from textcat.base.folds import assign_folds
 from textcat.base.progress import Advance, Stages
-from textcat.base.stratified import assign_folds
 from textcat.corpus.catalogue import corpus_of
 from textcat.corpus.documents import Corpus, topic_counts
 from textcat.evaluation.at_k import MANY_TOPICS

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.base.errors import TextcatError
-from textcat.base.stratified import assign_folds, stratified_sample
+from textcat.base.folds import assign_folds, stratified_sample
 
 
 def counts_of(units, drawn):

@@ -14,8 +14,8 @@ from news_versions import item, make_news, newest_in, write_items
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, ItemVersion, VersionState
 from textcat.runs import workers
-from textcat.runs.version_chunks import encode_versions
-from textcat.runs.versions import Segment, VersionFile, find_superseded
+from textcat.runs.news_version_chunks import encode_versions
+from textcat.runs.news_versions import Segment, VersionFile, find_superseded
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.shards import read_tags
 

@@ -22,8 +22,8 @@ from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import START_OVER, VersionState
 from textcat.runs.files import is_within
+from textcat.runs.news_version_chunks import ENTRY, FIELDS, HEAD
 from textcat.runs.records import Log, Reading, StaleFile
-from textcat.runs.version_chunks import ENTRY, FIELDS, HEAD
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,4 +1,4 @@
-"""Write the versions of a batch of news as bytes: a chunk of a run's file of versions, which `versions` reads."""
+"""Write the versions of a batch of news as bytes: a chunk of a run's file of versions, which `news_versions` reads."""
 
 import struct
 from collections.abc import Sequence
