@@ -449,7 +449,7 @@ def comparison_notes(compared: "Comparison", n_models: int) -> list[str]:
 
 
 def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
-    """Return a row per band and measure, with the values of model 0 and of model `other`.
+    """Return a row per band of topics (such as ALL, TOP10) and measure, with the values of model 0 and model `other`.
 
     A row also has the difference of the two values, the interval of this difference, and p-values. `names` are the
     names of the models; `other` is a position in `names`.

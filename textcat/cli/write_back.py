@@ -93,7 +93,7 @@ def write_back_options(
 
 
 def written_as_dict(summary: "WriteBackSummary", folder: Path) -> dict[str, Any]:
-    """Return the summary of what was written back as a dict of JSON values."""
+    """Convert the summary of a run that wrote tags back into files to a dict of JSON values."""
     files = {name: getattr(summary, name) for name in ("written", "before", "left_out")}
     cost = {"seconds": summary.seconds, "peak_memory": summary.memory, "output": str(folder)}
     return {**summary.counts.as_dict(), **files, "formats": dict(summary.formats), **cost}

@@ -51,7 +51,7 @@ class Assigned(NamedTuple):
 
 
 class Groups:
-    """Assign texts to groups, one after the other; a text is never moved to another group.
+    """Assign texts to groups of near-duplicates, one after the other; a text is never moved to another group.
 
     A text repeats another one only if their similarity, an estimate of the Jaccard coefficient of their pairs of words,
     is at least `least`: 0 also finds texts that are cut or reworded, `NEAR` only those with nearly the same words.
@@ -73,7 +73,10 @@ class Groups:
         self._samples = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
 
     def add(self, sketches: np.ndarray) -> Assigned:
-        """Assign texts to groups, given their sketches; the result does not depend on how many are given at a time."""
+        """Assign texts, given their sketches (see `sketch_texts`), to groups of near-duplicates, in their order.
+
+        Several calls give the same groups as one call with all texts.
+        """
         n = len(sketches)
         groups, similarities = np.empty(n, np.int32), np.empty(n)
         begin = 0

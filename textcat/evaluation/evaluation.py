@@ -94,7 +94,7 @@ class TopicQuality:
 
 @dataclass(frozen=True)
 class BandQuality:
-    """The measures of one band by name, as in ``row["macro_f1"]``.
+    """The measures of one band of topics (such as ALL, TOP10) by name, as in ``row["macro_f1"]``.
 
     A measure is None if no topic of the band has a positive.
 
@@ -204,7 +204,7 @@ class ScoredDocuments:
 class DocumentValues:
     """Hold the value of each measure on every document, for measures that are means over documents.
 
-    Measures on resamples of the documents are means of these values. A band is a set of topics.
+    Measures on resamples of the documents are means of these values. A band is a set of topics, such as TOP10.
     """
 
     measures: tuple[str, ...]
@@ -214,8 +214,9 @@ class DocumentValues:
     def resampled(self, draws: Iterable[NDArray[np.int32]]) -> tuple[NDArray[np.float64], None]:
         """Return the mean of each measure on each resample of the documents; nan if no document has a value.
 
-        The shape is (1 + n_bands, n_measures, n_resamples): all topics first, then each band. Topics are not measured.
-        `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
+        The shape is (1 + n_bands, n_measures, n_resamples): all topics first, then each band of topics, such as TOP10.
+        The None returned with the means stands in place of the quality of single topics, which is not measured. `draws`
+        are blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
         """
         is_known = ~np.isnan(self.values)
         values, blocks = np.where(is_known, self.values, 0.0), []
@@ -228,7 +229,7 @@ class DocumentValues:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Ranking quality on documents: a row of measures per band and, if topics are few, one per topic.
+    """Ranking quality on documents: a row of measures per band of topics (such as ALL, TOP10) and, if few, per topic.
 
     An evaluation that was read from a model's folder has only the figures: `scored` and `values` are None.
     """

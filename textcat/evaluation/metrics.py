@@ -260,7 +260,7 @@ class RankingSteps(NamedTuple):
 
     @classmethod
     def of(cls, scores: NDArray[Any], positives: NDArray[Any]) -> "RankingSteps":
-        """Return the steps of a ranking: the sections that end with each distinct score of a relevant document.
+        """Cut a ranking into steps: a step ends after the documents of each distinct score of a relevant document.
 
         `scores` has the scores of all documents, `positives` the row numbers of the relevant ones.
         """

@@ -54,16 +54,17 @@ _SPACE = "␣"  # for people
 
 
 def is_unspaced(term: str) -> bool:
-    """Return whether a term begins with a character of a script that is written without spaces, or with a stand-in.
+    """Return whether a term begins with a character of a script without spaces (such as Chinese), or with a stand-in.
 
-    Where texts in such scripts are cut into n-grams of characters, the n-grams are the terms that begin with such a
-    character; words never contain one.
+    A stand-in takes the place of any other character, such as a space or a Latin letter, in an n-gram of characters;
+    see `STAND_IN`. Where texts in such scripts are cut into n-grams of characters, the function tells the n-grams from
+    words.
     """
     return not term.isascii() and _RUN().match(term) is not None
 
 
 def has_stand_in(term: str) -> bool:
-    """Return whether a term is an n-gram of characters that are not all of a run."""
+    """Return whether a term contains a stand-in: a code for a character outside the runs of scripts without spaces."""
     return not term.isascii() and _STAND_INS().search(term) is not None
 
 

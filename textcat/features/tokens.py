@@ -309,9 +309,10 @@ class _TermCounter:
         self.clear()
 
     def is_usable_here(self) -> bool:
-        """Return False in a forked process if a thread that is not in it had the lock: that thread never releases it.
+        """Return whether this process can take the counter's lock; always True in the process that created the counter.
 
-        The caller holds `_CREATING`.
+        After a fork, it is False if a thread of the parent held the lock at that moment: the thread does not exist in
+        the child, so the lock is never released there. The caller must hold `_CREATING`.
         """
         if self._process != os.getpid():
             if not self.lock.acquire(blocking=False):

@@ -132,9 +132,10 @@ def _has_probabilities(learner: "MarginClassifier") -> bool:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MarginClassifier(ClassifierMixin, BaseEstimator):
-    """Train one margin ranker per topic, and score rows with the rankers. This is the base class of all learners.
+    """Train one linear or kernel classifier per topic, whose scores rank the documents: the base class of all learners.
 
-    A learner of a rule of your own is a dataclass with a field for each parameter of the rule::
+    A rule says on which rows a perceptron is updated, and by how much (see `textcat.rules`). To train with a rule of
+    your own, write a dataclass with a field for each parameter of the rule::
 
         @dataclass(eq=False, repr=False)
         class MyLearner(MarginClassifier):
@@ -144,17 +145,17 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     lambda_ : float >= 0
-        Softness of the margin, λ = Δ²: each document gets a coordinate √λ of its own (the "λ trick"), which makes any
-        training set separable; 0: none, a hard margin.
+        Softness of the margin. Each document gets a coordinate of its own, with the value √λ, which makes any training
+        set separable (the "λ trick"; some papers write Δ for √λ). 0: no such coordinate, a hard margin.
     rho : float >= 0, "R" or "prevalence"
-        Size of the constant coordinate whose weight is the bias; 0: no bias; "R": the length of the longest row;
+        Size of the constant coordinate whose weight is the bias; 0: no bias; "R": the largest Euclidean norm of a row;
         "prevalence": ρ = (1 + 200·c)^(-1/2) for a topic that a fraction c of the documents have.
     max_epochs : int >= 1
         Largest number of passes over the documents. If some topics have not converged by then, a ConvergenceWarning
         says how many.
     mini_epochs : int >= 0
-        After each pass, present the documents that caused updates in it again, at most this many times: the active set,
-        "red-" in the papers.
+        After each pass, present again, at most this many times, the documents that caused an update in the pass (the
+        "active set"). With it, the MICRA paper writes "red-" before the name of a learner.
     tol : float in [0, 1)
         Stop training a topic after the first pass whose updates are at most this fraction of all its updates so far; 0:
         after the first pass without an update. In a large corpus most passes are for the last few documents, which

@@ -88,7 +88,7 @@ class Problem:
 
 
 class StopReason(Enum):
-    """Why training ended. The sentence `Solution.stopped` opens with the value of the reason."""
+    """Why training ended. `Solution.stopped` is a sentence that starts with the value of the reason."""
 
     CONVERGED = "converged"
     LAST_EPOCH = "did not converge"

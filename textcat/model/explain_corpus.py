@@ -24,7 +24,10 @@ from textcat.reading import (
 
 
 class Explained(NamedTuple):
-    """Hold a document, with its `id` and `zones`, and the explanations of some of its topics."""
+    """Hold a document and the explanations of some of its topics.
+
+    The document has an `id`, and its texts by zone (such as title and body) in `zones`.
+    """
 
     document: Document | Record
     explanations: list[Explanation]

@@ -31,7 +31,9 @@ class Restriction(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Score a document for the topics on its shortlist; topics that often go with its best topics are raised.
+    """Score a document only for its shortlist: the topics whose centroids are nearest to it.
+
+    A topic that often occurs together with the document's best topics gets a higher score.
 
     Each topic's weights were trained only on documents for which the topic was listed; its scores of other documents
     mean nothing.
@@ -69,7 +71,7 @@ class Listed:
     def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns of the topics with the n highest scores of each row, and these scores.
 
-        There are at most as many as are listed.
+        At most as many columns are returned per row as its shortlist has topics. Both arrays have the same shape.
         """
         listed, scores = self._listed_and_raised(rows)
         places, values = highest(scores, min(n, self.shortlist.size))
@@ -135,7 +137,7 @@ class Listed:
         return arrays
 
     def settings(self) -> dict[str, Any]:
-        """Return the length of shortlists, and the numbers of related topics."""
+        """Return the settings to store: the number of topics on a shortlist, and the settings of related topics."""
         settings: dict[str, Any] = {"size": self.shortlist.size}
         if (related := self.related_topics) is not None:
             unseen = np.flatnonzero(related.unseen).tolist()

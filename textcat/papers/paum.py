@@ -431,11 +431,12 @@ _SPANNING = "SVM", "0", "0.5"
 
 
 def plane_through(origin: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndarray:
-    """Return the plane through the ends of three unit vectors, as three columns: `origin`, and two unit axes.
+    """Return the plane through the tips of three unit vectors, as three columns: `origin`, and two unit axes.
 
-    The axes are orthogonal, and `second` lies on the first one, seen from `origin`. Let (c, a, b) be the product of a
-    row, augmented and multiplied by its label, with these columns. The weight vector at the point (u, v) of the plane
-    classifies the row correctly if ``c + a·u + b·v`` is positive.
+    The axes are orthogonal; the first points from `origin` to `second`. The point (u, v) of the plane is the weight
+    vector ``origin + u·axis1 + v·axis2``, with the bias as its last entry. Append 1 to a row, multiply it by the row's
+    label, and let (c, a, b) be its product with the columns: the weight vector classifies the row correctly if
+    ``c + a·u + b·v`` is positive.
     """
     axes, signs = np.linalg.qr(np.column_stack([second - origin, third - origin]))
     return np.column_stack([origin, axes * np.sign(np.diag(signs))])

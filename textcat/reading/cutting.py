@@ -48,31 +48,33 @@ class Step(NamedTuple):
     read: int  # bytes of the source that have been consumed so far
 
 
-def file_steps(stream: ByteStream, model: Block, settings: InputSettings, position: Place, name: str) -> Iterator[Step]:
+def file_steps(
+    stream: ByteStream, template: Block, settings: InputSettings, position: Place, name: str
+) -> Iterator[Step]:
     """Return an iterator over the steps of reading a file: blocks of whole records, and Rejections of unreadable parts.
 
-    `model` is a block without data, whose source and format the blocks of the file get.
+    `template` is an empty block: every block of the file copies its source and format.
     """
-    if model.format == "parquet":
-        return _tables(stream, model, settings, position, name)
-    if model.format in BINARY & WHOLE:
-        return _whole(stream, model, LARGER * settings.max_bytes)
-    decoded = None if model.format in BINARY else as_utf8(stream, settings.encoding)
+    if template.format == "parquet":
+        return _tables(stream, template, settings, position, name)
+    if template.format in BINARY & WHOLE:
+        return _whole(stream, template, LARGER * settings.max_bytes)
+    decoded = None if template.format in BINARY else as_utf8(stream, settings.encoding)
     if decoded is not None:
-        stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
-    if model.format in WHOLE:
-        return _whole(stream, model, settings.max_bytes)
-    if model.format in _LINE_FORMATS:
-        stream = with_line_feeds(stream, only_if_alone=model.format in _OF_VALUES)
-    return _cut(stream, model, settings, position, name)
+        stream, template, settings = decoded, template._replace(decoded=True), settings._replace(encoding="utf-8")
+    if template.format in WHOLE:
+        return _whole(stream, template, settings.max_bytes)
+    if template.format in _LINE_FORMATS:
+        stream = with_line_feeds(stream, only_if_alone=template.format in _OF_VALUES)
+    return _cut(stream, template, settings, position, name)
 
 
 def mets_steps(
-    stream: ByteStream, model: Block, settings: InputSettings, position: Place, entry: Source | ContainerEntry
+    stream: ByteStream, template: Block, settings: InputSettings, position: Place, entry: Source | ContainerEntry
 ) -> Iterator[Step]:
     """Yield blocks of the documents of a METS file, each with the place after it."""
     inside = posixpath.dirname(entry.name) if isinstance(entry, ContainerEntry) else ""
-    blocks = mets_blocks(stream, model, settings, entry.neighbours, inside, max(position.position, 1))
+    blocks = mets_blocks(stream, template, settings, entry.neighbours, inside, max(position.position, 1))
     block = next(blocks)
     for following in chain(blocks, [None]):
         after = None if following is None else Place(0, following.position)
@@ -81,17 +83,17 @@ def mets_steps(
             block = following
 
 
-def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[Step]:
+def _whole(stream: ByteStream, template: Block, most: int) -> Iterator[Step]:
     """Yield a file that is one document, as a single block; raise UnreadableError if it has more than `most` bytes.
 
-    `model` is a block without data, whose source and format the yielded block gets.
+    `template` is an empty block: the yielded block copies its source and format.
     """
     data = whole_bytes(stream, most)
     if data or not stream.prompt:
-        yield Step(model._replace(data=data), None, stream.consumed())
+        yield Step(template._replace(data=data), None, stream.consumed())
 
 
-def _tables(stream: ByteStream, model: Block, settings: InputSettings, position: Place, name: str) -> Iterator[Step]:
+def _tables(stream: ByteStream, template: Block, settings: InputSettings, position: Place, name: str) -> Iterator[Step]:
     """Yield blocks of rows of a Parquet file, each with the place after it; if it is damaged, end with a Rejection.
 
     UnreadableError is raised if the file does not have the needed columns.
@@ -99,7 +101,7 @@ def _tables(stream: ByteStream, model: Block, settings: InputSettings, position:
     file, part = sought_in(stream)
     try:
         for block, *after, share in parquet.row_blocks(
-            file, model.source, settings, position.offset, position.position
+            file, template.source, settings, position.offset, position.position
         ):
             yield Step(block, Place(*after), part.at(share))
     except UnreadableError as fault:
@@ -108,10 +110,10 @@ def _tables(stream: ByteStream, model: Block, settings: InputSettings, position:
         yield Step(reject_or_raise(settings, fault, name, subject="The file, or the rest of it,"), None, part.end)
 
 
-def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: Place, name: str) -> Iterator[Step]:
+def _cut(stream: ByteStream, template: Block, settings: InputSettings, position: Place, name: str) -> Iterator[Step]:
     """Yield the steps of reading a file of many records: blocks that end where a record ends, and Rejections."""
     ahead, largest = LookAhead(stream), settings.most_held
-    if model.format in delimited.SEPARATORS:
+    if template.format in delimited.SEPARATORS:
         n = ahead.find(
             partial(delimited.header_length, plain_quotes=settings.plain_quotes), settings.block_bytes, largest
         )
@@ -120,15 +122,15 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: Pl
         if not n and ahead.error:
             raise ahead.error
         row = ahead.data[:n] if settings.columns else ahead.drop(n)
-        header = delimited.read_header(row, model.format, settings) if settings.columns and row.strip() else row
-        model = model._replace(header=header)
-        if not model.header.strip():
+        header = delimited.read_header(row, template.format, settings) if settings.columns and row.strip() else row
+        template = template._replace(header=header)
+        if not template.header.strip():
             return  # an empty file has no names of columns, either
-    if model.format in xml_items.TAGS:
-        model = _with_opening(ahead, model, settings, largest)
-    is_array = model.format in ("json", "ninjs", "json-feed") and holds_array(stream, settings)
-    is_enclosed = is_array or model.format in xml_items.TAGS
-    whole = _WholeRecords(ahead, model, settings, largest, is_enclosed)
+    if template.format in xml_items.TAGS:
+        template = _with_opening(ahead, template, settings, largest)
+    is_array = template.format in ("json", "ninjs", "json-feed") and holds_array(stream, settings)
+    is_enclosed = is_array or template.format in xml_items.TAGS
+    whole = _WholeRecords(ahead, template, settings, largest, is_enclosed)
     if position.position:
         ahead.move_to(position.offset)
         whole.position = position.position
@@ -139,34 +141,34 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: Pl
         n_left = fault.n_expected - ahead.offset if fault.n_expected >= 0 and stream.file else -1
         rejection = reject_or_raise(settings, fault, name, offset=ahead.offset, length=n_left, subject=subject)
         yield Step(rejection, None, stream.consumed())
-    elif is_enclosed and (end := _end_of_enclosed(ahead, model, settings, whole.position, name, is_array)):
+    elif is_enclosed and (end := _end_of_enclosed(ahead, template, settings, whole.position, name, is_array)):
         yield Step(end, None, stream.consumed())
 
 
-def _with_opening(ahead: LookAhead, model: Block, settings: InputSettings, largest: int) -> Block:
+def _with_opening(ahead: LookAhead, template: Block, settings: InputSettings, largest: int) -> Block:
     """Return a block without data whose header is what stands before the first item of an XML file, if it has any."""
-    n = ahead.find(lambda data, _: xml_items.first_item(model.format, data) + 1, settings.block_bytes, largest)
+    n = ahead.find(lambda data, _: xml_items.first_item(template.format, data) + 1, settings.block_bytes, largest)
     if not n and not ahead.ended:
         raise UnreadableError(f"has no item in its first {largest} bytes: check its format")
-    return model._replace(header=ahead.drop(n - 1)) if n else model
+    return template._replace(header=ahead.drop(n - 1)) if n else template
 
 
 def _end_of_enclosed(
-    ahead: LookAhead, model: Block, settings: InputSettings, position: int, name: str, is_array: bool
+    ahead: LookAhead, template: Block, settings: InputSettings, position: int, name: str, is_array: bool
 ) -> Block | Rejection | None:
     """Return what is left of a file behind its last whole record; None if it is nothing.
 
     It is a Rejection if the array or the element that encloses all records is not closed.
     """
-    rest = model._replace(offset=ahead.offset, position=position, data=ahead.data)
+    rest = template._replace(offset=ahead.offset, position=position, data=ahead.data)
     if is_array:
         # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
         if rest.without_mark(settings)[0].strip(b" \t\r\n[,"):  # a ], or what is no whole object and rejected as such
             return rest
         closing, what, missing = "]", "The array", "objects"
     else:
-        is_cut_off = xml_items.first_item(model.format, rest.data) >= 0
-        root = "" if is_cut_off else xml_items.ends_without_root(model.header, rest.data)
+        is_cut_off = xml_items.first_item(template.format, rest.data) >= 0
+        root = "" if is_cut_off else xml_items.ends_without_root(template.header, rest.data)
         if not root:
             return rest if rest.data.strip() or (rest.data and rest.offset) else None
         closing, what, missing = f"</{root}>", "The file", "items"
@@ -179,14 +181,14 @@ class _WholeRecords:
     """Take whole records from a buffer of a file's next bytes: about `block_bytes`, or more if a record is longer."""
 
     def __init__(
-        self, ahead: LookAhead, model: Block, settings: InputSettings, largest: int, is_enclosed: bool
+        self, ahead: LookAhead, template: Block, settings: InputSettings, largest: int, is_enclosed: bool
     ) -> None:
-        self.position = 1 + (0 if model.format in xml_items.TAGS else model.header.count(b"\n"))
-        self._ahead, self._model, self._settings, self._largest = ahead, model, settings, largest
+        self.position = 1 + (0 if template.format in xml_items.TAGS else template.header.count(b"\n"))
+        self._ahead, self._template, self._settings, self._largest = ahead, template, settings, largest
         self._is_enclosed = is_enclosed
-        self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
+        self._cutter = FORMATS[template.format].cutter(template.header, template.format, settings)  # type: ignore[misc]
         if isinstance(self._cutter, RowCutter):
-            log_usual_names(model.source, self._cutter.columns, settings)
+            log_usual_names(template.source, self._cutter.columns, settings)
 
     def take(self) -> Block | Rejection | None:
         """Return a block of the next whole records, or a Rejection if the next record is too long.
@@ -197,7 +199,7 @@ class _WholeRecords:
         n = ahead.find(self._end, self._settings.block_bytes, self._largest, self._without_rest)
         if not n:
             return None if ahead.ended else self._passed_over()
-        block = self._model._replace(offset=ahead.offset, position=self.position, data=ahead.drop(n))
+        block = self._template._replace(offset=ahead.offset, position=self.position, data=ahead.drop(n))
         self.position += self._cutter.count(block.data)
         return block
 
@@ -231,10 +233,10 @@ class _WholeRecords:
         if isinstance(self._cutter, RecordCutter):
             fault = self._cutter.fault(length)
             if settings.labels is not None and fault.kind is FaultKind.LEFT_OUT:
-                log_left_out(self._model.source, f"{fault.detail}.")
-                return self._model._replace(position=position, offset=start)
+                log_left_out(self._template.source, f"{fault.detail}.")
+                return self._template._replace(position=position, offset=start)
         elif length <= settings.max_bytes:
             fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: close it")
         else:
             fault = settings.too_long(length)
-        return reject_or_raise(settings, fault, self._model.source, "The record", position, start, length)
+        return reject_or_raise(settings, fault, self._template.source, "The record", position, start, length)

@@ -19,10 +19,11 @@ _PART = re.compile(
 
 
 class Layout:
-    """Hold what the places of a corpus's files say of its documents.
+    """Find the topics and the part (training or test) of documents by the folders and names of a corpus's files.
 
-    `names` are the names of all files inside the corpus, and `names_by_place` those whose place gives their topic.
-    `alone` is the name of a test part without a training part next to it; "" if there is none.
+    `names` are the paths of all files inside the corpus; `names_by_place` are the paths of the files whose folder or
+    name gives their topic. The attribute `alone` is the path of a test part without a training part next to it; "" if
+    there is none.
     """
 
     def __init__(self, names: Collection[str], names_by_place: Iterable[str]) -> None:
@@ -66,7 +67,7 @@ def _topic_by_place(name: str, form: str, depth: int) -> tuple[str, ...]:
 
 
 def folders_of(name: str) -> list[str]:
-    """Return the names of the folders on the path of a file, from the outermost, without archives."""
+    """Return the names of the folders on the path of a file, outermost first, without archives (``a.zip``)."""
     return [folder for folder in placed(name).split("/")[:-1] if not is_archive(folder)]
 
 

@@ -310,9 +310,9 @@ def _by_columns(head: bytes, settings: InputSettings) -> str:
 
 
 def guess_format(name: str, reading: Callable[[], ByteStream], settings: InputSettings) -> FormatGuess:
-    """Return the format of an input, by its name or else the start of what `reading` opens.
+    """Return the format of an input, guessed from its name or, if the name does not tell, from its first bytes.
 
-    TextcatError is raised if neither tells the format, or if it is one that is not read.
+    `reading` opens the input. TextcatError is raised if neither tells the format, or if the format is not supported.
     """
     settings = settings.for_file(name)
     by_name = format_by_name(name, settings)

@@ -146,9 +146,9 @@ class _Cutter(Protocol):
         """Return the length of the whole records at the start of `data`."""
 
     def count(self, data: bytes) -> int:
-        """Return by how many lines or records, as the format counts them, `data` advance the position in the file.
+        """Return the number of lines in `data`, or of records, if positions in this format are numbers of records.
 
-        `data` are whole records, or a part of one record.
+        `data` holds whole records, or a part of one record.
         """
 
     def skip(self, data: bytes) -> tuple[int, bool]:

@@ -73,12 +73,29 @@ def open_folder(
 ) -> Iterator[RunState]:
     """Lock a folder for the run in a ``with`` block, and yield the state that the run is to resume from.
 
-    `facts` has the settings that the output depends on, under names that error messages can show. `inputs` has the
-    name, size and time of each source. Unfinished files of an interrupted run are removed; with `restart`, all files of
-    an earlier run are removed. A TextcatError is raised if another run holds the lock, if the folder is damaged, or if
-    the folder holds files that are not a run's, or a run with other facts or, without `growing`, other inputs.
-    `start_over` is the part of the error message that says how to begin again. With `growing`, a run whose inputs have
-    changed resumes with the files that are new or have changed; `write_shards` removes their former documents.
+    An interrupted run is resumed; its unfinished files are removed.
+
+    Parameters
+    ----------
+    path : Path
+        The folder; it is created if it does not exist.
+    facts : dict
+        The settings that the output depends on, under names that error messages can show.
+    inputs : iterable of dict
+        The name, size and time of each source.
+    restart : bool
+        Remove all files of an earlier run, and begin a new run.
+    start_over : str
+        The part of error messages that says how to begin again.
+    growing : Growing, optional
+        Accept inputs that have changed since the earlier run: read only the files that are new or have changed.
+        `write_shards` removes the documents that changed files had before. None: the inputs must be the same.
+
+    Raises
+    ------
+    TextcatError
+        If another run holds the lock; if the folder is damaged; if it holds files, but no run; or if its run has other
+        facts or, without `growing`, other inputs.
     """
     with raise_write_errors(path):
         path.mkdir(parents=True, exist_ok=True)

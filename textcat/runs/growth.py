@@ -74,7 +74,11 @@ def _without_files(source: Source) -> Source:
 
 
 def goes_on(sources: Sequence[Source], run: RunFiles) -> bool:
-    """Return whether the last generation has files left to read, which are what they were when they were listed."""
+    """Return whether the last generation can go on: it has files left to read, none of which has changed.
+
+    A generation is one listing of the input files, and the reading of these files. A file has changed if it differs
+    from what it was when it was listed.
+    """
     listed = _by_name(sources)
     return bool(run.left) and all(_is_same(file, listed) for file in run.left)
 

@@ -110,7 +110,7 @@ class Teaching(Application):
     async def read(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
         """Call a function that only reads the session, and return its result.
 
-        Functions that change the session may run at the same time.
+        While it runs, another thread may call a function that changes the session: the function must allow for that.
         """
         return await _called(self._reads, partial(function, *arguments, **named))
 

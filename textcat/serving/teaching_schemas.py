@@ -166,7 +166,7 @@ class Counts(BaseModel):
 
 
 class TaughtTopic(BaseModel):
-    """A topic that is taught."""
+    """A topic of the session: its description, its keywords, and the number of answers of each kind."""
 
     topic: str
     description: str

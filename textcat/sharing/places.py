@@ -109,7 +109,7 @@ class Repository(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its address, as messages have it."""
+        """The address of the repository, as messages show it, such as ``hf://owner/name@main``."""
         return f"{HUB}{self.id}" + (f"@{self.revision}" if self.revision else "")
 
     def folder(self) -> Folder:

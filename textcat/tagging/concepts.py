@@ -50,7 +50,10 @@ class CodeTable(NamedTuple):
     size: int = 0
 
     def concepts(self) -> Mapping[str, Subject]:
-        """Return the concepts by topic, see `read_codes`; {} if there is no table."""
+        """Return the concept (code, name and scheme of a subject) of each topic in the table; {} without a table.
+
+        See `read_codes`.
+        """
         return _read_table(self) if self.path else {}
 
 

@@ -42,9 +42,9 @@ _PACKERS = {
 
 
 class Repacked:
-    """Unpack a stream, if it is packed, and pack what is to be written in its place into a file.
+    """Decompress a stream, if it is compressed, and write new bytes to a file in the same compression.
 
-    `stream` is what was unpacked, and `write` takes the new bytes.
+    `stream` has the decompressed bytes; `write` takes the new bytes, uncompressed.
     """
 
     def __init__(self, stored: ByteStream, name: str, file: Any) -> None:
@@ -55,7 +55,7 @@ class Repacked:
         self.write: Callable[[bytes], object] = self._sink.write
 
     def close(self) -> None:
-        """Write what is left to be packed; the file stays open."""
+        """Write the compressed bytes that are still buffered; do not close the file itself."""
         if self._sink is not self._file:
             self._sink.close()
 

@@ -16,7 +16,7 @@ _CREATORS = ("creator", "rel")
 
 
 def edits_of_ninjs(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
-    """Return the changes of an item by which it has the tags as subjects, instead of our earlier ones.
+    """Return the edits that write the tags into an item as subjects, and remove those of earlier runs.
 
     Versions 1 have the subjects in ``subject``, later ones in ``subjects``.
     """

@@ -22,7 +22,7 @@ _BEFORE_IN_NITF: dict[str, Set[str]] = {"head": frozenset(), "docdata": frozense
 
 
 def edits_of_newsml_g2(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
-    """Return the changes of a `<newsItem>` by which it has the tags as subjects, instead of our earlier ones."""
+    """Return the edits that write the tags into a `<newsItem>` as subjects, and remove those of earlier runs."""
     item, about, meta = element_at(data, 0), None, None
     for child in child_elements(data, 0):
         about = child if child.name == "itemMeta" else about
@@ -38,7 +38,7 @@ def edits_of_newsml_g2(data: bytes, tags: Sequence[Tag], creator: str) -> list[E
 
 
 def edits_of_nitf(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
-    """Return the changes of a `<nitf>` by which it has the tags as classifiers, instead of our earlier ones."""
+    """Return the edits that write the tags into a `<nitf>` as classifiers, and remove those of earlier runs."""
     above = element_at(data, 0)
     elements = _classifiers(tags, creator, above.prefix)
     for depth, name in enumerate(_OF_NITF):
@@ -55,17 +55,17 @@ def edits_of_nitf(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
 
 
 def edits_of_rss(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
-    """Return the changes of an `<item>` of RSS 2.0 by which it has the tags as categories, instead of our earlier ones.
+    """Return the edits that write the tags into an `<item>` of RSS 2.0 as categories, and remove those of earlier runs.
 
-    The creator is their domain, which is any text.
+    `creator` becomes the attribute ``domain`` of each category, which can be any text.
     """
     return _edits_of_feed(data, "domain", [({"domain": creator}, _escaped(tag.concept.topic)) for tag in tags])
 
 
 def edits_of_atom(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
-    """Return the changes of an `<entry>` by which it has the tags as categories, instead of our earlier ones.
+    """Return the edits that write the tags into an Atom `<entry>` as categories, and remove those of earlier runs.
 
-    The creator is their scheme, as it has the form of a URI.
+    `creator`, a URI, becomes the attribute ``scheme`` of each category.
     """
     made = []
     for concept in (tag.concept for tag in tags):

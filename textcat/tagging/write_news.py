@@ -21,7 +21,7 @@ _NO_NEWS = "It has no news item that could be tagged."
 
 
 class Fate(Enum):
-    """Name what becomes of a file."""
+    """List what can happen to a file that is to be written with its tags."""
 
     WRITTEN = auto()
     NO_PLACE = auto()  # its format has no place for tags
@@ -32,7 +32,7 @@ class Fate(Enum):
 
 
 class Outcome(NamedTuple):
-    """Hold what has become of a file, and why, unless that was said before."""
+    """Hold what happened to a file, and a rejection with the reason, unless the reason was reported before."""
 
     fate: Fate
     format: str = ""  # of a file without a place for tags
@@ -104,7 +104,10 @@ class NewsWriter:
         self._threads = ThreadPoolExecutor(_THREADS)
 
     def write(self, blocks: Iterable[EditedBlock]) -> list[Outcome]:
-        """Write the files that end before the last of some blocks; return what has become of each."""
+        """Edit files block by block, and return the outcome of each file that is complete.
+
+        A file is complete once a block of another file follows. The last file stays open: see `finish`.
+        """
         outcomes: list[Outcome] = []
         with disk.raise_write_errors(self._folder.folder, RESUMES):
             for block in blocks:
@@ -117,7 +120,7 @@ class NewsWriter:
         return outcomes
 
     def finish(self) -> list[Outcome]:
-        """Write the last file; return what has become of it."""
+        """Complete the last file; return its outcome in a list, which is empty if there is no file."""
         with disk.raise_write_errors(self._folder.folder, RESUMES):
             outcomes = self._finish_file() + self._put_in_place()
             self._folder.list_files()
@@ -142,7 +145,7 @@ class NewsWriter:
         return self._put_in_place() if len(self._waiting) >= _MOST_OPEN else []
 
     def _put_in_place(self) -> list[Outcome]:
-        """Give all whole copies their names; return what has become of their files."""
+        """Move all complete copies to their final names, and return the outcomes of their files."""
         outcomes = []
         while self._waiting:
             copy, is_due, is_synced = self._waiting[0]

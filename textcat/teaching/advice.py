@@ -81,10 +81,12 @@ class Advisor:
 
 
 def last_band(stopper: Stopper, history: History, estimate: Estimate, cached: CachedBand | None = None) -> Band | None:
-    """Return the latest informative estimate of recall; None if no recent estimate is informative.
+    """Return the latest informative estimate of recall, as a `Band`; None if no recent estimate is informative.
 
-    This is `estimate`, which is based on all answers in `history`, or an estimate by `stopper` from the first n of
-    these answers. `cached` is the result of an earlier call, whose estimates are then not computed again.
+    An estimate is informative if relevant documents were found, and either it says that at most half of all documents
+    are relevant, or more than a quarter of all were found relevant. `estimate` is based on all answers in `history`; if
+    it is not informative, `stopper` estimates from fewer and fewer of the first answers. `cached` is the result of an
+    earlier call, whose estimates are not computed again.
     """
     n = len(history.answers)
     if _tells_something(estimate, history):

@@ -201,8 +201,8 @@ class _Study:
     def suggested(self, space: _Space, start: Recipe, n: int) -> Iterator[Trial]:
         """Yield n trials of recipes that optuna's TPE sampler suggests.
 
-        Recipes are suggested and measured in batches; the sampler knows the trials of earlier batches. The recipes are
-        copies of `start`.
+        Each recipe is `start` with the parameters of `space` replaced by suggested values. Recipes are suggested and
+        measured in batches; the sampler knows the trials of earlier batches.
         """
         try:
             import optuna
@@ -247,11 +247,36 @@ def run_trials(
 ) -> list[Trial]:
     """Try recipes of a space, and return their trials, the best first.
 
-    A trial is a recipe with its measured quality. A space is a set of recipes: `space_file` names the parameters that
-    vary, and their values. Without it, the recipes are those of `margin_settings`. Parameters that do not vary are as
-    in `start`. `n_trials` is for the samplers "random" and "tpe"; `seed` is the seed of these samplers and of splitting
-    the corpus. Given a folder, trials are kept in its file ``trials.jsonl``. Recipes are measured by `measure_by_folds`
-    or, if they have a shortlist, by `measure_held_out`, which has no folds.
+    A trial is a recipe with its measured quality. Recipes are measured by cross-validation (`measure_by_folds`) or, if
+    they score each document only for its nearest topics (a shortlist), on held-out documents (`measure_held_out`).
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The corpus; only its training documents are used.
+    start : Recipe
+        The recipe that all recipes are copies of: the parameters that do not vary keep its values.
+    space_file : Path or None
+        A file that names the parameters that vary, and their values. None: the recipes are those of `margin_settings`.
+    sampler : "grid", "random" or "tpe"
+        How recipes are drawn from the space: all combinations, at random, or by optuna's TPE sampler. Without a
+        `space_file`, it must be "grid".
+    n_trials : int
+        Number of recipes that "random" and "tpe" draw.
+    folder : Path or None
+        Keep trials in the file ``trials.jsonl`` of this folder, and do not repeat those that are in it.
+    stages : Stages
+        Times the work, and draws its progress bar.
+    n_folds, n_repeats : int, optional
+        Folds and repetitions of cross-validation; an error with a shortlist.
+    seed : int
+        Seed of the samplers "random" and "tpe", and of splitting the corpus.
+    n_jobs : int or None
+        Number of parallel jobs.
+
+    Returns
+    -------
+    list of Trial
     """
     if sampler not in SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")

@@ -91,9 +91,9 @@ def batch_records(
 ) -> Iterator[Record | Rejection]:
     """Return the records of a batch in the order of the input, with a Rejection for each part that is not a record.
 
-    Of news, a document that is canceled or not yet released is a rejection, too, and unless `all_versions` is True, an
-    older version of a document in the same batch; the versions are appended to the list `versions`. The settings must
-    be those with which the batch was read.
+    In formats of news, documents that are canceled or not yet released are Rejections, too. So are older versions of a
+    document that has a newer version in the batch, unless `all_versions` is True. The version of each news document
+    that has one is appended to the list `versions`. `settings` must be those with which the batch was read.
     """
     items = _items(batch, settings)
     has_versions = any(isinstance(block, Block) and block.format in NEWS for block in batch.blocks)

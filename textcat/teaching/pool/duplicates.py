@@ -81,7 +81,7 @@ class _Works:
         return int(i)
 
     def identity_of(self, i: int) -> Identity:
-        """Return what the records of a record's group together say."""
+        """Return the identity that the records of a record's group give together."""
         return self._identities[self.first_of(i)]
 
     def join(self, i: int, j: int) -> None:
@@ -99,8 +99,8 @@ class _Works:
 class Groups:
     """The groups of near-duplicates of a pool, without the records that persons have split off.
 
-    A group is named by its first document's position. `firsts` has the groups of the pool; each of `splits`, the
-    positions of some documents of one group, is a group of its own.
+    A group is identified by the position of its first document. `firsts` has the group of each document of the pool.
+    Each item of `splits` has the positions of documents to move out of their group into a group of their own.
     """
 
     def __init__(self, firsts: NDArray[np.int32], splits: Iterable[Sequence[int]] = ()):
@@ -118,7 +118,7 @@ class Groups:
         return self._n
 
     def of(self, position: int) -> int:
-        """Return the group of near-duplicates of the document at a position: its first document's position."""
+        """Return the group of the document at a position: the position of the group's first document."""
         return int(self._firsts[position])
 
     def size_of(self, position: int) -> int:

@@ -131,9 +131,10 @@ def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
 def rows_and_groups(
     documents: Documents, recipe: Recipe, identities: Sequence[Identity | None]
 ) -> tuple[TfIdf, csr_matrix, NDArray[np.int32]]:
-    """Fit features to documents in memory, and return them with the documents' rows and groups of near-duplicates.
+    """Fit features to documents in memory; return the features, the documents' rows, and their near-duplicate groups.
 
-    `identities` are those of the documents; they may be filled while the documents are read.
+    `identities` says, for each document, which work it is a record of (DOI, title and so on), or None. Reading
+    `documents` may append to it: it is used only after the last document is read.
     """
     features, assigned = recipe.make_features(), list[Assigned]()
     remaining = iter(documents)
