@@ -480,6 +480,10 @@ def test_what_a_model_keeps_of_its_documents_is_told(model, tmp_path):
     assert kept_documents(textcat.save(tagger, tmp_path / "bare")) == ""
     with_entry(model, origin={"name_or_path": "/home/ann/letters.jsonl"})
     assert "/home/ann/letters.jsonl" in kept_documents(model)
+    updatable = textcat.train(corpus, textcat.read_recipe("paum"), updatable=True)
+    said = kept_documents(textcat.save(updatable, tmp_path / "updatable"))
+    assert "words of all its documents (--updatable)" in said
+    assert "titles or texts" in said
 
 
 SECRET = "root:x:0:0"

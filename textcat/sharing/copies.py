@@ -267,8 +267,8 @@ def kept_documents(model: str | os.PathLike[str]) -> str:
     manifest = read_manifest(model)
     kept = []
     if COUNTS in manifest["files"]:
-        kept.append("the ids and words of its training documents (--updatable)")
-    elif SUPPORT in manifest["files"]:
+        kept.append("the ids, topics and words of all its documents (--updatable)")
+    if SUPPORT in manifest["files"]:
         kept.append("ids, and titles or texts, of training documents (--keep-support none keeps nothing)")
     if os.path.isabs(place := str(manifest.get("origin", {}).get("name_or_path", ""))):
         kept.append(f"the path of its corpus, {place}")
