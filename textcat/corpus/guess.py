@@ -118,7 +118,7 @@ def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool
 
 
 def _hold_news(data: str, names: list[str], settings: InputSettings) -> bool:
-    """Return whether XML files, of which `names` has the names with those of others, are news or scanned pages."""
+    """Return whether the XML files among the files `names` are news or scanned pages."""
     xml = [name for name in names if named_format(name) == "rcv1"][:_LOOKED_INTO]
     return not (NEWS | SCANS).isdisjoint(_formats_of(data, xml, settings).values())
 

@@ -143,7 +143,7 @@ def _checked_labels(relevant: Any, n_unknown: ArrayLike | None, n_topics: int) -
 
 @dataclass(frozen=True, eq=False)
 class _TopicSets:
-    """Hold the sets of topics to measure: all topics, then each band, and what is relevant in each."""
+    """Hold the sets of topics to measure: all topics, then each band; and how many of a set each document has."""
 
     names: list[str]
     members: NDArray[np.bool_]  # shape (n_sets, n_topics)

@@ -370,7 +370,7 @@ def evaluate_scores(
     facts: Mapping[str, ArrayLike] | None = None,
     measured_on: MeasuredOn = MeasuredOn.TEST,
 ) -> Evaluation:
-    """Measure how well each topic's scores rank the documents, and average over bands.
+    """Measure how well each topic's scores rank the documents, and average over bands of topics (ALL, TOP10, LAST30).
 
     Parameters
     ----------
@@ -478,7 +478,7 @@ def _band_quality(
     chosen: metrics.Decisions,
     support: ArrayLike | None,
 ) -> BandQuality:
-    """Average the topics' measures over a band, and measure documents by the band's topics alone.
+    """Average the topics' measures over a band of topics, and measure documents by these topics alone.
 
     `measures` has an array per measure with a value for each topic, `chosen` counts the decisions on each topic, and
     `support` has the number of support documents of each topic, if known.

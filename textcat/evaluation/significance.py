@@ -113,7 +113,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class MeasureComparison:
-    """A measure of one band by each model; values and differences may be None.
+    """A measure of each model on one band of topics (such as TOP10); values and differences may be None.
 
     They are None if no topic of the band has a positive.
     """
@@ -139,7 +139,7 @@ class TopicComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of models: measures band by band, and single topics.
+    """A comparison of models: by measures on bands of topics (such as ALL, TOP10), and topic by topic.
 
     Topics are in ascending order of their p-values, then in descending order of their differences.
     """

@@ -30,11 +30,11 @@ class Problem:
         The λ trick: each row gets a private coordinate √λ, which makes any rows separable; 0: no such coordinate.
     rho : float
         Size of the constant coordinate appended to each row; 0: no bias. The PAUM paper's ``b += ηyR²`` is ρ = R, with
-        R the length of the longest row.
+        R the largest Euclidean norm of a row.
     max_epochs : int >= 1
         Largest number of passes over the rows.
     mini_epochs : int >= 0
-        After each epoch, the active set (the rows that caused an update in the epoch; "red-" in the papers) is
+        After each epoch, the active set (the rows that caused an update in the epoch; "red-" in the MICRA paper) is
         presented again, at most this many times, or until a pass over it has no update. 0: full epochs only.
     tol : float in [0, 1)
         Training ends after the first epoch whose updates are at most this fraction of all updates so far, and after the

@@ -151,7 +151,7 @@ class Listed:
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays and settings are those of a scorer with shortlists."""
+        """Return whether stored arrays and settings are those of this scorer of a document's nearest topics."""
         return (
             are_parts(arrays, PARTS, n_features, n_topics)
             and are_parts(arrays, CENTROIDS, n_features, n_topics)

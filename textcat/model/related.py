@@ -42,7 +42,7 @@ class RelatedTopics:
         """Return what related topics add to the scores of listed topics: shape (n_rows, size), float32, at least 0.
 
         `listed` has the numbers of the topics on each row's shortlist (the nearest topics), filled up with -1, and
-        `scores` has their scores; `size` is the length of a shortlist.
+        `scores` has their scores; `size` is the number of topics on a shortlist.
         """
         shares = self.shares
         sums = related_sums(listed, scores, self.a, self.b, shares.indptr, shares.indices, shares.data, self.best)

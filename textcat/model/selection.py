@@ -1,4 +1,4 @@
-"""The tags of documents, and the options by which they are selected."""
+"""The tags of documents, and the options that select them."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain

@@ -94,7 +94,7 @@ class ByteStream:
         return self.kept[:n]
 
     def check(self) -> None:
-        """Raise UnreadableError if the next bytes cannot be read, of which `peek` says nothing."""
+        """Raise UnreadableError if the next bytes cannot be read; `peek` returns nothing then."""
         if not self.peek(1):
             self.read(1)
 

@@ -87,7 +87,7 @@ class Blocked(NamedTuple):
 
 
 class RunFiles:
-    """Hold what a run knows of files after its generations.
+    """Hold what a run knows of files after its generations (a generation reads one listing of the input files).
 
     `known` has the files that were read to their ends, by their present names, also those that are gone; `again` those
     readings of them whose news counts again. `blocked` has what could not be listed or looked at. Of those in `silent`,

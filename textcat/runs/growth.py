@@ -84,7 +84,10 @@ def goes_on(sources: Sequence[Source], run: RunFiles) -> bool:
 
 
 def find_growth(sources: Sequence[Source], run: RunFiles) -> Work:
-    """Return what a run is to read next, given today's sources; the last generation has ended, or does not go on."""
+    """Return what a run is to read next, given the sources as they are now.
+
+    The last generation must have ended, or be unable to go on (see `goes_on`).
+    """
     listed = _by_name(sources)
     now = time.time()
     found = _compare(sources, listed, run, now)
@@ -192,7 +195,7 @@ def _is_hidden(name: str, blocked: Set[str]) -> bool:
 def _names_to_sum(
     listed: Mapping[str, ListedFile], known: Mapping[str, KnownFile], due: Set[str], sizes: Set[int]
 ) -> set[str]:
-    """Return the names of files whose content must be looked at to find what has become of them.
+    """Return the names of files whose content must be compared to tell whether they are new, changed, or renamed.
 
     These are files that could not be read; those whose time has changed; and those that are new or have changed, and
     have the size of a file that is not there, given by `sizes`.

@@ -49,7 +49,7 @@ class Settlement(NamedTuple):
 
 
 def settle(log: Log, remove: RemoveRows) -> Settlement:
-    """Remove what the last generation replaces, of which all files were read."""
+    """Remove the documents that the last generation replaces; all files of this generation must have been read."""
     stale, unblocked = list[StaleFile](), list[Reading]()
     if len(log.generations) > 1:
         files = RunFiles(log, is_read=True)

@@ -1,6 +1,6 @@
-"""Edit the news of a batch: tag its items, and return the bytes by which their files have the tags.
+"""Tag the news items of a batch, and return the edits that write the tags into their files.
 
-Whatever keeps an item of a file that is read from being written with its tags is rejected here, with the reason.
+An item that is read, but cannot be written with its tags, is rejected here, with the reason.
 """
 
 import logging
@@ -61,7 +61,7 @@ class EditedBlock(NamedTuple):
 
 
 def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlock]]:
-    """Tag the records of a batch; return the result, and the changes of each block, by which its items have the tags.
+    """Tag the records of a batch; return the result, and for each block the edits that write the tags into its items.
 
     A TextcatError is raised as by `tag_batch`.
     """

@@ -157,7 +157,7 @@ def set_aside(model: Path, out: Path) -> None:
 
 
 def _log_growth(growth: Growth | None) -> None:
-    """Log what has become of the inputs since the run before: a warning names files that are gone or replaced."""
+    """Log how the inputs have changed since the previous run, with a warning about files that are gone or replaced."""
     if growth is None:
         return
     shown = ", ".join([*growth.gone[:_MOST_NAMED], "…"] if len(growth.gone) > _MOST_NAMED else growth.gone)

@@ -65,7 +65,7 @@ class Summary(NamedTuple):
         return f"<Summary: {', '.join(counts)}>"
 
     def followed_by(self, later: "Summary") -> "Summary":
-        """Return the summary of two runs over the same inputs, of which this is the first."""
+        """Return the summary of this run and a later run over the same inputs, taken together."""
         formats, seconds = sorted({*self.formats, *later.formats}), self.seconds + later.seconds
         growth = later.growth if self.growth is None else self.growth
         return later._replace(before=self.before, formats=formats, seconds=seconds, growth=growth)

@@ -1,4 +1,4 @@
-"""Tag batches in other processes, and add up what becomes of them: what runs to a folder and to a stream share."""
+"""Tag batches in other processes, and add up the results; for runs that write to a folder and to a stream."""
 
 import logging
 import time
@@ -86,7 +86,7 @@ class Tally:
             self._progress(RunProgress(self._counts, batch.read, self._total, records, n_bytes, *self._cost()))
 
     def summary(self, shards: int) -> Summary:
-        """Return the summary of a run that has written so many shards."""
+        """Return the summary of a run that has written `shards` shards."""
         counts = self._counts
         _log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
         manifest = self._plan.manifest

@@ -123,7 +123,7 @@ class _Tally:
         self._fates, self._formats = Counter[Fate](), Counter[str]()
 
     def add(self, outcomes: Sequence[Outcome], tagged: BatchResult | None = None) -> list[Rejection]:
-        """Count what has become of files, and the documents of a batch; return why files are left out."""
+        """Count the outcomes of files and the documents of a batch; return a Rejection for each file left out."""
         if tagged is not None:
             self._counts.add(tagged.counts)
             self._memory[tagged.process] = tagged.memory

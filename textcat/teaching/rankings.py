@@ -1,4 +1,4 @@
-"""Rank a pool by the answers on a topic, and keep the ranking until the answers change."""
+"""Rank a pool (the documents of an archive) by the answers on a topic; keep the ranking until the answers change."""
 
 from __future__ import annotations
 

@@ -371,7 +371,7 @@ class HeldOutFold:
         return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
-        """Return the mean average precision by the name of a band; nan if a band has no topic.
+        """Return the mean average precision of each band of topics, by its name; nan if a band has no topic.
 
         The bands are those in `chosen`, and RARE and EXPECTED, which `Trial` explains.
         """

@@ -119,7 +119,9 @@ def train_shortlist(
     seed: int = 0,
     progress: Advance = lambda n: None,
 ) -> TrainedTopics:
-    """Train every topic on its positives and, as negatives, on the other documents whose shortlist has the topic.
+    """Train each topic on its positives and, as negatives, on the other documents that have it on their shortlists.
+
+    A document's shortlist is the list of its nearest topics: those that it is scored for.
 
     The score of a topic's ranker, the similarity to its centroid and the similarity to its name are three kinds of
     evidence. Their coefficients are found by logistic regression on held-out documents: for the score, the positives of

@@ -428,7 +428,7 @@ def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | N
 
 
 def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
-    """Return figures by the name of a measure, such as ``ndcg@10``, and the name of a band.
+    """Return figures by the name of a measure, such as ``ndcg@10``, and the name of a band of topics, such as ALL.
 
     A figure is nan if no document has a topic of the band.
     """

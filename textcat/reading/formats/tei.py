@@ -230,7 +230,7 @@ def _is_before_word(word: Any) -> bool:
 
 
 def _between(match: "re.Match[str]") -> str:
-    """Return what stands between two words, of which the first may end with a hyphen: "" if they are one word."""
+    """Return the text to put between two words; "" if they are the parts of one word, which was divided."""
     hyphen, run = match[1], match[2]
     if "\n" in run or not (_BREAK in run or _NO_BREAK in run):
         return hyphen + re.sub(f"[{_BREAK}{_NO_BREAK}]", " ", run)
