@@ -27,6 +27,7 @@ _NAMES_IN = {
     "model.compare": "compare",
     "model.decisions": "Decisions",
     "model.explain": "Explanation",
+    "model.facts": "TrainingFacts",
     "model.explain_corpus": "Explained explain",
     "model.measure": "evaluate",
     "model.selection": "Tag Tags",

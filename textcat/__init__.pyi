@@ -35,6 +35,7 @@ from textcat.model.decisions import Decisions as Decisions
 from textcat.model.explain import Explanation as Explanation
 from textcat.model.explain_corpus import Explained as Explained
 from textcat.model.explain_corpus import explain as explain
+from textcat.model.facts import TrainingFacts as TrainingFacts
 from textcat.model.measure import evaluate as evaluate
 from textcat.model.selection import Tag as Tag
 from textcat.model.selection import Tags as Tags

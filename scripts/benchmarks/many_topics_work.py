@@ -58,7 +58,7 @@ def unseen(corpus_name: str, n: str, least: str, jobs: str, *settings: str) -> N
     tagger = textcat.train(
         without(corpus, hidden), textcat.read_recipe(RECIPE).with_settings(settings), n_jobs=int(jobs)
     )
-    known, top = (tagger.topics, tagger.train_sizes, tagger.train_documents), _tops(tagger, corpus.test)
+    known, top = (tagger.topics, tagger.facts.train_sizes, tagger.facts.train_documents), _tops(tagger, corpus.test)
     unknown = [len({*document.topics} - {*tagger.topics}) for document in corpus.test]
     options: dict[str, Any] = {"spec": ["ALL", "0-0"], "n_unknown": unknown}
     measured = textcat.evaluate_at_k(top, relevant_topics(tagger, corpus), *known, **options)

@@ -74,7 +74,7 @@ def test_none_and_nan_stand_for_no_value(value, is_one):
 
 def test_a_table_trains_the_model_that_its_records_train(table, tagger):
     of_table = textcat.train(table, "paum", text=TEXT, topics="section")
-    assert (of_table.topics, of_table.train_documents) == (("grain", "metal"), 12)
+    assert (of_table.topics, of_table.facts.train_documents) == (("grain", "metal"), 12)
     np.testing.assert_array_equal(of_table.scorer.weights, tagger.scorer.weights)
     in_columns = textcat.train(table, "paum", text=[*TEXT], topics=["metal", "grain"])
     np.testing.assert_array_equal(in_columns.scorer.weights, tagger.scorer.weights)
@@ -125,7 +125,7 @@ def test_the_columns_that_training_named_are_those_of_scores_until_others_are_na
     tagger = textcat.train(rows, "paum", text=["body"])
     textcat.save(tagger, tmp_path / "model")
     for one in (tagger, textcat.load(tmp_path / "model")):
-        assert one.text_columns == ("body",)
+        assert one.facts.text_columns == ("body",)
         np.testing.assert_array_equal(one.scores(rows), of_bodies.scores(LEAKY["body"]))
         assert one.tag(rows) == of_bodies.tag(LEAKY["body"])
         assert one.explain(rows[0], "grain").score == of_bodies.explain(LEAKY["body"][0], "grain").score
@@ -133,7 +133,7 @@ def test_the_columns_that_training_named_are_those_of_scores_until_others_are_na
         np.testing.assert_array_equal(titles, of_bodies.scores(LEAKY["title"]))
         renamed = [{"title": row["title"], "text": row["body"]} for row in rows]  # which have not what was named
         np.testing.assert_array_equal(one.scores(renamed), of_bodies.scores(renamed))
-    assert of_bodies.text_columns == ()
+    assert of_bodies.facts.text_columns == ()
 
 
 @pytest.mark.parametrize("text", [[], (), 3, [None]])

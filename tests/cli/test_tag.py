@@ -395,7 +395,7 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tm
 def test_topics_are_listed_with_what_training_knows_of_them(run, model, tagger):
     rows = json.loads(run("topics", model, "--as", "json").out)
     assert sorted(row["topic"] for row in rows) == list(tagger.topics)
-    assert [row["train"] for row in rows] == sorted(tagger.train_sizes, reverse=True)
+    assert [row["train"] for row in rows] == sorted(tagger.facts.train_sizes, reverse=True)
     table = run("topics", model).out.splitlines()
     margins = ["directional_margin", "margin", "certificate"]  # more than a table has room for
     assert table[0].split() == [name for name in rows[0] if name not in margins]

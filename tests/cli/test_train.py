@@ -26,8 +26,8 @@ def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeyp
     by_name = textcat.load("many")
     expected = textcat.read_recipe("many-topics").complete().as_dict()
     # Which n-grams of characters rows have is chosen, and stored as chosen.
-    assert by_name.recipe == expected | {"topics": expected["topics"] | {"choose_chars": False}}
-    assert by_name.choices["rows"]["chosen"] == "words"
+    assert by_name.facts.recipe == expected | {"topics": expected["topics"] | {"choose_chars": False}}
+    assert by_name.facts.choices["rows"]["chosen"] == "words"
     alone = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("many-topics"))
     assert (by_name.scorer.weights != alone.scorer.weights).nnz == 0
     run("train", "newswire", "--out", "default", "--recipe", "default")

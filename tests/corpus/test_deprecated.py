@@ -137,7 +137,7 @@ def test_learning_with_a_vocabulary_replaces_as_training_anew_does(tmp_path, new
     anew = textcat.train(open_corpus(together, vocabulary=names), recipe)
     assert learnt.topics == anew.topics == (id_of("gold"), id_of("tin"))
     assert learnt.topic_names == anew.topic_names
-    assert learnt.train_sizes.tolist() == [6, 12]
+    assert learnt.facts.train_sizes.tolist() == [6, 12]
     assert (learnt.scorer.weights == anew.scorer.weights).all()
 
 
@@ -147,7 +147,7 @@ def test_later_documents_of_a_deprecated_topic_count_for_its_replacement_without
     textcat.save(textcat.train(corpus, textcat.read_recipe("paum"), updatable=True), tmp_path / "model")
     for _ in range(2):  # the model keeps the replacements
         learnt = textcat.learn(tmp_path / "model", open_corpus(more).train).tagger
-        assert dict(zip(learnt.topics, learnt.train_sizes.tolist(), strict=True)) == {
+        assert dict(zip(learnt.topics, learnt.facts.train_sizes.tolist(), strict=True)) == {
             id_of("gold"): 6,
             id_of("tin"): 12,
         }

@@ -265,7 +265,6 @@ def test_the_memory_of_tagging_does_not_grow_with_documents_times_topics(dense):
         ),
         decisions=Decisions(np.ones(n_topics, np.float32)),
         topics=tuple(map(str, range(n_topics))),
-        recipe={},
     )
     assert n_held(many.scorer) == selection.SCORE_BYTES // (many.scorer.bias.itemsize * n_topics) <= 209
     assert n_held(dense.scorer) == 4096

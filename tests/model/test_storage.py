@@ -131,7 +131,7 @@ def test_the_manifest_says_what_the_model_is(tagger, tmp_path):
     assert manifest["recipe"] == textcat.read_recipe("paum").complete().as_dict()
     assert manifest["topics"] == list(tagger.topics)
     assert (manifest["corpus"], manifest["train_documents"]) == ("newswire", 721)
-    assert manifest["train_sizes"] == tagger.train_sizes.tolist()
+    assert manifest["train_sizes"] == tagger.facts.train_sizes.tolist()
     for fact in ("tau_pos", "epochs", "updates", "support", "stopped"):
         assert len(manifest["facts"][fact]) == len(tagger.topics)
 
@@ -148,7 +148,7 @@ def test_a_model_keeps_the_first_and_the_last_date_of_its_training(small, tmp_pa
     model = save(tagger, tmp_path / "model")
     dates = ["2024-05-02T01:00:00+02:00", "2024-05-01T23:30:00Z"]
     assert read_manifest(model)["train_dates"] == dates
-    assert load(model).train_dates == tuple(dates)
+    assert load(model).facts.train_dates == tuple(dates)
     newer = textcat.Document("4", {"body": "silver"}, ("metal",), "2025-01-01")
     learn(model, textcat.Corpus.from_documents("newer", [newer]), out=tmp_path / "learnt")
     assert read_manifest(tmp_path / "learnt")["train_dates"] == [dates[0], "2025-01-01"]
@@ -468,9 +468,8 @@ def test_a_model_is_read_where_files_cannot_be_opened_through_their_folder(small
 @pytest.mark.parametrize("step", ["textcat.base.disk.folder_identity", "textcat.model.storage.check_entries"])
 def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, step, monkeypatch):
     """Either after its folder has been opened and before its files are, or between its manifest and its arrays."""
-    twin = textcat.Tagger(
-        **{**vars(small), "scorer": replace(small.scorer, bias=small.scorer.bias + 1), "corpus": "twin"}
-    )
+    scorer = replace(small.scorer, bias=small.scorer.bias + 1)
+    twin = replace(small, scorer=scorer, facts=replace(small.facts, corpus="twin"))
     module, name = step.rsplit(".", 1)
     function = getattr(importlib.import_module(module), name)
     replacements = [twin]
@@ -484,16 +483,15 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, s
     loaded = load(model)
     assert not replacements
     expected = {"small": small.scorer.bias, "twin": twin.scorer.bias}
-    np.testing.assert_array_equal(loaded.scorer.bias, expected[loaded.corpus])
+    np.testing.assert_array_equal(loaded.scorer.bias, expected[loaded.facts.corpus])
     np.testing.assert_array_equal(loaded.scorer.weights, small.scorer.weights)
-    assert load(model).corpus == "twin"
+    assert load(model).facts.corpus == "twin"
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="system: nothing can exchange two folders")
 def test_while_a_model_is_replaced_others_read_the_old_or_the_new_one(small, model):
-    twin = textcat.Tagger(
-        **{**vars(small), "scorer": replace(small.scorer, bias=small.scorer.bias + 1), "corpus": "twin"}
-    )
+    scorer = replace(small.scorer, bias=small.scorer.bias + 1)
+    twin = replace(small, scorer=scorer, facts=replace(small.facts, corpus="twin"))
     expected = {"small": small.scorer.bias, "twin": twin.scorer.bias}
     stop = threading.Event()
 
@@ -507,7 +505,7 @@ def test_while_a_model_is_replaced_others_read_the_old_or_the_new_one(small, mod
     try:
         for _ in range(100):
             loaded = load(model, prepare=False)
-            np.testing.assert_array_equal(loaded.scorer.bias, expected[loaded.corpus])
+            np.testing.assert_array_equal(loaded.scorer.bias, expected[loaded.facts.corpus])
     finally:
         stop.set()
         writer.join()

@@ -207,7 +207,7 @@ def test_probabilities_are_those_of_the_tags(tagger):
 def test_a_tagger_is_printed_in_one_line_and_shown_as_a_table(tagger):
     assert repr(tagger).startswith("Tagger(50 topics, ")
     assert repr(tagger).endswith("trained on 721 documents of 'newswire' by paum)")
-    odd = textcat.Tagger(**{**vars(tagger), "corpus": "<own>", "topics": ("<i>", *tagger.topics[1:])})
+    odd = replace(tagger, facts=replace(tagger.facts, corpus="<own>"), topics=("<i>", *tagger.topics[1:]))
     shown = odd._repr_html_()
     assert "&lt;own&gt;" in shown
     assert "<own>" not in shown

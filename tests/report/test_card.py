@@ -70,7 +70,7 @@ def test_the_recipe_can_be_read_again(tagger, evaluation, tmp_path):
     assert settings.tomllib.loads(block)["learner"]["name"] == "paum"
     (tmp_path / "again.toml").write_text(block)
     recipe = textcat.read_recipe(str(tmp_path / "again.toml"))
-    assert textcat.Recipe("again", **tagger.recipe) == recipe.complete()
+    assert textcat.Recipe("again", **tagger.facts.recipe) == recipe.complete()
 
 
 def test_the_same_model_has_the_same_card(tagger, corpus, evaluation, tmp_path):
@@ -86,7 +86,7 @@ def test_the_limits_are_those_of_the_model(tagger, evaluation):
     limits = card_text(tagger, evaluation).partition("## Limits")[2]
     assert "`en`" in limits
     assert "after 1992-04-30" in limits
-    few = sum(size < 10 for size in tagger.train_sizes)
+    few = sum(size < 10 for size in tagger.facts.train_sizes)
     assert f"{few} of 50 topics had fewer than 10 training documents" in limits
 
 

@@ -41,7 +41,7 @@ def test_each_topic_is_counted_as_found_given_and_right(corpus, tagger, monkeypa
 def test_rows_have_the_largest_topic_first_and_the_figures_of_the_evaluation(corpus, tagger):
     rankings = rank_documents(tagger, corpus, Stages())
     rows = topic_rows(tagger, rankings, tagger.topics)
-    assert [row[1] for row in rows] == sorted(tagger.train_sizes.tolist(), reverse=True)
+    assert [row[1] for row in rows] == sorted(tagger.facts.train_sizes.tolist(), reverse=True)
     row_of = {row[0]: row for row in rows}
     for expected in textcat.evaluate(tagger, corpus).topics:
         _, train, n, found, given, precision, recall, f1 = row_of[expected.topic]

@@ -118,7 +118,7 @@ def test_the_slider_recomputes_precision_recall_and_f1(opened, model, file):
         cut = tagger.decisions.thresholds.copy()
         cut[1] = cuts[0][place]
         expected = evaluate_scores(
-            scores, labels, tagger.topics, tagger.train_sizes, tagger.train_documents, threshold=cut
+            scores, labels, tagger.topics, tagger.facts.train_sizes, tagger.facts.train_documents, threshold=cut
         )
         row, band = expected.topics[1], expected.bands[0]
         text = shown.locator("#one output").text_content()

@@ -476,7 +476,7 @@ def test_what_a_model_keeps_of_its_documents_is_told(model, tmp_path):
     assert "titles" in kept_documents(model)
     corpus = textcat.open_corpus("newswire")
     tagger = textcat.train(corpus, textcat.read_recipe("paum"), keep_support="none")
-    tagger.origin.clear()
+    tagger.facts.origin.clear()
     assert kept_documents(textcat.save(tagger, tmp_path / "bare")) == ""
     with_entry(model, origin={"name_or_path": "/home/ann/letters.jsonl"})
     assert "/home/ann/letters.jsonl" in kept_documents(model)

@@ -77,15 +77,15 @@ def test_a_topic_without_a_document_is_learnt_from_its_description(corpus):
     assert {term for term, _ in tagger.terms("zinc", 2)} == {"zinc", "metal"}
     best, other = tagger.scores(["a zinc mine", "rain in the north"])[:, tagger.topics.index("zinc")]
     assert best > other
-    assert tagger.train_sizes.tolist() == [1, 1, 0, 0]
-    assert tagger.train_documents == 3
+    assert tagger.facts.train_sizes.tolist() == [1, 1, 0, 0]
+    assert tagger.facts.train_documents == 3
 
 
 def test_a_model_keeps_that_it_learnt_from_descriptions(corpus, tmp_path):
     tagger = textcat.train(corpus, Recipe("d", topics={"description_copies": 2}))
     textcat.save(tagger, tmp_path / "model")
     loaded = textcat.load(tmp_path / "model")
-    assert Recipe("d", **loaded.recipe).topics.description_copies == 2
+    assert Recipe("d", **loaded.facts.recipe).topics.description_copies == 2
     assert np.array_equal(loaded.scores(["zinc and corn"]), tagger.scores(["zinc and corn"]))
 
 

@@ -48,14 +48,14 @@ def test_a_chosen_tagger_is_the_one_that_the_same_settings_give(recipe, tmp_path
     chosen = textcat.train(corpus, recipe)
     settings = ["features.chars=4", "features.char_weight=0.7", "features.char_max_df=0.01"]
     asked_for = textcat.train(corpus, recipe.with_settings(settings))
-    assert chosen.choices["rows"]["chosen"] == CHARACTERS
-    assert not asked_for.choices
-    assert chosen.recipe == asked_for.recipe
+    assert chosen.facts.choices["rows"]["chosen"] == CHARACTERS
+    assert not asked_for.facts.choices
+    assert chosen.facts.recipe == asked_for.facts.recipe
     texts = [document.zones["body"] for document in corpus.train[:50]]
     np.testing.assert_array_equal(chosen.scores(texts), asked_for.scores(texts))
     textcat.save(chosen, tmp_path / "model")
     loaded = textcat.load(tmp_path / "model")
-    assert loaded.choices == chosen.choices
+    assert loaded.facts.choices == chosen.facts.choices
     np.testing.assert_array_equal(loaded.scores(texts), chosen.scores(texts))
 
 

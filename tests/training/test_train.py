@@ -41,7 +41,7 @@ def test_many_topics_are_measured_by_the_first_of_each_document_in_blocks_of_sco
     unknown = [len(set(document.topics) - set(tested.topics)) for document in tested.test]
     assert sum(unknown) > 0
     top = np.argsort(-whole.scores(tested.test), axis=1, kind="stable")[:, : max(KS)]
-    known = whole.topics, whole.train_sizes, whole.train_documents
+    known = whole.topics, whole.facts.train_sizes, whole.facts.train_documents
     assert whole.evaluation == evaluate_at_k(top, relevant_topics(whole, tested), *known, n_unknown=unknown)
     monkeypatch.setattr("textcat.model.measure.CELLS_AT_ONCE", 7 * len(tested.topics))
     assert textcat.evaluate(whole, tested) == whole.evaluation
@@ -318,5 +318,5 @@ def test_the_default_recipe_with_other_settings_gives_way_to_the_one_for_many_to
     changed = default_recipe().with_settings(["features.chars=3", "topics.shortlist=20"])
     tagger = textcat.train(textcat.open_corpus("newswire"), changed)
     asked_for = textcat.read_recipe("many-topics").with_settings(["features.chars=3", "topics.shortlist=20"])
-    assert tagger.recipe == asked_for.complete().as_dict()
+    assert tagger.facts.recipe == asked_for.complete().as_dict()
     assert tagger.scorer.shortlist.size == 20

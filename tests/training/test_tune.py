@@ -202,13 +202,13 @@ def test_a_study_with_shortlists_gives_what_training_without_the_held_out_docume
     split = textcat.Corpus("split", train, test, corpus.topics)
     tagger = textcat.train(split, SHORT)
     top = tagger.decisions.first_topics(tagger.scores(test), 10)
-    measured = evaluate_at_k(top, split.labels(test), tagger.topics, tagger.train_sizes, len(train))
+    measured = evaluate_at_k(top, split.labels(test), tagger.topics, tagger.facts.train_sizes, len(train))
     for name, k in (("ndcg", 10), ("precision", 1), ("recall", 10), ("psp", 5)):
         expected = {row.band: row[f"{name}@{k}"] for row in measured.bands}
         found = {band: None if value != value else value for band, value in trial.measures[f"{name}@{k}"].items()}
         assert found == expected
-    support = np.array(tagger.facts["support"])
-    small = (tagger.train_sizes > 0) & (tagger.train_sizes < 6)
+    support = np.array(tagger.facts.per_topic["support"])
+    small = (tagger.facts.train_sizes > 0) & (tagger.facts.train_sizes < 6)
     assert trial.measures["mean_support"]["1-5"] == support[small].mean()
 
 

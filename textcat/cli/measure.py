@@ -107,7 +107,7 @@ def compare(
             evaluation = evaluate_tagger(tagger, documents, bands=band, stages=stages)
             if evaluation.sample is not None:
                 evaluation = add_intervals(evaluation, n_resamples=bootstrap)
-            rows += rows_of_model(model, tagger.recipe, documents.name, evaluation)
+            rows += rows_of_model(model, tagger.facts.recipe, documents.name, evaluation)
         show_models(terminal.console(), rows, form)
         return
     taggers = comparing.shared_topics(models)
@@ -228,7 +228,7 @@ def _test_corpus(
     source: str | Mapping[str, Any] = corpus or _origin(tagger)
     if corpus and read.test_size is None:  # a model's own corpus has the parts that training made of it
         read = read._replace(**own_split(tagger, corpus)) if read.settings else read
-        source = corpus if read.settings or not is_corpus_of(tagger, corpus) else tagger.origin
+        source = corpus if read.settings or not is_corpus_of(tagger, corpus) else tagger.facts.origin
     documents = with_test_documents(tagger, read(source, stages))
     if corpus and not is_shipped(corpus) and (said := measured_part(tagger, documents, corpus)):
         echo(f"textcat: {said}", err=True)
@@ -240,13 +240,13 @@ def _test_corpus(
 
 def _origin(tagger: "Tagger") -> Mapping[str, Any]:
     """Return the arguments that open a tagger's training corpus again; raise TextcatError if they are not known."""
-    where = tagger.origin.get("name_or_path", "")
+    where = tagger.facts.origin.get("name_or_path", "")
     if not where or (Path(where).is_absolute() and "*" not in where and not Path(where).exists()):
         raise TextcatError(
-            f"The model was trained on {tagger.corpus!r}, which is no known corpus: name the corpus to evaluate on."
-            + (f" There is no file or folder {where}." if where else "")
+            f"The model was trained on {tagger.facts.corpus!r}, which is no known corpus: name the corpus to evaluate "
+            "on." + (f" There is no file or folder {where}." if where else "")
         )
-    return tagger.origin
+    return tagger.facts.origin
 
 
 # --- what is printed and written -------------------------------------------------------------------------------------

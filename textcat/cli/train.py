@@ -370,23 +370,23 @@ def show_training(
     from textcat.training.checks import are_single
     from textcat.training.train import unevaluated_topics
 
-    states = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
+    states = () if tagger.facts.converged is None else zip(tagger.topics, tagger.facts.converged, strict=True)
     late = [topic for topic, converged in states if not converged]
     evaluation, cost = tagger.evaluation, cost_of_stages(stages)
     assert evaluation is not None
     where = ""
     if evaluation.measured_on is not MeasuredOn.TEST:
         why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
-        measured = f"by cross-validation on its {tagger.train_documents} training documents"
+        measured = f"by cross-validation on its {tagger.facts.train_documents} training documents"
         if evaluation.measured_on is MeasuredOn.SAMPLE:
-            measured = f"on {evaluation.test_documents} of its {tagger.train_documents} {evaluation.measured_on}"
-        where = f"Corpus {tagger.corpus}{why}: {measured},"
-    rows = tagger.choices.get("rows")
+            measured = f"on {evaluation.test_documents} of its {tagger.facts.train_documents} {evaluation.measured_on}"
+        where = f"Corpus {tagger.facts.corpus}{why}: {measured},"
+    rows = tagger.facts.choices.get("rows")
     single = "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one."
     show(
         console,
         form,
-        {"model": str(folder), "corpus": tagger.corpus, "not_converged": late, **cost, **evaluation.as_dict()},
+        {"model": str(folder), "corpus": tagger.facts.corpus, "not_converged": late, **cost, **evaluation.as_dict()},
         where,
         *evaluation_parts(evaluation, per_topic=per_topic),
         stage_table(**cost),
@@ -444,7 +444,7 @@ def _changes(result: "UpdateResult") -> list[str]:
         changes.append(f"Names: {len(names):,} of {len(tagger.topics):,} topics{language}{are_new}.")
     n_changed = {"added": len(result.added), "corrected": len(result.corrected), "removed": len(result.removed)}
     said = ", ".join(f"{n:,} {what}" for what, n in n_changed.items() if n) or "none changed"
-    return [*changes, f"Documents: {said}; {tagger.train_documents:,} are trained on."]
+    return [*changes, f"Documents: {said}; {tagger.facts.train_documents:,} are trained on."]
 
 
 def _update_row(row: Mapping[str, Any]) -> dict[str, Any]:

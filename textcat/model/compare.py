@@ -80,4 +80,5 @@ def shared_topics(models: Sequence[Tagger | str | Path]) -> list[Tagger]:
         counts = ", ".join(f"{n:,} of {name}" for n, name in zip(left_out, names, strict=True) if n)
         _log.warning("compared on the %s topics that all models have; left out: %s", f"{len(shared):,}", counts)
         taggers = [restrict_topics(tagger, shared) for tagger in taggers]
-    return [replace(tagger, train_sizes=taggers[0].train_sizes) for tagger in taggers]
+    sizes = taggers[0].facts.train_sizes
+    return [replace(tagger, facts=replace(tagger.facts, train_sizes=sizes)) for tagger in taggers]

@@ -90,7 +90,7 @@ def documents_to_explain(
             )
         return iter(source.test or source.train)
     frame = Frame.of(source)
-    documents = enumerate(document_stream(source, text, tagger.text_columns))
+    documents = enumerate(document_stream(source, text, tagger.facts.text_columns))
     names = None if frame is None else frame.row_names
     return (_named(document, str(number) if names is None else names[number]) for number, document in documents)
 

@@ -216,12 +216,12 @@ def measure_scores(
         _last_unjudged(scores, unjudged),
         relevant,
         tagger.topics,
-        tagger.train_sizes,
-        tagger.train_documents,
+        tagger.facts.train_sizes,
+        tagger.facts.train_documents,
         spec=bands,
         threshold=tagger.decisions.cut_scores(scores),
         has_terms=None if tagger.decisions.single else has_terms,
-        facts=facts_with_names(tagger.facts, tagger.topics, tagger.topic_names),
+        facts=facts_with_names(tagger.facts.per_topic, tagger.topics, tagger.topic_names),
         measured_on=measured_on,
     )
 
@@ -241,7 +241,7 @@ def measure_at_k(
     """
     blocks = without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
     top = (tagger.decisions.first_topics(block, max(KS)) for block in blocks)
-    sizes = tagger.train_sizes, tagger.train_documents
+    sizes = tagger.facts.train_sizes, tagger.facts.train_documents
     return evaluate_at_k(top, relevant, tagger.topics, *sizes, spec=bands, **options)
 
 
@@ -297,7 +297,7 @@ def _opened(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
     if isinstance(source, str | Path):
         settings = column_settings(**columns)
         if settings is None and is_corpus_of(tagger, source):
-            corpus = reopen_corpus(tagger.origin)
+            corpus = reopen_corpus(tagger.facts.origin)
         else:
             corpus = open_corpus(source, settings=settings, **own_split(tagger, source))
         if not is_shipped(str(source)) and (said := measured_part(tagger, corpus, str(source))):
@@ -305,8 +305,8 @@ def _opened(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
         return corpus
     if isinstance(source, Corpus):
         return corpus_of(source, **columns)
-    documents = as_documents(source, **columns, trained_on=tagger.text_columns)
-    if tagger.corpus in (TABLE, RECORDS) and len(documents) == tagger.train_documents:
+    documents = as_documents(source, **columns, trained_on=tagger.facts.text_columns)
+    if tagger.facts.corpus in (TABLE, RECORDS) and len(documents) == tagger.facts.train_documents:
         _log.warning(
             "The model was trained on %s documents, as many as these: if they are the same, the figures are too good, "
             "so measure it on others.",
@@ -322,7 +322,7 @@ def _opened(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
 
 def is_corpus_of(tagger: Tagger, name_or_path: str | Path) -> bool:
     """Return whether a name or path is that of a tagger's training corpus, and the tagger knows how to reopen it."""
-    own = tagger.origin.get("name_or_path")
+    own = tagger.facts.origin.get("name_or_path")
     return own in (str(name_or_path), os.path.abspath(expanded(name_or_path)))
 
 
@@ -331,9 +331,9 @@ def own_split(tagger: Tagger, name_or_path: str | Path) -> dict[str, Any]:
 
     Return {} if training set no test part aside, or if the name or path is not that of the training corpus.
     """
-    if not is_corpus_of(tagger, name_or_path) or tagger.origin.get("test_size") is None:
+    if not is_corpus_of(tagger, name_or_path) or tagger.facts.origin.get("test_size") is None:
         return {}
-    return {name: tagger.origin[name] for name in _SPLIT if name in tagger.origin}
+    return {name: tagger.facts.origin[name] for name in _SPLIT if name in tagger.facts.origin}
 
 
 def measured_part(tagger: Tagger, corpus: Corpus, called: str) -> str:
@@ -361,7 +361,7 @@ def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
     if not corpus.test and was_trained_on(tagger, corpus):
         return corpus
     _warn_of_topics_written_otherwise(tagger, corpus.test or corpus.train)
-    source, own = corpus.origin, tagger.origin
+    source, own = corpus.origin, tagger.facts.origin
     same_parts = all(source.get(name) == own.get(name) for name in _SPLIT)
     if not source.get("name_or_path") or source["name_or_path"] != own.get("name_or_path"):
         pass
@@ -370,10 +370,10 @@ def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
             f"The model was trained on documents of {corpus.name}, so these figures are too good: measure it on "
             "others, or name no corpus, to measure it as after its training."
         )
-    elif own.get("test_size") is not None and len(corpus.train) > tagger.train_documents:
+    elif own.get("test_size") is not None and len(corpus.train) > tagger.facts.train_documents:
         warn_once(
             f"Corpus {corpus.name} has {len(corpus.train):,} training documents, and the model was trained on "
-            f"{tagger.train_documents:,}: if documents were added since, its test part is another one, and these "
+            f"{tagger.facts.train_documents:,}: if documents were added since, its test part is another one, and these "
             "figures are too good; measure it on others."
         )
     return corpus if corpus.test else replace(corpus, train=[], test=corpus.train)
@@ -404,7 +404,7 @@ def _warn_of_topics_written_otherwise(tagger: Tagger, documents: Sequence[Docume
 
 def was_trained_on(tagger: Tagger, corpus: Corpus) -> bool:
     """Return whether a corpus has the name, the topics and the number of documents of a tagger's training corpus."""
-    trained_on = tagger.corpus, tagger.topics, tagger.train_documents
+    trained_on = tagger.facts.corpus, tagger.topics, tagger.facts.train_documents
     return trained_on == (corpus.name, corpus.topics, len(corpus.train))
 
 

@@ -15,7 +15,6 @@ def restrict_topics(tagger: Tagger, topics: tuple[str, ...]) -> Tagger:
         scorer=tagger.scorer.of_topics(columns, tagger.topics),
         decisions=tagger.decisions.of_topics(columns),
         topics=tuple(tagger.topics[j] for j in columns.tolist()),
-        train_sizes=tagger.train_sizes[columns],
-        facts={name: [values[j] for j in columns.tolist()] for name, values in tagger.facts.items()},
+        facts=tagger.facts.of_topics(columns),
         support=None,  # whose topics are those of the model
     )

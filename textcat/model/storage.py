@@ -37,6 +37,7 @@ from textcat.model import (
 from textcat.model.csr import are_parts
 from textcat.model.decisions import Decisions
 from textcat.model.dense import Dense
+from textcat.model.facts import TrainingFacts
 from textcat.model.listed import Listed
 from textcat.model.scorer import NUMBERS, Scorer
 from textcat.model.sparse import Sparse
@@ -86,7 +87,8 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 
 def write_model(tagger: Tagger, folder: Path) -> None:
     """Write a tagger's files to an empty folder."""
-    decisions, settings = tagger.decisions.checked(tagger.topics), Recipe("", **tagger.recipe)  # may have been changed
+    settings = Recipe("", **tagger.facts.recipe)  # may have been changed, as may the decisions
+    decisions = tagger.decisions.checked(tagger.topics)
     if decisions.strategy != settings.tags.strategy:
         settings = settings.with_values({"tags": {"strategy": decisions.strategy}})
         settings.check()
@@ -169,17 +171,17 @@ def load_training_counts(
 def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {
         "versions": {"textcat": __version__, **{name: installed_version(name) for name in _LIBRARIES}},
-        "corpus": tagger.corpus,
-        "origin": tagger.origin,
+        "corpus": tagger.facts.corpus,
+        "origin": tagger.facts.origin,
         "recipe": recipe,
-        "train_documents": tagger.train_documents,
-        **({"train_dates": [*tagger.train_dates]} if tagger.train_dates else {}),
+        "train_documents": tagger.facts.train_documents,
+        **({"train_dates": [*tagger.facts.train_dates]} if tagger.facts.train_dates else {}),
         "topics": list(tagger.topics),
         **_names(tagger),
-        **({"choices": tagger.choices} if tagger.choices else {}),
+        **({"choices": tagger.facts.choices} if tagger.facts.choices else {}),
         "scorer": {"name": tagger.scorer.name, **tagger.scorer.settings()},
-        "train_sizes": [int(size) for size in tagger.train_sizes],
-        "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.items()},
+        "train_sizes": [int(size) for size in tagger.facts.train_sizes],
+        "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.per_topic.items()},
         "features": {
             "n_documents": int(tagger.features.n_documents_),
             "n_terms": len(tagger.features.idf_),
@@ -324,14 +326,19 @@ class _Contents(NamedTuple):
             self._scorer.restored(arrays, manifest["scorer"], len(manifest["topics"])),
             Decisions(arrays[THRESHOLDS], calibration, manifest["recipe"]["tags"]["strategy"]),
             topics=tuple(manifest["topics"]),
-            train_sizes=np.array(manifest["train_sizes"], int),
-            **{name: manifest[name] for name in ("train_documents", "facts", "recipe", "corpus")},
-            origin=dict(manifest.get("origin", {})),
+            facts=TrainingFacts(
+                np.array(manifest["train_sizes"], int),
+                manifest["train_documents"],
+                manifest["facts"],
+                manifest["recipe"],
+                manifest["corpus"],
+                dict(manifest.get("origin", {})),
+                manifest.get("choices", {}),
+                tuple(manifest["train_dates"]) if "train_dates" in manifest else None,
+            ),
             evaluation=_evaluation(manifest),
             topic_names=names_in(manifest),
             names_language=manifest.get("names_language", ""),
-            choices=manifest.get("choices", {}),
-            train_dates=tuple(manifest["train_dates"]) if "train_dates" in manifest else None,
             support=support,
         )
 

@@ -16,12 +16,13 @@ from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
 from textcat.model import Reason
 from textcat.model.decisions import Decisions
+from textcat.model.facts import TrainingFacts
 from textcat.model.scorer import Scorer
 from textcat.model.selection import BATCH_DOCUMENTS, Selection, Tag, Tags, n_held, reasons_of
 from textcat.model.support import SupportDocuments
 from textcat.model.topic_names import find_topic, topic_label
 from textcat.model.training_counts import TrainingCounts
-from textcat.reading import document_stream, named_in_training
+from textcat.reading import document_stream
 
 if TYPE_CHECKING:
     from textcat.model.explain import Explanation
@@ -50,12 +51,8 @@ class Tagger:
     decisions : Decisions
         Turns scores into the topics that documents get, and into probabilities.
     topics : tuple of str
-    train_sizes, train_documents : ndarray of shape (n_topics,), int
-        Number of positive training documents of each topic, and of all training documents.
-    facts : mapping of str to sequence of length n_topics
-        What training knows about each topic: tau_pos, epochs, updates, support, stopped and others.
-    recipe, corpus, origin : dict, str, dict
-        The recipe, the name of the corpus, and its `Corpus.origin`.
+    facts : TrainingFacts
+        What is known of its training: the numbers of documents, the recipe, the corpus and others.
     evaluation : Evaluation, optional
         What was measured after training; without the scores if the tagger was read from a folder.
     support : SupportDocuments, optional
@@ -64,32 +61,18 @@ class Tagger:
         Counts that `textcat.learn` needs; None if the tagger was read from a folder.
     topic_names, names_language : dict of str to str, str
         The preferred names of topics, by id, if training had a vocabulary; and their language, or "" if not known.
-    converged : ndarray of shape (n_topics,), bool, optional
-        Whether training converged; None if the tagger was read from a folder. `facts` has the same in words.
-    choices : dict of str to dict
-        What training chose by itself, and the figures by which it did, such as {"rows": {"chosen": "words", …}}.
-    train_dates : (str, str), optional
-        The first and the last date of the training documents, in ISO 8601; None if they have no dates.
     """
 
     features: TfIdf
     scorer: Scorer
     decisions: Decisions
     topics: tuple[str, ...]
-    train_sizes: np.ndarray
-    train_documents: int
-    facts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    recipe: dict[str, Any] = field(default_factory=dict)
-    corpus: str = ""
+    facts: TrainingFacts
     evaluation: Evaluation | None = None
-    origin: dict[str, Any] = field(default_factory=dict)
     support: SupportDocuments | None = None
     training_counts: TrainingCounts | None = None
     topic_names: Mapping[str, str] = field(default_factory=dict)
     names_language: str = ""
-    converged: np.ndarray | None = None
-    choices: Mapping[str, Any] = field(default_factory=dict)
-    train_dates: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "decisions", self.decisions.checked(self.topics))
@@ -99,13 +82,13 @@ class Tagger:
 
     def _description(self) -> str:
         """Return one line: the number of features, the training documents, and the learner."""
-        learner = self.recipe.get("learner", {}).get("name", "paum")
-        documents = f"{self.train_documents:,} documents of {self.corpus!r}"
+        learner = self.facts.recipe.get("learner", {}).get("name", "paum")
+        documents = f"{self.facts.train_documents:,} documents of {self.facts.corpus!r}"
         return f"{len(self.features.idf_):,} features, trained on {documents} by {learner}"
 
     def _repr_html_(self) -> str:
-        order = np.argsort(-self.train_sizes, kind="stable").tolist()
-        sizes = {self.topics[j]: int(self.train_sizes[j]) for j in order}
+        order = np.argsort(-self.facts.train_sizes, kind="stable").tolist()
+        sizes = {self.topics[j]: int(self.facts.train_sizes[j]) for j in order}
         rows = (
             (topic_label(topic, self.topic_names), size, ", ".join(term for term, _ in self.terms(topic, 5)))
             for topic, size in sizes.items()
@@ -122,7 +105,8 @@ class Tagger:
         documents : iterable of str, Document or dict, or DataFrame or Series of pandas or polars
         text : str or sequence of str, optional
             The columns, or the fields of a dict, that hold the text, as in `Corpus.from_records`. By default, they are
-            `text_columns` if a table or a dict has all of these, otherwise those that `Corpus.from_records` takes.
+            those that were named in training, if a table or a dict has all of these; otherwise those that
+            `Corpus.from_records` takes.
 
         Returns
         -------
@@ -158,13 +142,8 @@ class Tagger:
             return Scored(np.zeros((0, len(self.topics)), np.float32), np.zeros(0, bool))
         return Scored(*map(np.concatenate, zip(*blocks, strict=True)))
 
-    @property
-    def text_columns(self) -> tuple[str, ...]:
-        """The columns or fields of texts that training named; () if it named none."""
-        return named_in_training(self.origin)
-
     def _stream(self, documents: Records, text: str | Sequence[str] | None) -> Iterator[Any]:
-        return document_stream(documents, text, self.text_columns)
+        return document_stream(documents, text, self.facts.text_columns)
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] | None = None) -> Any:
         """Return the probability that each document has each topic; a document's probabilities need not add up to 1.

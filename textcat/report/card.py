@@ -79,7 +79,7 @@ def write_card(
 
 def card_text(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields = CardFields()) -> str:
     """Return a tagger's card, with the figures of an evaluation."""
-    title = fields.title or f"{tagger.corpus or 'Model'}: {len(tagger.topics):,} topics"
+    title = fields.title or f"{tagger.facts.corpus or 'Model'}: {len(tagger.topics):,} topics"
     head = "\n".join(_front_matter(tagger, evaluation, fields, title))
     given = "one of them" if tagger.decisions.single else "those that apply"
     parts = [
@@ -111,7 +111,7 @@ def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFie
     yield 'pipeline_tag: "text-classification"'
     kind = "single-label" if tagger.decisions.single else "multi-label"
     yield f'tags: ["text-classification", "margin-perceptron", "tf-idf", "{kind}"]'
-    datasets = [*fields.datasets] or ([tagger.corpus] if is_shipped(tagger.corpus) else [])
+    datasets = [*fields.datasets] or ([tagger.facts.corpus] if is_shipped(tagger.facts.corpus) else [])
     if datasets:
         yield f"datasets: {json.dumps(datasets)}"
     if evaluation is None:
@@ -121,7 +121,7 @@ def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFie
     yield f"- name: {json.dumps(title)}"
     yield "  results:"
     yield '  - task: {type: "text-classification"}'
-    name = json.dumps(tagger.corpus or "unnamed")
+    name = json.dumps(tagger.facts.corpus or "unnamed")
     yield f"    dataset: {{name: {name}, type: {name}, split: {json.dumps('test' if is_test else 'train')}}}"
     yield "    metrics:"
     for row in evaluation.rows:
@@ -132,7 +132,7 @@ def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFie
 
 
 def _language(tagger: Tagger) -> str:
-    return str(tagger.recipe.get("tokens", {}).get("lang", "en"))
+    return str(tagger.facts.recipe.get("tokens", {}).get("lang", "en"))
 
 
 def _main_measures(evaluation: Evaluation) -> list[str]:
@@ -160,16 +160,17 @@ def _how_to_use() -> str:
 
 
 def _data(tagger: Tagger) -> str:
-    card = cards().get(tagger.corpus)
-    sizes = np.sort(np.asarray(tagger.train_sizes))
+    card = cards().get(tagger.facts.corpus)
+    sizes = np.sort(np.asarray(tagger.facts.train_sizes))
     lines = [
-        f"- Corpus: {markdown_text(tagger.corpus or 'not named')}{f', {markdown_text(card.title)}' if card else ''}"
+        f"- Corpus: {markdown_text(tagger.facts.corpus or 'not named')}"
+        + (f", {markdown_text(card.title)}" if card else "")
     ]
     if card and card.licence:
         lines.append(f"- Licence of the corpus: {markdown_text(card.licence)}")
-    lines.append(f"- Training documents: {tagger.train_documents:,}")
-    if tagger.train_dates:
-        lines.append(f"- Their dates: {' to '.join(map(markdown_text, tagger.train_dates))}")
+    lines.append(f"- Training documents: {tagger.facts.train_documents:,}")
+    if tagger.facts.train_dates:
+        lines.append(f"- Their dates: {' to '.join(map(markdown_text, tagger.facts.train_dates))}")
     lines.append(f"- Language of the texts: {markdown_text(_language(tagger))}")
     if len(sizes):
         median = int(sizes[(len(sizes) - 1) // 2])
@@ -184,7 +185,7 @@ def _recipe(tagger: Tagger) -> str:
     from textcat.recipes.recipe import Recipe
     from textcat.training.tune import to_toml
 
-    recipe = Recipe("", **tagger.recipe)
+    recipe = Recipe("", **tagger.facts.recipe)
     learner = markdown_text(str(recipe.learner["name"]))
     text = to_toml(recipe).replace("```", "'''").strip()  # it must not end the block
     return f"## Recipe\n\nThe learner is {learner}; all settings:\n\n```toml\n{text}\n```\n"
@@ -245,7 +246,7 @@ def _rounded(value: float | None) -> str:
 
 
 def _thresholds(tagger: Tagger) -> str:
-    probability = tagger.recipe.get("tags", {}).get("probability", 0.25)
+    probability = tagger.facts.recipe.get("tags", {}).get("probability", 0.25)
     decision = _DECISIONS.get(tagger.decisions.strategy, "").format(probability=probability)
     if tagger.decisions.calibration is None:
         return f"{decision} Scores only rank documents; the model has no probabilities."
@@ -258,17 +259,17 @@ def _thresholds(tagger: Tagger) -> str:
 def _limits(tagger: Tagger, evaluation: Evaluation | None) -> Iterator[str]:
     language = markdown_text(_language(tagger))
     yield f"**Language**: trained for `{language}`. Texts in other languages get tags, too, and these mean nothing."
-    sort = markdown_text(tagger.corpus) if tagger.corpus else "its corpus"
+    sort = markdown_text(tagger.facts.corpus) if tagger.facts.corpus else "its corpus"
     yield (
         f"**Sort of texts**: figures hold for texts like those of {sort}: of this sort, length and source. Measure the "
         "model on texts of your own before you rely on it (`textcat evaluate`)."
     )
-    until = f" after {markdown_text(tagger.train_dates[1])}" if tagger.train_dates else ""
+    until = f" after {markdown_text(tagger.facts.train_dates[1])}" if tagger.facts.train_dates else ""
     yield (
         f"**Drift**: words and subjects that came up{until or ' later'} are unknown to it, and topics cannot appear by "
         "themselves. Measure again from time to time, and train anew or teach (`textcat learn`)."
     )
-    if few := int((np.asarray(tagger.train_sizes) < _FEW).sum()):
+    if few := int((np.asarray(tagger.facts.train_sizes) < _FEW).sum()):
         yield f"**Small topics**: {few:,} of {len(tagger.topics):,} topics had fewer than {_FEW} training documents."
     if unseen := sum(not row.test_positives for row in (evaluation.topics if evaluation else ())):
         yield f"**Unmeasured topics**: {unseen:,} topics had no document to measure them on."

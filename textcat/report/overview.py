@@ -25,10 +25,10 @@ _NOT_SHOWN = {
 
 def about_evaluation(tagger: Tagger, evaluation: Evaluation) -> str:
     """Return a sentence on the model, and the documents that it was trained and measured on."""
-    learner = tagger.recipe.get("learner", {}).get("name", "paum")
-    where = f" of {tagger.corpus}" if tagger.corpus else ""
+    learner = tagger.facts.recipe.get("learner", {}).get("name", "paum")
+    where = f" of {tagger.facts.corpus}" if tagger.facts.corpus else ""
     return (
-        f"{len(tagger.topics):,} topics, trained on {tagger.train_documents:,} documents{where} by {learner}; "
+        f"{len(tagger.topics):,} topics, trained on {tagger.facts.train_documents:,} documents{where} by {learner}; "
         f"measured on {evaluation.test_documents:,} {evaluation.measured_on}."
     )
 

@@ -69,7 +69,7 @@ def topic_rows(tagger: Tagger, rankings: Rankings | None, labels: Sequence[str])
     among their top-ranked topics; test documents that get the topic; precision, recall and F1 of these decisions. A
     number is None if it is not defined.
     """
-    sizes = tagger.train_sizes
+    sizes = tagger.facts.train_sizes
     order = sorted(range(len(labels)), key=lambda j: (-sizes[j], labels[j]))
     if rankings is None:
         return [[labels[j], int(sizes[j]), *[None] * 6] for j in order]

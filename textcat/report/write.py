@@ -127,7 +127,7 @@ def write_report(
         raise TextcatError("The two models do not have the same topics: compare models of one corpus.")
     columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
     corpus = corpus_to_measure(tagger, corpus, **columns)
-    title = title or f"{tagger.corpus or 'Model'}: how well {len(tagger.topics):,} topics are found"
+    title = title or f"{tagger.facts.corpus or 'Model'}: how well {len(tagger.topics):,} topics are found"
     if has_many_topics(tagger):
         if label_issues is not None:
             raise TextcatError(

@@ -210,7 +210,7 @@ def _project(served: Served, labels: Labels) -> dict[str, Any]:
         "name": served.name,
         "language": served.tagger.features.tokens_.lang,
         "backend": {"backend_id": "textcat"},
-        "vocab": {"vocab_id": served.tagger.corpus, "languages": sorted(languages)},
+        "vocab": {"vocab_id": served.tagger.facts.corpus, "languages": sorted(languages)},
         "vocab_language": languages[0],
         "is_trained": True,
         "modification_time": datetime.fromtimestamp(served.loaded, timezone.utc).isoformat(),

@@ -74,7 +74,7 @@ def _topic_row(served: Served, topic: str) -> dict[str, Any]:
     threshold = float(tagger.decisions.thresholds[j])
     return {
         "topic": topic,
-        "train_size": int(tagger.train_sizes[j]),
+        "train_size": int(tagger.facts.train_sizes[j]),
         "name": tagger.topic_names.get(topic),
         "threshold": threshold if np.isfinite(threshold) else float(np.finfo(np.float32).max) * np.sign(threshold),
     }

@@ -60,6 +60,7 @@ class Rankings:
         """
         from textcat.model.decisions import Decisions
         from textcat.model.dense import Dense
+        from textcat.model.facts import TrainingFacts
         from textcat.model.tagger import Tagger
 
         w, bias = self._ranker.whole(ranking.weights, 1 if position is None else self._ranker.factors[position])
@@ -68,8 +69,7 @@ class Rankings:
             scorer=Dense(w.reshape(-1, 1), np.array([bias], np.float32)),
             decisions=Decisions(np.zeros(1, np.float32)),
             topics=(topic,),
-            train_sizes=np.array([sum(labels.values())]),
-            train_documents=len(labels),
+            facts=TrainingFacts(np.array([sum(labels.values())]), len(labels)),
         )
 
     def _prior(self, state: TopicState) -> Weights | None:

@@ -109,7 +109,7 @@ def cross_validated(
     Return None if the tagger has no recipe, if the recipe scores only a document's nearest topics (a shortlist), or if
     there is only one document.
     """
-    recipe = Recipe("report", **tagger.recipe).of_model() if tagger.recipe else None
+    recipe = Recipe("report", **tagger.facts.recipe).of_model() if tagger.facts.recipe else None
     if recipe is None or recipe.topics.shortlist or len(corpus.train) < 2:
         return None
     with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:

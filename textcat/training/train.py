@@ -28,6 +28,7 @@ from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.model.csr import csr_weights
 from textcat.model.decisions import Decisions
 from textcat.model.dense import Dense
+from textcat.model.facts import TrainingFacts
 from textcat.model.measure import (
     evaluate_tagger,
     has_many_topics,
@@ -259,7 +260,7 @@ def train_and_score(
     elif n_folds:
         scores = training.scores_out_of_fold(counted, n_folds)
     tagger, test_rows = training.tagger(counted, kept, keep, with_test_rows=not n_folds)
-    tagger = replace(tagger, training_counts=training_counts, choices=choices)
+    tagger = replace(tagger, training_counts=training_counts, facts=replace(tagger.facts, choices=choices))
     return Trained(tagger, scores, evaluation, test_rows)
 
 
@@ -341,23 +342,23 @@ class _Training:
             counted.clear()
         _check_terms(examples, recipe, n_documents)
         release_memory()
-        tagger_of = partial(
-            Tagger,
-            features=features,
-            topics=corpus.topics,
-            train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
-            train_documents=n_documents,
+        facts = TrainingFacts(
+            np.asarray(labels.sum(axis=0)).ravel().astype(int),
+            n_documents,
             recipe=recipe.complete().as_dict(),
             corpus=corpus.name,
             origin=corpus.origin,
-            topic_names={topic: names[0] for topic, names in corpus.names.items()},
-            names_language=corpus.names_language,
             train_dates=date_range(document.date for document in corpus.train),
+        )
+        names = {topic: names[0] for topic, names in corpus.names.items()}
+        tagger_of = partial(
+            Tagger, features, topics=corpus.topics, topic_names=names, names_language=corpus.names_language
         )
         if described is not None:
             with self.stages.stage("train topics", len(corpus.topics)) as advance:
-                parts = _train_listed(examples, described, features, recipe, n_documents, self.n_jobs, advance)
-            return tagger_of(**parts), test_rows
+                options = recipe, n_documents, self.n_jobs, advance
+                scorer, decisions, trained = _train_listed(examples, described, features, *options)
+            return tagger_of(scorer, decisions, facts=replace(facts, **trained)), test_rows
         learner = self._fitted(examples)
         decisions = self._decisions(examples, learner, labels)
         n_features, units = examples.rows.shape[1], score_units(learner.solutions_, learner.intercept_.dtype)
@@ -369,8 +370,8 @@ class _Training:
         del examples
         release_memory()
         scorer = _scorer(learner.solutions_, n_features, units, learner.intercept_ / units)
-        parts = {"scorer": scorer, "decisions": decisions}
-        return tagger_of(**parts, facts=learner.facts(), converged=learner.converged_, support=support), test_rows
+        facts = replace(facts, per_topic=learner.facts(), converged=learner.converged_)
+        return tagger_of(scorer, decisions, facts=facts, support=support), test_rows
 
     def _fitted(self, examples: Examples) -> MarginClassifier:
         """Train the recipe's learner; raise TextcatError if weights overflow."""
@@ -427,17 +428,13 @@ def train_without(
         examples = counts.examples(features, sample.trained, rows_dir=folder, left_out=False)
         _check_terms(examples, recipe, n_documents)
         described = counts.descriptions(features)
-        parts = _train_listed(examples, described, features, recipe, n_documents, n_jobs, advance)
+        options = recipe, n_documents, n_jobs, advance
+        scorer, decisions, trained = _train_listed(examples, described, features, *options)
         del examples
         release_memory()
-    tagger = Tagger(
-        features=features,
-        **parts,
-        topics=counts.corpus.topics,
-        train_sizes=counts.labels[sample.trained].sum(axis=0).A1.astype(int),
-        train_documents=n_documents,
-        recipe=recipe.complete().as_dict(),
-    )
+    sizes = counts.labels[sample.trained].sum(axis=0).A1.astype(int)
+    facts = TrainingFacts(sizes, n_documents, recipe=recipe.complete().as_dict(), **trained)
+    tagger = Tagger(features, scorer, decisions, topics=counts.corpus.topics, facts=facts)
     return tagger, counts.rows_of_counts(features, sample.held_out)
 
 
@@ -457,8 +454,8 @@ def _train_listed(
     n_documents: int,
     n_jobs: int | None,
     advance: Advance,
-) -> dict[str, Any]:
-    """Train each topic on the documents whose shortlist has the topic; return arguments of `Tagger`.
+) -> tuple[Scorer, Decisions, dict[str, Any]]:
+    """Train each topic on the documents whose shortlist has the topic; return scorer, decisions, and facts of topics.
 
     A shortlist has the topics whose centroids are nearest to a document. `described` has a row per topic: its
     description. The first `n_documents` examples are documents, the others descriptions.
@@ -475,7 +472,7 @@ def _train_listed(
     probability = tags.probability if tags.strategy == "probability" else 0.5
     thresholds = trained.calibration.threshold(probability).astype(np.float32)
     decisions = Decisions(thresholds, trained.calibration, tags.strategy)
-    return {"scorer": trained.scorer, "decisions": decisions, "facts": trained.facts, "converged": trained.converged}
+    return trained.scorer, decisions, {"per_topic": trained.facts, "converged": trained.converged}
 
 
 def _scorer(solutions: Sequence[Solution], n_features: int, units: np.ndarray, bias: np.ndarray) -> Scorer:

@@ -420,8 +420,8 @@ def sample_corpus(corpus: Corpus, seed: int) -> tuple[Corpus, HoldOut]:
 def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | None, advance: Advance) -> Trial:
     tagger, rows = train_without(counts, recipe, part, n_jobs=n_jobs, advance=advance)
     measured = measure_at_k(tagger, score_row_blocks(tagger, rows), counts.labels[part.held_out])
-    support = np.asarray(tagger.facts["support"], float)
-    bands = choose_bands(tagger.topics, tagger.train_sizes, [row.band for row in measured.bands])
+    support = np.asarray(tagger.facts.per_topic["support"], float)
+    bands = choose_bands(tagger.topics, tagger.facts.train_sizes, [row.band for row in measured.bands])
     mean_support = {band.name: nanmean(support[list(band.topics)]) for band in bands}
     on = f"{len(part.held_out):,} training documents held out, trained on {len(part.trained):,} others"
     return Trial(recipe, {**_figures(measured), MEAN_SUPPORT: mean_support}, on)

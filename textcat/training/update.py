@@ -73,7 +73,7 @@ class UpdateResult(NamedTuple):
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per topic of either model: training documents, average precision and F1 before and after."""
         after = self.tagger.evaluation
-        sizes = dict(zip(self.tagger.topics, self.tagger.train_sizes.tolist(), strict=True))
+        sizes = dict(zip(self.tagger.topics, self.tagger.facts.train_sizes.tolist(), strict=True))
         rows_of = [
             {row.topic: row for row in evaluation.topics} if evaluation else {} for evaluation in (self.before, after)
         ]

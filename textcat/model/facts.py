@@ -1,0 +1,52 @@
+"""Hold what is known of the training of a model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from textcat.reading import named_in_training
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingFacts:
+    """Hold what is known of the training of a model; tags do not depend on it.
+
+    Parameters
+    ----------
+    train_sizes : ndarray of shape (n_topics,), int
+        The number of positive training documents of each topic.
+    train_documents : int
+        The number of all training documents.
+    per_topic : mapping of str to sequence of length n_topics
+        What training knows about each topic: tau_pos, epochs, updates, support, stopped and others.
+    recipe, corpus, origin : dict, str, dict
+        The recipe, the name of the corpus, and its `Corpus.origin`.
+    choices : dict of str to dict
+        What training chose by itself, and the figures by which it did, such as {"rows": {"chosen": "words", …}}.
+    train_dates : (str, str), optional
+        The first and the last date of the training documents, in ISO 8601; None if they have no dates.
+    converged : ndarray of shape (n_topics,), bool, optional
+        Whether training converged; None if the model was read from a folder. `per_topic` has the same in words.
+    """
+
+    train_sizes: np.ndarray
+    train_documents: int
+    per_topic: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    recipe: dict[str, Any] = field(default_factory=dict)
+    corpus: str = ""
+    origin: dict[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    train_dates: tuple[str, str] | None = None
+    converged: np.ndarray | None = None
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The columns, or the fields of a dict, that training was told to read as the text; () if it was told none."""
+        return named_in_training(self.origin)
+
+    def of_topics(self, columns: np.ndarray) -> "TrainingFacts":
+        """Return the facts with those of some topics only, given the topics' columns."""
+        per_topic = {name: [values[j] for j in columns.tolist()] for name, values in self.per_topic.items()}
+        return replace(self, train_sizes=self.train_sizes[columns], per_topic=per_topic)
