@@ -107,7 +107,7 @@ def test_with_single_each_document_gets_exactly_one_topic():
     assert tagger.decisions.single
     assert [len(tags) for tags in tagger.tag(["cod", "plum saw", ""])] == [1, 1, 1]
     by_setting = textcat.train(ONE_LABEL, textcat.read_recipe("paum").with_settings("tags.strategy=single"))
-    assert tagger.facts.recipe == by_setting.recipe
+    assert tagger.facts.recipe == by_setting.facts.recipe
     np.testing.assert_array_equal(tagger.scorer.weights, by_setting.scorer.weights)
 
 

@@ -78,7 +78,7 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
 
 
 def test_without_a_recipe_the_corpus_decides(corpus):
-    assert textcat.train(corpus).recipe == textcat.read_recipe("default").complete().as_dict()
+    assert textcat.train(corpus).facts.recipe == textcat.read_recipe("default").complete().as_dict()
     words = [
         ("Who is he?", "person"),
         ("Who was she?", "person"),
@@ -86,7 +86,7 @@ def test_without_a_recipe_the_corpus_decides(corpus):
         ("Where was it?", "place"),
     ]
     short = Corpus.from_records({"text": text, "topics": [topic]} for text, topic in words)
-    assert textcat.train(short).recipe == textcat.read_recipe("short-texts").complete().as_dict()
+    assert textcat.train(short).facts.recipe == textcat.read_recipe("short-texts").complete().as_dict()
 
 
 def test_a_recipe_and_a_corpus_may_be_given_by_name_or_path(corpus, tmp_path):
@@ -173,7 +173,7 @@ def test_the_scale_of_scores_is_that_of_the_solver_where_margins_have_a_size(cor
 
 
 def test_the_defaults_of_cramma_converge(corpus):
-    stopped = textcat.train(corpus, PLAIN.changed("cramma")).facts["stopped"]
+    stopped = textcat.train(corpus, PLAIN.changed("cramma")).facts.per_topic["stopped"]
     assert len(stopped) == len(corpus.topics)
     assert all(why.startswith("converged") for why in stopped)
 

@@ -508,7 +508,7 @@ def test_the_command_line_trains_on_it(tmp_path, monkeypatch, capsys):
         ["mean", "average", "precision", "(MAP)", "1.000"],
     ]  # TOP10 and LAST30 would be the same
     assert os.path.isdir("m")
-    assert textcat.load("m").corpus == "rcv1"
+    assert textcat.load("m").facts.corpus == "rcv1"
 
 
 # RCV1 and text: a file is a document
