@@ -49,7 +49,7 @@ def facts_of_listed(rows, labels, **settings):
     trained = train_shortlist(rows, labels, names, textcat.PAUM(**settings), **options)
     scorer, weights = trained.scorer, trained.scorer.weights
     arrays = weights.indptr, weights.indices, weights.data, scorer.bias, scorer.shortlist.centroids.data
-    same_bytes = [array.tobytes() for array in (*arrays, trained.facts.converged)]
+    same_bytes = [array.tobytes() for array in (*arrays, trained.converged)]
     return same_bytes, trained.facts, trained.evidence
 
 

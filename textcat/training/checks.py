@@ -47,8 +47,7 @@ def check_training(
     the recipe cannot be followed, support documents are to be kept although the recipe has a shortlist (scores only the
     topics nearest to a document), or the model is to be updatable and two documents have the same id.
     """
-    if not corpus.topics:
-        raise TextcatError(_why_no_topic(corpus))
+    _check_any_topic(corpus)
     if rows_dir is not None:
         check_target(rows_dir)
     recipe.check()
@@ -71,14 +70,17 @@ def check_training(
     return kept
 
 
-def _why_no_topic(corpus: Corpus) -> str:
+def _check_any_topic(corpus: Corpus) -> None:
+    if corpus.topics:
+        return
     if in_training := {topic for document in corpus.train for topic in document.topics}:
-        return (
+        raise TextcatError(
             f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
             f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
         )
-    without = f"Corpus {corpus.name} has no topic with a training document"
-    return f"{without}, as {corpus.unlabelled}." if corpus.unlabelled else f"{without}: give it labelled documents."
+    if hint := corpus.unlabelled:
+        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, as {hint}.")
+    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document: give it labelled documents.")
 
 
 def warn_of_corpus(corpus: Corpus, recipe: Recipe) -> None:
