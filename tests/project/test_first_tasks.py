@@ -116,7 +116,7 @@ def test_the_path_of_the_readme_from_own_data_to_a_served_model_has_eight_comman
                 url = served_at(server)
             elif words[0] == "curl":
                 (asked,) = [word for word in words if word.startswith("http://")]
-                asked, body = re.sub("http://[^/]*", url, asked), words[words.index("--as", "json") + 1]
+                asked, body = re.sub("http://[^/]*", url, asked), words[words.index("--json") + 1]
                 program = f"""
 import urllib.request
 sent = urllib.request.Request({asked!r}, {body!r}.encode(), {{"Content-Type": "application/json"}})
