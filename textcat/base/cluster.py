@@ -36,10 +36,7 @@ def connected(address: str) -> Iterator["Connection"]:
         yield connection
     except TextcatError:
         raise
-    except (
-        Exception,
-        asyncio.CancelledError,
-    ) as error:  # of several kinds, by what was being done when the cluster was lost
+    except (Exception, asyncio.CancelledError) as error:  # its kind depends on what was done when the cluster was lost
         connection.check(connection.find_fault())
         connection.check_open(error)
         raise

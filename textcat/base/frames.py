@@ -157,7 +157,7 @@ class Frame(NamedTuple):
             return
         numbers = [number for number, is_one in enumerate(missing) if is_one]
         have, rows = ("has", "row") if len(numbers) == 1 else ("have", "rows")
-        which = f"{rows} {', '.join(map(self._shown, numbers[:_SHOWN]))}{', …' * (len(numbers) > _SHOWN)}"
+        which = f"{rows} {first_of([self._shown(number) for number in numbers[: _SHOWN + 1]], _SHOWN)}"
         which += ", by the index" if self.library == "pandas" else ", counted from 0"
         where = f" in {' or '.join(map(repr, names))}" if names else ""
         by = ""

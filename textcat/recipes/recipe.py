@@ -280,7 +280,7 @@ class Recipe:
         """
         if learner is not None and learner != self.learner["name"]:
             new: Any = learner_class(learner)
-            shared = _names(_learner_record(new)) - {parameter.name for parameter in new.rule.PARAMETERS}
+            shared = _names(_class_of_settings(new)) - {parameter.name for parameter in new.rule.PARAMETERS}
             settings = {name: value for name, value in self.learner.items() if name in shared} | {"name": learner}
             name = f"{self.name}-{learner.rpartition(':')[2]}"
             title = f"{learner}, on the features of the recipe {self.name}"
@@ -288,7 +288,7 @@ class Recipe:
             changed = replace(self, name=name, title=title, learner=settings, many=many, short=short)
             return changed.changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
-        records = self._records()
+        records = self._record_classes()
         for section, record in records.items():
             if names := changes.keys() & _names(record) - _names(records["learner"]):
                 name = min(names)
@@ -330,7 +330,7 @@ class Recipe:
         recipe = self.changed(_parsed(name, texts[name], str)) if name in texts else self
         types_of = {
             f"{section}.{field.name}": field.type
-            for section, record in recipe._records().items()
+            for section, record in recipe._record_classes().items()
             for field in fields(record)
         }
         values: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
@@ -368,7 +368,7 @@ class Recipe:
 
         explained = {"tokens": Tokens, "features": TfIdf, "learner": self._learner_class()}
         found = []
-        for section, record in self._records().items():
+        for section, record in self._record_classes().items():
             settings = self.settings(section)
             explanations = {"name": "Which learner.", **_explanations(explained.get(section, record))}
             for setting in fields(record):
@@ -381,16 +381,16 @@ class Recipe:
         """Return the recipe with a value for each parameter of the learner; those left out get their defaults."""
         return replace(self, learner=vars(self._learner_record()))
 
-    def _records(self) -> dict[str, Any]:
+    def _record_classes(self) -> dict[str, Any]:
         """Return the class of each section's record."""
-        records = {**_RECORDS, "learner": _learner_record(self._learner_class())}
+        records = {**_RECORDS, "learner": _class_of_settings(self._learner_class())}
         return {section: records[section] for section in _SECTIONS}
 
     def _learner_class(self) -> Any:
         return learner_class(str(self.learner["name"]), f"Recipe {self.name}: ")
 
     def _learner_record(self) -> Any:
-        return _record(_learner_record(self._learner_class()), self.learner, self.name, "learner")
+        return _record(_class_of_settings(self._learner_class()), self.learner, self.name, "learner")
 
     def feature_settings(self) -> dict[str, Any]:
         """Return the parameters of the transformer from documents to rows, by name."""
@@ -544,7 +544,7 @@ def _imported_learner(name: str, where: str) -> "type[MarginClassifier]":
 
 
 @cache
-def _learner_record(learner: Any) -> Any:
+def _class_of_settings(learner: Any) -> Any:
     """Return a class of records of those settings of a learner that recipes can have, with its name."""
     types = get_type_hints(learner.__init__)
     parameters = [

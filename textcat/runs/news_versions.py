@@ -235,24 +235,20 @@ def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
     def of_all(columns: Iterable["np.ndarray"]) -> "np.ndarray":
         return np.concatenate([column[at] for column, at in zip(columns, numbers, strict=True)])
 
+    def of_field(name: str) -> "np.ndarray":
+        return of_all(entries[name] for entries in versions.entries)
+
     # The order of the input is that of equals, as this sort is stable.
-    order = np.lexsort(
-        [
-            of_all(of_generation[name] for of_generation in versions.entries)
-            for name in ("date", "number", "low", "high")
-        ]
-    )
+    order = np.lexsort([of_field(name) for name in ("date", "number", "low", "high")])
     is_newest = np.zeros(len(order), bool)
     is_newest[-1:] = True
     for name in ("low", "high"):
-        half = of_all(of_generation[name] for of_generation in versions.entries)[order]
+        half = of_field(name)[order]
         is_newest[:-1] |= half[1:] != half[:-1]
     entry = np.concatenate(numbers)[order]
-    generation = np.repeat(np.arange(len(files), dtype=np.uint32), [len(of_generation) for of_generation in numbers])[
-        order
-    ]
+    generation = np.repeat(np.arange(len(files), dtype=np.uint32), [*map(len, numbers)])[order]
     has_row = of_all(versions.have_rows)[order]
-    state = of_all(of_generation["state"] for of_generation in versions.entries)[order]
+    state = of_field("state")[order]
     newest = is_newest.nonzero()[0]
     lost = (has_row & ~is_newest).nonzero()[0]
     lost = lost[np.lexsort((entry[lost], generation[lost]))]

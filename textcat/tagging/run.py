@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from textcat.base.disk import expanded
-from textcat.base.errors import TextcatError
+from textcat.base.errors import TextcatError, first_of
 from textcat.model import SUM, read_manifest
 from textcat.reading import InputSettings, read_batches
 from textcat.runs.folder import Growing, open_folder
@@ -160,7 +160,7 @@ def _log_growth(growth: Growth | None) -> None:
     """Log how the inputs have changed since the previous run, with a warning about files that are gone or replaced."""
     if growth is None:
         return
-    shown = ", ".join([*growth.gone[:_MOST_NAMED], "…"] if len(growth.gone) > _MOST_NAMED else growth.gone)
+    shown = first_of(growth.gone, _MOST_NAMED)
     if growth.gone:
         log.warning("%d input files are gone since the last run; their tags stay: %s.", len(growth.gone), shown)
     for name in growth.changed[:_MOST_NAMED]:
