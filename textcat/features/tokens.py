@@ -250,10 +250,11 @@ class Tokens(Parameters, TokenSettings):
 
     def term_counter(self) -> _TermCounter:
         """Return the term counter for the current settings; it is created at the first use."""
-        settings = TokenSettings(**self.get_params(deep=False))
+        parameters = self.get_params(deep=False)
         with _CREATING:
             counter = self.__dict__.get("counter")
-            if counter is None or counter.settings != settings or not counter.is_usable_here():
+            if counter is None or vars(counter.settings) != parameters or not counter.is_usable_here():
+                settings = TokenSettings(**parameters)
                 check_tokens(settings)
                 tables = self.__dict__.get("_tables")
                 fitting = tables if tables is not None and tables.lang == self.language_of_words else None

@@ -292,15 +292,16 @@ class Tagger:
         for rows in chain.from_iterable(map(self.features.row_blocks, batches)):
             for start in range(0, len(rows.indptr) - 1, step):
                 held = rows.part(start, start + step)
-                yield from zip(self._tags_of_rows(held, selection), reasons_of(held.has_terms), strict=True)
+                has_terms = held.has_terms
+                yield from zip(self._tags_of_rows(held, has_terms, selection), reasons_of(has_terms), strict=True)
 
-    def _tags_of_rows(self, rows: Rows, selection: Selection) -> list[list[Tag]]:
+    def _tags_of_rows(self, rows: Rows, has_terms: np.ndarray, selection: Selection) -> list[list[Tag]]:
         if selection.top is None or self.decisions.single:
-            return self._selected(self.scorer.scores(rows), rows.has_terms, selection)
+            return self._selected(self.scorer.scores(rows), has_terms, selection)
         columns, values = self.scorer.top(rows, selection.top)
         n_documents, n = columns.shape
         tags = self._tags(np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
-        return self._with_evidence(selection.likely(tags), rows.has_terms)
+        return self._with_evidence(selection.likely(tags), has_terms)
 
     def _selected(self, scores: np.ndarray, has_terms: np.ndarray | None, selection: Selection) -> list[list[Tag]]:
         if selection.all_topics or selection.top:
