@@ -154,6 +154,7 @@ def test_a_socket_that_systemd_passes_is_used(newswire_model):
                 assert answer_of(connection)[0] == 200
             server.terminate()
             assert server.wait(60) == 0
+        socket.create_connection(address, timeout=60).close()  # waits for the server that systemd starts next
         command[4] = "2"
         ended = subprocess.run(command, capture_output=True, text=True, pass_fds=[given, 3])
     assert ended.stderr == "textcat: systemd has passed 2 sockets: give one ListenStream in the socket unit.\n"

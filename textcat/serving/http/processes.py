@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import ipaddress
 import logging
@@ -12,6 +13,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import sys
 import tempfile
 import threading
@@ -37,6 +39,9 @@ _INTERNET = (socket.AF_INET, socket.AF_INET6)
 _FIRST_PASSED = 3  # the descriptor of the first socket that systemd passes
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 _WAIT = 0.003  # seconds that a process with more connections than another waits
+_SO_ATTACH_FILTER = 26  # asm-generic/socket.h
+# A filter of packets (linux/filter.h): load TCP's flags, and drop a packet with SYN, which asks for a connection.
+_WITHOUT_SYN = ((0x30, 0, 0, 13), (0x45, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF))
 _SHARED = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's name for the folder of counts
 
 
@@ -103,6 +108,10 @@ def _remove_unused(path: Path) -> None:
             return
 
 
+class _Inherited(socket.socket):
+    """A socket of systemd, which goes on listening at it after the server has ended."""
+
+
 def inherited_socket() -> socket.socket | None:
     """Return the listening socket that systemd has passed to this process, or None if it has passed none."""
     if os.environ.get("LISTEN_PID") != str(os.getpid()):
@@ -112,7 +121,7 @@ def inherited_socket() -> socket.socket | None:
         os.environ.pop(name, None)
     if n != "1":
         raise TextcatError(f"systemd has passed {n} sockets: give one ListenStream in the socket unit.")
-    return _listening(socket.socket(fileno=_FIRST_PASSED))
+    return _listening(_Inherited(fileno=_FIRST_PASSED))
 
 
 def _listening(listener: socket.socket) -> socket.socket:
@@ -143,11 +152,25 @@ def run_processes(make: Callable[[bool], Application], listener: socket.socket, 
     try:
         if not hasattr(os, "fork"):
             return work(0, False)
-        # Connections wait in the socket as long as a process has it open: this one, which accepts none, closes it.
-        return Supervisor(work, n, listener.close, clean, stop_seconds).run()
+        return Supervisor(work, n, partial(_end_listening, listener), clean, stop_seconds).run()
     finally:
         del os.environ[_SHARED]
         clean()
+
+
+def _end_listening(listener: socket.socket) -> None:
+    """Let the system ignore new clients, and close this process's copy of the socket, which accepts no connections.
+
+    A connection that is set up after a serving process has accepted the last one, and before it closes the socket, would
+    be reset with its request. Instead, a client whose first packet is ignored sends it again after a second: it is refused
+    then, or reaches the next server. Connections wait in the socket as long as a process has it open.
+    """
+    if sys.platform == "linux" and listener.family in _INTERNET and not isinstance(listener, _Inherited):
+        program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _WITHOUT_SYN))
+        with contextlib.suppress(OSError):  # a sandbox may not offer filters
+            value = struct.pack("HP", len(_WITHOUT_SYN), ctypes.addressof(program))
+            listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, value)
+    listener.close()
 
 
 def run_alone(service: Application, listener: socket.socket, stop_seconds: float = 5.0, *, alone: bool = True) -> int:
