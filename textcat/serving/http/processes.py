@@ -161,9 +161,9 @@ def run_processes(make: Callable[[bool], Application], listener: socket.socket, 
 def _end_listening(listener: socket.socket) -> None:
     """Let the system ignore new clients, and close this process's copy of the socket, which accepts no connections.
 
-    A connection that is set up after a serving process has accepted the last one, and before it closes the socket, would
-    be reset with its request. Instead, a client whose first packet is ignored sends it again after a second: it is refused
-    then, or reaches the next server. Connections wait in the socket as long as a process has it open.
+    A connection that is set up after a serving process has accepted the last one, and before it closes the socket,
+    would be reset with its request. Instead, a client whose first packet is ignored sends it again after a second: it
+    is refused then, or reaches the next server. Connections wait in the socket as long as a process has it open.
     """
     if sys.platform == "linux" and listener.family in _INTERNET and not isinstance(listener, _Inherited):
         program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _WITHOUT_SYN))
