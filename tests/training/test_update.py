@@ -608,6 +608,35 @@ def test_learning_reads_the_fields_that_training_named_or_those_that_are_named_n
     assert "cedar" in learnt.tagger.features.vocabulary_
 
 
+@pytest.mark.parametrize("by_command", [True, False])
+def test_a_file_is_learnt_as_the_files_of_training_were_read_unless_options_say_otherwise(run, by_command):
+    def save(name, *rows):
+        Path(name).write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+    def learn(file, options=(), **named):
+        if by_command:
+            assert run("learn", "model", file, *options).code == 0, run.err
+        else:
+            textcat.learn("model", file, **named)
+        learnt = textcat.load("model")
+        return {*learnt.features.vocabulary_}, learnt.topics
+
+    save("old.jsonl", *({"id": f"d{k}", "story": f"{topic} wood", "kind": topic} for k, topic in enumerate(TOPICS * 3)))
+    options = "--text-field", "story", "--topics-field", "kind", "--recipe", "paum", "--set", "features.min_df=1"
+    assert run("train", "old.jsonl", *options, "--updatable", "--out", "model").code == 0, run.err
+    save("new.jsonl", {"id": "n", "story": "elm grove", "text": "fir", "kind": "elm", "topics": "fir"})
+    assert learn("new.jsonl") == ({*TOPICS, "wood", "grove", "elm"}, (*TOPICS, "elm"))
+    save("other.jsonl", {"id": "m", "story": "larch", "text": "fir", "kind": "larch", "topics": "fir"})
+    words, topics = learn("other.jsonl", ("--text-field", "text"), text="text")
+    assert words >= {"fir", "elm"}
+    assert "larch" not in words
+    assert topics == (*TOPICS, "elm", "fir")
+    save("corrections.jsonl", {"id": "n", "text": "elm", "topics": "fir"})
+    if by_command:
+        assert "name the texts' field with --text-field" in run.refuses("learn", "model", "corrections.jsonl")
+        assert learn("corrections.jsonl", ("--topics-field", "topics"))[1] == (*TOPICS, "fir")
+
+
 NEW = [{"id": f"n{k}", "text": f"{topic}wood {topic}grove", "topics": topic} for k, topic in enumerate(TOPICS)]
 
 

@@ -235,7 +235,7 @@ def corpus_reader(
 ) -> "CorpusReader":
     """Return a reader that opens a corpus according to the options."""
     settings = settings._replace(**labels)
-    asked = None if settings == InputSettings() else settings
+    asked = None if settings == InputSettings() and "topics_field" not in labels else settings
     if test_seed and test_size is None:
         raise BadParameter(f"--test-seed {test_seed} draws the documents of --test-size: give both")
     if keep_groups and test_size is None:

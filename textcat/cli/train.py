@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -215,7 +214,9 @@ def learn(
     form: common.Form = "text",
 ) -> None:
     """Add documents, topics, corrections or names to a model, or remove documents, as if trained from scratch."""
-    from textcat.training.update import learn, undo_learn
+    from textcat.corpus.catalogue import settings_like
+    from textcat.model import read_manifest
+    from textcat.training.update import documents_to_learn, learn, undo_learn
 
     if undo:
         if new or remove or out or new_topics_negative or vocabulary:
@@ -227,17 +228,16 @@ def learn(
     if out is not None and expanded(out).resolve() != expanded(model).resolve():
         _check_replacing(out, force=force)
     stages = terminal.new_stages()
-    documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]
+    origin = read_manifest(model).get("origin", {}) if new else {}
+    documents: list[Document] = []
+    for corpus in new or ():
+        reader = read if read.settings else read._replace(settings=settings_like(origin, corpus))
+        documents += documents_to_learn(reader(corpus, stages))
     ids = [id_ for ids_or_file in remove or [] for id_ in _ids(ids_or_file)]
     options: dict[str, Any] = {"new_topics_negative": new_topics_negative, "n_jobs": jobs, "stages": stages}
     options |= {"vocabulary": vocabulary, "vocabulary_language": vocabulary_language or None}
     result = learn(model, documents, ids, out=out, **options)
     show_update(terminal.console(), result, stages, form, per_topic=topics)
-
-
-def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "list[Document]":
-    opened = read(corpus, stages)
-    return [*opened.train, *(replace(document, split="test") for document in opened.test)]
 
 
 def _ids(ids_or_file: str) -> list[str]:

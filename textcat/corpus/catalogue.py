@@ -155,12 +155,24 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
     corpus.
     """
     try:
-        values = origin.get("settings", {}).items()
-        settings: dict[str, Any] = {k: _as_tuples(v) for k, v in values}
-        return open_corpus(**{**origin, "settings": InputSettings(**settings)}, **options)
+        return open_corpus(**{**origin, "settings": _settings_of(origin)}, **options)
     except (TypeError, AttributeError) as error:
         message = "The model does not say how to open the corpus it was trained on: name the corpus."
         raise TextcatError(message) from error
+
+
+def settings_like(origin: Mapping[str, Any], name_or_path: str | Path) -> InputSettings | None:
+    """Return the settings by which to read data like those of a `Corpus.origin`; None if data have a card.
+
+    A card says how its data are read.
+    """
+    is_described = is_shipped(str(name_or_path)) or Path(name_or_path).suffix == ".toml"
+    return None if is_described or not origin.get("settings") else _settings_of(origin)
+
+
+def _settings_of(origin: Mapping[str, Any]) -> InputSettings:
+    settings: dict[str, Any] = {name: _as_tuples(value) for name, value in origin.get("settings", {}).items()}
+    return InputSettings(**settings)
 
 
 def _as_tuples(value: Any) -> Any:

@@ -23,7 +23,7 @@ from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.frames import Frame, is_missing, is_table
 from textcat.base.progress import Stages
 from textcat.corpus.cards import Card
-from textcat.corpus.catalogue import corpus_of
+from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, settings_like
 from textcat.corpus.documents import Corpus, Document, topic_counts
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.evaluation.evaluation import Evaluation
@@ -124,7 +124,8 @@ def learn(
         cannot be undone.
     text, topics, topics_separator : str or sequence of str, the same, str
         The columns of a table, or the fields of a dict or a file, as for `train`. The default of `text` for tables and
-        dicts is the fields that training named.
+        dicts is the fields that training named. If none of the three is given, a file is read as those of training
+        were, by the fields, format and other settings that were named then.
     out : path, optional
         Where to write the new model. By default, it replaces the old model, which `undo_learn` can restore.
     new_topics_negative : bool, default=False
@@ -153,7 +154,7 @@ def learn(
         remove_leftovers(target, rf"{_BEFORE}[0-9a-f]+")
         manifest = read_manifest(folder)
         columns = {"text": text, "topics": topics, "topics_separator": topics_separator}
-        new = _checked_documents(documents, named_in_training(manifest.get("origin", {})), **columns)
+        new = _checked_documents(documents, manifest.get("origin", {}), **columns)
         gone = [remove] if isinstance(remove, str) else [*remove]
         names = None if vocabulary is None else _read_vocabulary(vocabulary, vocabulary_language, manifest)
         if names and not (new or gone or COUNTS in manifest["files"]):
@@ -422,14 +423,16 @@ def _without(document: Document, topics: set[str]) -> Document:
     return replace(document, labelled_for=tuple(topic for topic in document.labelled_for if topic not in topics))
 
 
-def _checked_documents(documents: Any, trained_on: tuple[str, ...], **columns: Any) -> Sequence[Document]:
+def _checked_documents(documents: Any, origin: Mapping[str, Any], **columns: Any) -> Sequence[Document]:
     """Return the documents of what `learn` takes; raise TextcatError for anything else, or if an id is missing.
 
-    `trained_on` and `columns` are arguments of `as_documents`.
+    `origin` is the `Corpus.origin` of the training corpus, and `columns` are arguments of `as_documents`.
     """
-    if isinstance(documents, Corpus | Card | str | Path):
-        corpus = corpus_of(documents, **columns)
-        return [*corpus.train, *(replace(document, split="test") for document in corpus.test)]
+    if isinstance(documents, str | Path):
+        settings = column_settings(**columns) or settings_like(origin, documents)
+        return documents_to_learn(open_corpus(documents, settings=settings))
+    if isinstance(documents, Corpus | Card):
+        return documents_to_learn(corpus_of(documents, **columns))
     if isinstance(documents, Mapping) or hasattr(documents, "zones"):
         raise TextcatError(
             f"A {type(documents).__name__} is not a list of documents: give a list of documents or records, each with "
@@ -446,7 +449,12 @@ def _checked_documents(documents: Any, trained_on: tuple[str, ...], **columns: A
     for called, id_ in _called_with_ids(documents):
         if is_missing(id_):
             raise TextcatError(f"{called} has no id: give each its own, to tell it from others.")
-    return as_documents(documents, trained_on=trained_on, **columns)
+    return as_documents(documents, trained_on=named_in_training(origin), **columns)
+
+
+def documents_to_learn(corpus: Corpus) -> list[Document]:
+    """Return the documents of a corpus, those of its test part with the split "test"."""
+    return [*corpus.train, *(replace(document, split="test") for document in corpus.test)]
 
 
 def _called_with_ids(records: Any) -> Iterable[tuple[str, Any]]:
