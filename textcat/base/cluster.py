@@ -83,7 +83,7 @@ def _refusal(address: str) -> str:
 
 
 class Connection:
-    """Hold the client of a cluster, and look in a thread whether scheduler and workers are there.
+    """Hold the client of a cluster, and watch from a thread whether the scheduler and the workers are there.
 
     If they are not, a TextcatError ends all that waits for the cluster.
     """
@@ -121,7 +121,7 @@ class Connection:
             raise TextcatError(fault) from None
 
     def check_open(self, error: BaseException) -> None:
-        """Raise TextcatError if an error means that a connection within the cluster was closed."""
+        """Raise TextcatError if the given error was caused by a closed connection within the cluster."""
         from distributed.comm import CommClosedError
 
         if isinstance(error, CommClosedError):

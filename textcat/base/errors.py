@@ -19,7 +19,7 @@ def install_hint(extra: str) -> str:
 
 
 def first_of(names: Sequence[str], most: int = 3) -> str:
-    """Return the first names, divided by commas, for a sentence; "…" stands for those behind the first `most`."""
+    """Return up to `most` names, separated by commas, for a sentence; "…" stands for further names."""
     return ", ".join(names[:most]) + ", …" * (len(names) > most)
 
 

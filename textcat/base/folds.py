@@ -42,7 +42,7 @@ def assign_folds(labels: Any, n_folds: int, seed: int) -> np.ndarray:
 
 
 def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: int) -> set[int]:
-    """Return the positions of units that are drawn: of units of one document each, as many as `n`.
+    """Draw a stratified sample of `n` documents, in whole units; return the positions of the drawn units.
 
     Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011) with systematic sampling: topic by topic, the one
     with the fewest documents that are still to be dealt with first, units are drawn at random until the sample has the

@@ -174,10 +174,10 @@ class Frame(NamedTuple):
         return f"{value!r:.60}" if isinstance(value, str) else f"{value!s:.60}"
 
     def answer(self, values: Any, topics: Sequence[str], rows: Sequence[int] | None = None) -> Any:
-        """Return `values` as a table of the input's library, with a row per document and a column per topic.
+        """Return values as a table of the same library as this one, with a row per document and a column per topic.
 
-        In pandas, the rows have the index of the input. `rows` has the numbers of the input's rows that the documents
-        stand in; None: all.
+        In pandas, the rows keep their index. `rows` has the numbers of the rows that the documents came from; None: all
+        rows.
         """
         if self.library == "polars":
             return self._module().DataFrame(values, schema=[*topics], orient="row")
@@ -185,11 +185,11 @@ class Frame(NamedTuple):
         return self._module().DataFrame(values, index=index, columns=[*topics])
 
     def long_answer(self, columns: dict[str, list[Any]], counts: Sequence[int]) -> Any:
-        """Return a table of the input's library, in which a document may have several rows.
+        """Return a table of the same library as this one, in which a document may have several rows.
 
         `columns` has the values of each column by its name, and `counts` the number of rows of each document. In
         pandas, each row has the index of its document. In polars, which has no index, a column "index" has the number
-        of the document in the input, counted from 0.
+        of the document in this table, counted from 0.
         """
         if self.library == "polars":
             numbers = [number for number, count in enumerate(counts) for _ in range(count)]
@@ -231,7 +231,7 @@ def empty_frame(n_rows: int) -> Frame:
 
 
 def answer_in_kind(documents: Any, values: Any, topics: Sequence[str]) -> Any:
-    """Return `values`, with a row per document and a column per topic, as a table of the library of the documents.
+    """Return values as a table of the same library as the documents, with a row per document and a column per topic.
 
     If the documents are not a table or column of pandas or polars, `values` are returned unchanged.
     """

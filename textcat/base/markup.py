@@ -80,5 +80,5 @@ def page_head(title: str, style: str, script: str = "") -> str:
 
 
 def content_hash(text: str) -> str:
-    """Return the hash of a script or style sheet; a page's security policy allows the script or sheet by this hash."""
+    """Return the hash by which a page's Content-Security-Policy allows a script or style sheet."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -43,7 +43,7 @@ complete_corpus, complete_recipe = _complete_shipped("corpora"), _complete_shipp
 
 
 def import_learner(name: str | None) -> str | None:
-    """Import the learner that an option names, and return the name; if the name is None, only return None."""
+    """Import the class of a learner, given as "MODULE:CLASS"; return the name. None is returned unchanged."""
     if name is not None:
         from textcat.recipes.recipe import learner_class
 

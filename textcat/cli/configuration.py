@@ -14,10 +14,10 @@ _FLAGS = {"help"}  # options that are no settings
 
 
 def name_variables(command: Any, path: list[str]) -> None:
-    """Name the environment variables of a command's options and arguments, as TEXTCAT_SERVE_PORT of `serve --port`.
+    """Set the environment variables of a command's options and arguments: TEXTCAT_SERVE_PORT for `serve --port`.
 
-    `path` is the command's name, with those of the groups that it belongs to. A TextcatError is raised if a variable of
-    the command names none of its options. The help does not list the variables.
+    `path` has the names of the command and of the groups that it belongs to. A TextcatError is raised if a variable
+    that begins with the command's name belongs to none of its options. The help does not list the variables.
     """
     start, known = _variable("TEXTCAT", *path, ""), set()
     for key, parameter in keys_of(command).items():
@@ -36,12 +36,15 @@ def _variable(*names: str) -> str:
 
 
 def keys_of(command: Any) -> dict[str, Any]:
-    """Return the options and arguments of a command by their names in a configuration file."""
+    """Return the options and arguments of a command, by the keys that a configuration file uses for them."""
     return {_key(parameter): parameter for parameter in command.params if parameter.name not in _FLAGS}
 
 
 def origin_of(error: Any) -> str:
-    """Return where the wrong value of a usage error comes from, unless it is from the command line."""
+    """Return where a usage error's value comes from, to append to the message: a variable or the configuration file.
+
+    It is "" for the command line.
+    """
     context, parameter = error.ctx, getattr(error, "param", None)
     source = context and parameter and context.get_parameter_source(parameter.name)
     name = source.name if source else ""

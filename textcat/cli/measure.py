@@ -333,7 +333,7 @@ def _notes(evaluation: "Evaluation") -> list[str]:
 
 
 def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
-    """Return a row per topic, the largest topic first: its measures, and its facts, which training recorded."""
+    """Return a row per topic, the largest topic first: its measures, and the facts that training recorded about it."""
     from textcat.cli import printing
     from textcat.evaluation.export import fact_names
 
@@ -353,9 +353,9 @@ def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
 
 
 def printed_facts(names: Iterable[str]) -> list[str]:
-    """Return those of the names of facts (what training recorded about topics) that tables show.
+    """Return the names of the facts about topics that tables show: all except margins and certificates.
 
-    Margins and certificates are left out: only the outputs JSON and CSV have them.
+    Those are only in JSON and CSV.
     """
     return [name for name in names if "margin" not in name and name != "certificate"]
 
@@ -435,7 +435,7 @@ def show_models(console: "Console", rows: Sequence[Mapping[str, Any]], form: str
 
 
 def comparison_notes(compared: "Comparison", n_models: int) -> list[str]:
-    """Return what the p-values of a comparison are, a sentence or two for each table."""
+    """Return sentences that explain the p-values of a comparison, one or two for each table."""
     of_documents = f"Intervals and p docs: {compared.n_resamples} resamples of the documents, the same for all models."
     if not compared.topics:
         return [f"{of_documents} No p-value is corrected for the number of comparisons."]
@@ -449,10 +449,10 @@ def comparison_notes(compared: "Comparison", n_models: int) -> list[str]:
 
 
 def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
-    """Return a row per band of topics (such as ALL, TOP10) and measure, with the values of model 0 and model `other`.
+    """Return a row per band and measure, with the values of the first model and of model number `other`.
 
     A row also has the difference of the two values, the interval of this difference, and p-values. `names` are the
-    names of the models; `other` is a position in `names`.
+    names of the models.
     """
     from textcat.cli import printing
     from textcat.evaluation.evaluation import TITLES

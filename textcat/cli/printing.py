@@ -18,7 +18,7 @@ from textcat.evaluation.export import cell_text, csv_of_rows, formatted_tables
 
 
 class Figure(str):
-    """A number as people read it; `value` is the number itself, as CSV has it. Columns of figures are aligned right."""
+    """A number as tables show it; `value` is the number itself, for CSV. Columns of figures are aligned right."""
 
     value: Any
 
@@ -34,7 +34,7 @@ class Note(str):
 
 
 class Facts(NamedTuple):
-    """Hold facts by their names, as JSON has them; those that are None are not printed."""
+    """Hold facts to print by name; facts that are None are not printed."""
 
     facts: Mapping[str, Any]
     title: str = ""

@@ -368,7 +368,7 @@ def _facts_of(summary: "Summary", out: Path | None) -> dict[str, Any]:
 
 
 def growth_in_words(growth: "Growth") -> str:
-    """Return what is new in the inputs of a run, in words."""
+    """Return a phrase on how the inputs of a run have grown: how many files are new, changed, renamed or gone."""
     numbers = (
         (len(growth.new), "new"),
         (len(growth.changed), "changed"),
@@ -380,7 +380,7 @@ def growth_in_words(growth: "Growth") -> str:
 
 
 def show_difference(console: "Console", found: "TagDifference", form: str) -> None:
-    """Print how the tags of two runs differ."""
+    """Print how the tags of two runs differ: counts, and a row per topic."""
     from textcat.cli.printing import Facts, Table, show
 
     rows = [row._asdict() for row in found.topics]

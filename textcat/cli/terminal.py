@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def may_be_terminal() -> bool:
-    """Return whether the library rich may take standard error for a terminal; if it cannot, it need not be imported.
+    """Return whether standard error may be a terminal for the library rich; if not, rich need not be imported.
 
     Environment variables such as FORCE_COLOR make rich treat any output as a terminal.
     """

@@ -459,7 +459,7 @@ def _update_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def show_undone(console: "Console", folder: Path, form: str) -> None:
-    """Print which model was restored."""
+    """Print the folder of the model that `learn --undo` has restored."""
     from textcat.cli.printing import Facts, show
 
     facts = {"model": str(folder)}

@@ -24,7 +24,7 @@ _back = partial(Option, rich_help_panel="Tags in news files")
 
 
 class WriteBack(NamedTuple):
-    """Hold where files are written again, and by which table topics have codes."""
+    """Hold the options of writing tags back into news files: the folder, and the table of codes."""
 
     folder: Path | None = None
     codes: Path | None = None
@@ -32,9 +32,9 @@ class WriteBack(NamedTuple):
     def writer(
         self, inputs: Sequence[str], has_out: bool, **options: Any
     ) -> "Callable[[TaggingPlan], WriteBackSummary] | None":
-        """Return a function that writes the files of a plan back; None if that is not asked for.
+        """Return a function that writes the news files of a plan with their tags; None if no option asks for it.
 
-        `has_out` tells whether all tags are written to shards, too.
+        `has_out` says whether all tags are written to shards, too.
         """
         if self.folder is None:
             return None
@@ -69,7 +69,7 @@ class WriteBack(NamedTuple):
                 raise TextcatError(f"--out {out} and --write-back {self.folder} overlap: write to separate folders.")
 
     def check_inputs(self, plan: "TaggingPlan | None") -> None:
-        """Raise TextcatError if inputs of a plan cannot be written back; None: nothing is to be."""
+        """Raise TextcatError if the inputs of a plan cannot be written back; do nothing without a plan."""
         if self.folder is not None and plan is not None:
             from textcat.tagging.write_back import check_inputs
 
@@ -128,5 +128,8 @@ def _print_formats(summary: "WriteBackSummary", has_out: bool) -> None:
 
 
 def is_whole(summary: "WriteBackSummary", has_out: bool) -> bool:
-    """Return whether all files were written, or where all tags are in shards, those that can hold tags."""
+    """Return whether no file that should be written was left out.
+
+    If all tags are in shards, too, files that cannot hold tags may be left out.
+    """
     return not (summary.left_out or summary.counts.faults or (summary.formats and not has_out))

@@ -122,9 +122,9 @@ def corpus_of(source: Any, **columns: Any) -> Corpus:
 def column_settings(
     text: str | Sequence[str] | None = None, topics: str | Sequence[str] = "topics", topics_separator: str = ""
 ) -> InputSettings | None:
-    """Return the settings to read files by, given columns or fields as for `Corpus.from_records`.
+    """Return the settings to read files by, given the names of their columns or fields.
 
-    Return None if all arguments have their defaults.
+    The arguments are those of `Corpus.from_records`. Return None if all of them have their defaults.
     """
     settings = InputSettings(topics_separator=topics_separator, text_fields=named_columns(text))
     if isinstance(topics, str):

@@ -168,5 +168,5 @@ def _reason(error: Exception) -> str:
 
 
 def by_hand(card: Card) -> str:
-    """Return the sentences that say how to get a corpus that cannot be downloaded, and where to put it."""
+    """Return instructions for a person who has to download a corpus: where from, and where to put the files."""
     return f"{card.obtain} Put {card.files[0]} into a folder and name the folder in TEXTCAT_CORPORA.".lstrip()

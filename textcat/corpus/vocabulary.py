@@ -110,7 +110,10 @@ class Vocabulary:
         return {topic: text for topic, text in described if text}
 
     def current(self, documents: Iterable[Document]) -> list[Document]:
-        """Return documents with deprecated topics replaced, or left out if nothing replaces them; warn of both."""
+        """Return documents in which deprecated topics are replaced, or removed if they have no replacement.
+
+        Both are logged as warnings.
+        """
         if not self.replacements:
             return [*documents]
         found: Counter[str] = Counter()
@@ -135,7 +138,7 @@ class Vocabulary:
         return documents
 
     def replaced(self, topics: Iterable[str]) -> tuple[str, ...]:
-        """Return topics with the replacements of those that are deprecated, each topic once."""
+        """Return topics, each once, with the deprecated ones replaced as the vocabulary says."""
         return tuple(dict.fromkeys(current for topic in topics for current in self.replacements.get(topic, (topic,))))
 
     def _ids(self, topics: Iterable[str]) -> dict[str, str]:

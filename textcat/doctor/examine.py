@@ -34,7 +34,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*
 
 
 class Examination(NamedTuple):
-    """What is known of an installation: facts by section, the checks of kernels, and sentences on what is wrong."""
+    """Hold facts about an installation by section, the results of checking kernels, and sentences on what is wrong."""
 
     facts: Mapping[str, Mapping[str, Any]]
     kernels: list[KernelCheck]

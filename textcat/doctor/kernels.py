@@ -38,7 +38,7 @@ _TEXT = "Wheat exports didn't rise to 12.5 mln tonnes, the U.S. said (again). Go
 
 
 class KernelCheck(NamedTuple):
-    """What came of the check of a compiled module: its name, the seconds it took, and what is wrong; "": nothing."""
+    """Hold the result of checking a compiled module: its name, the seconds it took, and the error, or ""."""
 
     name: str
     seconds: float
@@ -46,13 +46,13 @@ class KernelCheck(NamedTuple):
 
 
 def check_kernels() -> Iterator[KernelCheck]:
-    """Check all compiled modules, and yield what came of it; an error in one does not keep the others from it."""
+    """Check all compiled modules, and yield the result for each; after an error, the next module is checked."""
     for name in CHECKS:
         yield _checked(name)
 
 
 def check_kernels_apart(command: Sequence[str] = (sys.executable, "-m", __name__)) -> list[KernelCheck]:
-    """Return the results of `check_kernels`, run by another process; also of a check that ends that process."""
+    """Check all compiled modules in another process, which a broken module may end; return the results."""
     try:
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST)
         output, fate = ended.stdout, f"the process ended with code {ended.returncode}"
@@ -72,7 +72,7 @@ def check_kernels_apart(command: Sequence[str] = (sys.executable, "-m", __name__
 
 
 def main() -> None:
-    """Check all compiled modules; write the name of each before its check, and what came of it afterwards."""
+    """Check all compiled modules; write the name of each before its check, and the result after it."""
     for name in CHECKS:
         print(json.dumps(name), flush=True)
         print(json.dumps(_checked(name)), flush=True)

@@ -43,7 +43,10 @@ def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
 
 
 class Assigned(NamedTuple):
-    """Hold the groups of texts, which are numbered by the texts that are kept: copies of earlier texts are not."""
+    """Hold the groups that `Groups.add` has assigned to texts, by the numbers of the texts that are kept.
+
+    Exact copies of earlier texts are not kept.
+    """
 
     groups: np.ndarray  # int32: the number of the first text of each group; -1: the text has no words
     similarities: np.ndarray  # float64: to the text that is repeated, 1 if all words are the same; NaN: it repeats none
@@ -145,9 +148,9 @@ def find_groups(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
 
 
 def first_positions(parts: Sequence[Assigned]) -> np.ndarray:
-    """Return for each text the position of the first text of its group, given what `Groups.add` has returned in order.
+    """Return for each text the position of the first text of its group: shape (n_texts,), int64.
 
-    The shape is (n_texts,), the dtype int64. A text without words is a group of its own.
+    `parts` are the results of `Groups.add`, in order. A text without words is a group of its own.
     """
     if not parts:
         return np.zeros(0, np.int64)

@@ -194,7 +194,7 @@ class _TopicSets:
 
 
 def inverse_propensities(sizes: NDArray[Any], train_documents: int, a: float, b: float) -> NDArray[np.float64]:
-    """Return 1/p_l of each topic, p_l being its propensity: the probability that indexers assign a topic that applies.
+    """Return the inverse of each topic's propensity, the probability that indexers assign a topic that applies.
 
     `sizes` are the topics' numbers of training documents. The head of this module has the formula, in which N is
     `train_documents`, and A and B are `a` and `b`. If N < e, where its C would be negative, 1 is returned.

@@ -24,7 +24,7 @@ class Band:
 
 
 def choose_bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] | None = None) -> list[Band]:
-    """Choose the topics of each band by their number of training positives; a band is a set of topics to average over.
+    """Choose the topics of each band by their number of training positives.
 
     `spec` names the bands, as in `textcat.evaluate_scores`. Topics are ordered from the largest to the smallest, topics
     of equal size by name; ``TOPn`` is the head of that order, and ``LASTn`` its tail. With fewer than n topics, the

@@ -32,7 +32,7 @@ class MeasuredOn(str, Enum):
 
 
 class Title(NamedTuple):
-    """How tables name and show a measure."""
+    """Describe how tables show a measure: its titles, its decimals, and whether it is one of the main measures."""
 
     line: str  # the name as the title of a line
     column: str  # the name as the title of a column
@@ -94,7 +94,7 @@ class TopicQuality:
 
 @dataclass(frozen=True)
 class BandQuality:
-    """The measures of one band of topics (such as ALL, TOP10) by name, as in ``row["macro_f1"]``.
+    """Hold the measures of a band of topics, such as TOP10, by name; get one by ``row["macro_f1"]``.
 
     A measure is None if no topic of the band has a positive.
 
@@ -204,7 +204,7 @@ class ScoredDocuments:
 class DocumentValues:
     """Hold the value of each measure on every document, for measures that are means over documents.
 
-    Measures on resamples of the documents are means of these values. A band is a set of topics, such as TOP10.
+    Measures on resamples of the documents are means of these values.
     """
 
     measures: tuple[str, ...]
@@ -229,7 +229,7 @@ class DocumentValues:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Ranking quality on documents: a row of measures per band of topics (such as ALL, TOP10) and, if few, per topic.
+    """Hold measures of ranking quality on documents: a row per band of topics and, for few topics, a row per topic.
 
     An evaluation that was read from a model's folder has only the figures: `scored` and `values` are None.
     """

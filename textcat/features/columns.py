@@ -17,7 +17,7 @@ from textcat.features.tokens import NO_IDS, OTHER, KnownTerms, TermCounts
 class NamedColumns:
     """Hold the names of columns, in order, and look columns up by their names.
 
-    The dict for this is only made where a column is looked up: those who fit or open features often look none up.
+    The dict for look-ups is only made at the first one, because fitting and opening features often need none.
     """
 
     def __init__(self, names: list[str]):
@@ -33,7 +33,7 @@ class NamedColumns:
 
 
 class TermColumns:
-    """Look up the columns of terms and n-grams by the ids that `Tokens` gave them, and keep the results.
+    """Look up the columns of terms and n-grams by the ids that `Tokens` gave them, and cache the results.
 
     Terms belong to spaces: to one that all zones share, or to that of a single zone. The name of a term or n-gram
     decides its column. In the shared space, the name is "word" or "word word"; in the space of the zone title it is
@@ -87,7 +87,7 @@ def feature_names(space: str, terms: Sequence[str]) -> Sequence[str]:
 
 
 def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
-    """Return the names of n-grams, "word word" or "word word word", by their positions in `counts.ngrams`."""
+    """Return the names of some n-grams, such as "word word"; `ids` are their positions in `counts.ngrams`."""
     terms = counts.terms
     left, right = counts.ngrams[ids].T
     pairs = counts.ngrams[~left[left < 0]]
@@ -97,7 +97,7 @@ def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
 
 
 def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> KnownTerms:
-    """Return all terms and n-grams that may have one of the given names; any other term or n-gram has no column.
+    """Return the terms and n-grams to which the given names of columns may belong; all others have no column.
 
     `ngrams` is the largest number of terms in an n-gram. A name of a column can be read in several ways: "a b" as a
     term or an n-gram, "title:word" as a term of a zone (if `zone_terms`), or as any term. All readings are returned,

@@ -111,7 +111,7 @@ class StoredCounts(NamedTuple):
         return StoredCounts(zones, np.append(self.n_texts, added.n_texts), np.append(self.zone_of, zone_of), counts)
 
     def counted_for(self, features: TfIdf) -> CountedDocuments:
-        """Return what `features.count` would return for the documents, if these were counted by the same settings."""
+        """Return the counts as `features.count` returns them; the features must have the settings of the counts."""
         names = [self.zones[i] for i in self.zone_of.tolist()]
         ends = np.cumsum([0, *self.n_texts]).tolist()
         parts = features.parts_of_zones(tuple(names[start:end]) for start, end in pairwise(ends))
@@ -119,7 +119,7 @@ class StoredCounts(NamedTuple):
         return features.drop_rare_ngrams(parts, self.counts._replace(**arrays))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays to store, by name, each in the smallest integer type that holds its values."""
+        """Return the arrays to write to a file, by name, each in the smallest integer type that holds its values."""
         counts = self.counts
         arrays = dict(zip(ARRAYS, (self.n_texts, self.zone_of, np.diff(counts.ends, prepend=0)), strict=False))
         arrays |= {"ids": counts.ids, "counts": counts.counts, "ngrams": counts.ngrams, "chars": counts.chars}

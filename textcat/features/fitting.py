@@ -25,7 +25,7 @@ class CountedDocuments(NamedTuple):
 
 
 class FittedColumns(NamedTuple):
-    """Hold the columns that features have after fitting."""
+    """Hold the columns that features have after fitting: names, document frequencies, and a look-up by term ids."""
 
     named: NamedColumns
     df: np.ndarray  # the number of documents that have each column, 0 if they are too few: shape (n_columns,)
@@ -47,11 +47,13 @@ def named_columns(
     max_features: int | None,
     described: TextParts | None = None,
 ) -> FittedColumns:
-    """Return a column for the name of each term and n-gram whose number of documents is within the limits `allowed`.
+    """Choose columns: one for each term and n-gram that neither too few nor too many documents have.
 
     At most `max_features` columns are kept, those that the most documents have; None: all. Terms of `described`, the
     texts of topics' descriptions, get a column however rare they are, with a document frequency of at least 1.
     Documents are first counted by the ids of terms, so that the many rare terms need no name.
+
+    `parts` and `counts` are the documents that `FeatureSteps.count_all` counted, and `allowed` has the limits.
     """
     common = _common(parts, counts, allowed, described)
     names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
@@ -93,7 +95,10 @@ def without_rare_ngrams(parts: TextParts, counts: TermCounts, ngram_min_df: int)
 
 
 def inverse_frequencies(df: np.ndarray, n_documents: int, kind: str) -> np.ndarray:
-    """Return the idf of each document frequency in `df`, by the formula `kind` of `TfIdf`; 0 where df is 0."""
+    """Return the idf for each document frequency in `df`; 0 where the frequency is 0.
+
+    `kind` is the parameter `idf` of `TfIdf`, which has the formulas.
+    """
     distinct, positions = np.unique(df, return_inverse=True)
     return np.array([_inverse_frequency(n, n_documents, kind) for n in distinct.tolist()], np.float64)[positions]
 

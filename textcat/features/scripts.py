@@ -54,11 +54,10 @@ _SPACE = "␣"  # for people
 
 
 def is_unspaced(term: str) -> bool:
-    """Return whether a term begins with a character of a script without spaces (such as Chinese), or with a stand-in.
+    """Return whether a term is an n-gram from a script without spaces between words, such as Chinese.
 
-    A stand-in takes the place of any other character, such as a space or a Latin letter, in an n-gram of characters;
-    see `STAND_IN`. Where texts in such scripts are cut into n-grams of characters, the function tells the n-grams from
-    words.
+    It is if it begins with a character of such a script, or with a stand-in. A stand-in takes the place of any other
+    character, such as a space or a Latin letter, in an n-gram of characters: see `STAND_IN`.
     """
     return not term.isascii() and _RUN().match(term) is not None
 
@@ -69,14 +68,14 @@ def has_stand_in(term: str) -> bool:
 
 
 def shown(term: str) -> str:
-    """Return a term as people read it, without stand-ins; a space in it is shown as "␣"."""
+    """Return a term as tables and pages show it: without stand-ins, and with "␣" for a space."""
     if term.isascii():
         return term
     return _STAND_INS().sub(lambda match: chr(ord(match[0]) - STAND_IN).replace(" ", _SPACE), term)
 
 
 def are_chinese(texts: Iterable[str]) -> bool:
-    """Return whether texts, taken together, are Chinese: a good part of them is Han characters, hardly any kana."""
+    """Return whether texts, taken together, are Chinese: many of the characters are Han, and hardly any are kana."""
     n_han = n_kana = n = 0
     for text in texts:
         n_han += len(_HAN_CHARACTERS().findall(text))
@@ -95,7 +94,7 @@ def places_in_run(n: int) -> list[tuple[int, int]]:
 
 
 def are_unspaced(terms: Iterable[str]) -> list[bool]:
-    """Return for each term what `is_unspaced` returns, without a call for terms of ASCII characters."""
+    """Return `is_unspaced` of each term in a list; terms of ASCII characters take no call."""
     return [not term.isascii() and is_unspaced(term) for term in terms]
 
 

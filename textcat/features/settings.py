@@ -26,7 +26,7 @@ class FeatureError(TextcatError, ValueError):
 
 @dataclass
 class TokenSettings:
-    """Hold the settings of `Tokens`, explained there."""
+    """Hold the settings of `Tokens`, which explains each of them."""
 
     lang: str = "en"
     _: KW_ONLY
@@ -42,7 +42,7 @@ class TokenSettings:
 
 @dataclass(kw_only=True)
 class FeatureSettings:
-    """Hold the settings of `TfIdf`, explained there, but for its tokens."""
+    """Hold the settings of `TfIdf`, which explains each of them; the settings of tokens are in `TokenSettings`."""
 
     zones: Mapping[str, float] | None = None
     zone_terms: bool | Sequence[str] = False

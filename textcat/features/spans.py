@@ -36,7 +36,7 @@ class Span(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Hold the spans of text from which a column of a row has its value."""
+    """Hold the name of a column, and the spans of a document's text from which the document's row has a value there."""
 
     name: str  # the term or n-gram
     spans: tuple[Span, ...]  # in the order of the texts
@@ -54,7 +54,7 @@ _NOTHING = (np.zeros(0, np.int64),) * 5
 
 
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
-    """Return, by column, the places in a document's texts of the wanted columns that the document's row has.
+    """Find the terms of a document in its texts: return, for each wanted column of its row, the place of the term.
 
     Texts are read in a normal form (see `Tokens`); spans are those of texts as given. A span covers whole tokens or,
     for an n-gram of characters, only these characters. The text of a span, tokenized alone, must also give the column;

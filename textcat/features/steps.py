@@ -38,7 +38,10 @@ _Self = TypeVar("_Self", bound="FeatureSteps")
 
 @dataclass(eq=False, repr=False)
 class FeatureSteps(Parameters, FeatureSettings):
-    """Implement the single steps of `fit` and `transform` of `TfIdf`, whose settings it has."""
+    """Implement the steps of `TfIdf.fit` and `TfIdf.transform`: count terms, choose columns, compute rows.
+
+    The settings are those of `TfIdf`, which is a subclass.
+    """
 
     tokens: Tokens | None = None
     dtype: Any = field(default=np.float32, kw_only=True)
@@ -53,7 +56,7 @@ class FeatureSteps(Parameters, FeatureSettings):
         /,  # `idf` is also the name of a setting
         **settings: Any,
     ) -> _Self:
-        """Return fitted features, given what fitting has learnt and the settings.
+        """Return fitted features, given their settings and the attributes that fitting has computed.
 
         `terms` are the names of the columns in order; `idf`, `n_documents` and `average_lengths` are the attributes
         `idf_`, `n_documents_` and `average_lengths_`. FeatureError is raised if `idf` does not fit the columns.
@@ -80,7 +83,7 @@ class FeatureSteps(Parameters, FeatureSettings):
         return texts.parts(), counts
 
     def drop_rare_ngrams(self, parts: TextParts, counts: TermCounts) -> CountedDocuments:
-        """Return what `count` returns, given the parts and counts that `count_all` has returned: without rare n-grams.
+        """Return counted documents without rare n-grams, as `count` does, given what `count_all` has returned.
 
         The arrays of the counts may be overwritten.
         """
@@ -88,7 +91,7 @@ class FeatureSteps(Parameters, FeatureSettings):
         return CountedDocuments(parts, without_rare_ngrams(parts, counts, self.ngram_min_df), lengths)
 
     def parts_of_zones(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
-        """Return the parts of documents counted earlier, given each one's names of zones."""
+        """Return the parts of documents that were counted earlier, given the names of the zones of each document."""
         check_settings(vars(self))
         texts = ZoneTexts((), self.zones, self.zone_terms)
         for names in documents:
@@ -142,7 +145,7 @@ class FeatureSteps(Parameters, FeatureSettings):
         averages: dict[str, float],
         columns: TermColumns | None = None,
     ) -> None:
-        """Set the attributes that fitting learns: the public ones and, if given, the columns by the ids of terms."""
+        """Set the attributes of fitted features: `idf_`, `n_documents_`, `average_lengths_`, and the columns."""
         self.take_tokens()
         self._named, self.n_documents_, self.average_lengths_ = named, n_documents, averages
         self.idf_ = np.ascontiguousarray(idf, np.float64)

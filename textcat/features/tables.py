@@ -110,7 +110,7 @@ def kept_tables(lang: str) -> LanguageTables | None:
 
 
 def keep_tables(tables: LanguageTables) -> None:
-    """Write tables to the user's cache, if that is possible, because reading them from spaCy takes half a second."""
+    """Write the tables of a language to the user's cache, if possible: reading them from spaCy takes half a second."""
     content = tables.as_json()
     with suppress(OSError, TextcatError):
         write_atomically(_cache_file(tables.lang), f"{sha256(content.encode()).hexdigest()}\n{content}")

@@ -80,7 +80,7 @@ class KnownTerms(NamedTuple):
 
 
 class Located(NamedTuple):
-    """Hold a token that counts as a term, and its place in a text."""
+    """Hold a term, the token that it comes from, and the token's start and end in a text."""
 
     term: str
     start: int  # the position of its first character in the text
@@ -167,7 +167,7 @@ class Tokens(Parameters, TokenSettings):
         self._tables = tables
 
     def as_read(self, text: str) -> str:
-        """Return a text as it is read: in the recipe's normal form, and with U+FFFD for what would be a stand-in."""
+        """Return a text as `tokenize` reads it: in `normal_form`, with U+FFFD for characters that stand-ins use."""
         return _as_read([text], self.normal_form, self.segmenter)[0]
 
     def tokenize(self, text: str) -> list[str]:

@@ -83,7 +83,7 @@ class ZoneTexts:
                 yield text
 
     def plan_document(self, names: tuple[str, ...]) -> _ZonePlan:
-        """Record a document whose zones have these names, and return which parts it has: see `_ZonePlan`."""
+        """Record the next document, given the names of its zones; return its parts as a `_ZonePlan`."""
         plan = self._plan_of.get(names)
         if plan is None:
             plan = self._plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)
@@ -124,7 +124,7 @@ def plan_texts(
     zone_terms: bool | Sequence[str],
     spaces: dict[str, int],
 ) -> _ZonePlan:
-    """Return which parts documents have whose zones have these names.
+    """Return the parts of a document, given the names of its zones.
 
     A part is a zone's text with a space to which its terms belong: the zone's own, or the one that all zones share.
     `weights` and `zone_terms` are the parameters `zones` and `zone_terms` of `TfIdf`. `spaces` has the number of each

@@ -250,7 +250,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     def check_parameters(self, names: Mapping[str, str]) -> None:
         """Raise ValueError, as `fit` does, if a parameter has a value that is not allowed.
 
-        `names` has other names for some parameters; error messages use these.
+        `names` maps parameters to the names that error messages show instead.
         """
         constraints, values = (
             {names.get(name, name): value for name, value in by_name.items()}

@@ -52,7 +52,7 @@ class _Csr(NamedTuple):
 
 
 def is_on_disk(X: Any) -> bool:
-    """Return True if X is rows on disk, False if X is a matrix."""
+    """Return True if X holds rows on disk (see `textcat.open_rows`), False if X is a matrix."""
     return not sp.issparse(X) and hasattr(X, "folder")
 
 
@@ -134,11 +134,11 @@ def _ranges(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def allocator(folder: str | None) -> Allocator:
-    """Return a function like `numpy.empty`; if a folder is given, the function makes large arrays in files there.
+    """Return a function that makes arrays like `numpy.empty`, in memory or, if a folder is given, in files there.
 
-    The files are mapped, so that the system may drop their pages from memory and read them again. The files have no
-    name, and vanish with their arrays, however the process ends. If the folder cannot be written to, the files are made
-    in the system's folder for temporary files.
+    Only large arrays become files. The files are mapped, so that the system may drop their pages from memory and read
+    them again. They have no name, and vanish with their arrays, however the process ends. If the folder cannot be
+    written to, the system's folder for temporary files is used.
     """
     if folder is None:
         return np.empty

@@ -17,7 +17,7 @@ _N_FOLDS = 5
 
 
 class Learner(Protocol):
-    """Describe a learner that makes a problem of each topic, given the topic's prevalence."""
+    """Describe a learner that returns the rule and the settings of each topic's problem, given its prevalence."""
 
     def rules_for(self, prevalence: np.ndarray) -> list[Rule]:
         """Return each topic's rule."""

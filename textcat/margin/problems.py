@@ -88,7 +88,7 @@ class Problem:
 
 
 class StopReason(Enum):
-    """Why training ended. `Solution.stopped` is a sentence that starts with the value of the reason."""
+    """List the reasons why training ends. `Solution.stopped` is a sentence that starts with the value of the reason."""
 
     CONVERGED = "converged"
     LAST_EPOCH = "did not converge"
@@ -179,7 +179,7 @@ class PackedWeights:
 
 
 def side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
-    """Return the weights of solutions as an array of shape (n_features, n_solutions)."""
+    """Return the weights of solutions as a dense array of shape (n_features, n_solutions)."""
     weights = np.empty((n_features, len(solutions)), solutions[0].weights.dtype)
     for column, solution in zip(weights.T, solutions, strict=True):
         column[:] = solution.weights

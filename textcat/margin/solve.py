@@ -197,7 +197,7 @@ def _sent(rows: Any, client: Any) -> Any:
 
 
 def opened(sent: Any) -> Any:
-    """Return the rows or the matrix that the argument `sent` of a task stands for; rows on disk are opened here."""
+    """Return the rows or the matrix that `Workers.share` has sent to this task; open rows on disk in this process."""
     return pickle.loads(sent) if isinstance(sent, bytes) else sent
 
 
@@ -220,7 +220,7 @@ class Workers:
         self._client = getattr(backend, "client", None)
 
     def share(self, thing: Any) -> Any:
-        """Return an argument for tasks, which call `opened` with it to get the rows or the matrix.
+        """Send rows or a matrix to the workers; return a handle, which tasks pass to `opened` to get the object.
 
         Each worker of a cluster gets a copy, so that nothing is lost if a worker ends.
         """

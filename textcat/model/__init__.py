@@ -46,7 +46,7 @@ _ENTRIES = {
 
 
 class Reason(str, Enum):
-    """Why a document gives no evidence for any topic, as outputs name it."""
+    """List the reasons why a document has no evidence for any topic; outputs show the values."""
 
     NO_KNOWN_TERM = "no_known_term"  # it is empty, or none of its terms is one of the model's
 

@@ -32,7 +32,7 @@ _SHOWN = 20_000  # nodes of a card: a page with more would be slow
 
 
 class Element(NamedTuple):
-    """An element of HTML: a tag of the few that a card may have, an address if it is a link, and what is inside."""
+    """Hold an element of HTML: its tag, its address if it is a link, and its contents."""
 
     tag: str
     address: str
@@ -49,7 +49,10 @@ def read_card(folder: Path) -> str | None:
 
 
 def card_bytes(folder: Path) -> bytes | None:
-    """Return the card as `read_card` does, in bytes."""
+    """Return the card in a model's folder as bytes, unchanged; None if there is none.
+
+    TextcatError is raised as by `read_card`.
+    """
     path = expanded(folder) / CARD
     try:
         with open_regular(path, follow_links=False) as file:
@@ -122,5 +125,5 @@ def _html(element: Element | str, level: int) -> str:
 
 
 def plain(elements: Any) -> Any:
-    """Return elements as lists, ``[tag, address, [child, …]]``, for JSON; a text stays as it is."""
+    """Convert elements to lists for JSON, ``[tag, address, [child, …]]``; texts stay as they are."""
     return [one if isinstance(one, str) else [one.tag, one.address, plain(one.children)] for one in elements]

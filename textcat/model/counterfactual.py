@@ -31,7 +31,7 @@ _ROUNDINGS = 1e-6, 1e-5, 1e-4  # margins below the threshold, as the tagger's fl
 
 
 class Without(NamedTuple):
-    """Words whose removal takes a tag from a document, and whether no smaller set does so (`least`)."""
+    """Hold words whose removal takes a tag from a document; `least`: no smaller set of words does so."""
 
     words: list[str]  # the strongest first; [] if the tag stays even without all words
     least: bool  # whether no smaller set exists; False: unknown, but each of the words is needed
@@ -171,7 +171,7 @@ def without(
     column: int,
     from_related: float = 0.0,
 ) -> Without:
-    """Return the smallest set of words without which a document would lose a tag: that of the topic in `column`.
+    """Find the smallest set of words whose removal takes a tag, the topic in `column`, from a document.
 
     The document is given as `TfIdf.counted_texts` returns it. If each document has one topic, the document gets another
     topic instead. If only the topics on the document's shortlist are scored, two things are assumed: the topic stays on

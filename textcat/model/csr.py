@@ -18,17 +18,17 @@ Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]  # where rows start
 
 
 def parts_of(matrix: Any) -> Parts:
-    """Return the three CSR arrays of a matrix with a column per topic, as compiled code takes them.
+    """Return the CSR arrays (indptr, indices, data) of a matrix with a column per topic, as compiled code takes them.
 
-    Those of `csr_weights` are returned without a copy.
+    The arrays of a matrix that `csr_weights` has returned are not copied.
     """
     return matrix.indptr.astype(np.int64, copy=False), _numbers(matrix.indices), matrix.data
 
 
 def parts_to_store(matrix: Any, names: tuple[str, str, str]) -> dict[str, np.ndarray]:
-    """Return the three CSR arrays of a matrix with a column per topic, by the names given.
+    """Return the CSR arrays (indptr, indices, data) of a matrix with a column per topic, under the given names.
 
-    Numbers of few topics take two bytes.
+    Column numbers take two bytes if they fit.
     """
     starts, topics, values = parts_of(matrix)
     numbers = topics.astype(np.uint16 if matrix.shape[1] <= FEW_TOPICS else np.int32, copy=False)
@@ -36,18 +36,18 @@ def parts_to_store(matrix: Any, names: tuple[str, str, str]) -> dict[str, np.nda
 
 
 def stored_matrix(arrays: Mapping[str, np.ndarray], names: tuple[str, str, str], n_topics: int) -> "csr_array":
-    """Return the matrix whose CSR arrays were stored under the names given: see `csr_weights`."""
+    """Return the matrix whose CSR arrays are stored under the given names; the arrays are not copied."""
     indptr, indices, data = map(arrays.__getitem__, names)
     return csr_weights(indptr, indices, data, n_topics)
 
 
 def types_of_parts(names: tuple[str, str, str], numbers: tuple[np.dtype[Any], ...]) -> dict[str, tuple[Any, ...]]:
-    """Return the types that stored CSR arrays may have, by the arrays' names; `numbers` are those of values."""
+    """Return the number types that stored CSR arrays may have, by name; `numbers` are the types of the values."""
     return dict(zip(names, ((np.dtype(np.int64),), _OF_TOPICS, numbers), strict=True))
 
 
 def are_parts(arrays: Mapping[str, np.ndarray], names: tuple[str, str, str], n_rows: int, n_columns: int) -> bool:
-    """Return whether the arrays of these names are those of a matrix in CSR form; they must be contiguous."""
+    """Return whether the arrays under the given names form a valid, contiguous CSR matrix of the given shape."""
     starts, columns, values = map(arrays.__getitem__, names)
     return (
         starts.shape == (n_rows + 1,)

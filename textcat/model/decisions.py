@@ -31,10 +31,7 @@ class Decisions:
     strategy: str = "zero"
 
     def checked(self, topics: Sequence[str]) -> "Decisions":
-        """Return the decisions with thresholds as an array.
-
-        Raise TextcatError unless each of the topics has a threshold, and none of them is NaN.
-        """
+        """Return a copy with an array of thresholds; raise TextcatError unless each topic has a number there."""
         values = np.asanyarray(self.thresholds)  # as it is mapped into memory, perhaps
         if values.shape != (len(topics),) or values.dtype.kind not in "fiu":
             raise TextcatError(
@@ -70,7 +67,7 @@ class Decisions:
         return above
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
-        """Return the thresholds that scores are compared with: one per topic or, if `single`, one per score.
+        """Return the thresholds to compare scores with: one per topic or, if `single`, one per document and topic.
 
         If `single`, each document gets exactly one topic, so that its thresholds depend on its other scores.
         """

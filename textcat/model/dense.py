@@ -24,40 +24,40 @@ class Dense:
     bias: np.ndarray  # shape (n_topics,)
 
     def scores(self, rows: Rows) -> np.ndarray:
-        """Return the scores of rows for every topic."""
+        """Return the scores of rows for every topic: shape (n_rows, n_topics)."""
         if are_float32(rows, self.weights, self.bias):
             return np.asarray(product(*rows, self.weights, self.bias))
         return np.asarray(rows.matrix(len(self.weights)) @ self.weights + self.bias)
 
     def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of the topics with the n highest scores of each row, and these scores."""
+        """Return the columns of the topics with the n highest scores of each row, and these scores, as `Scorer.top`."""
         return highest_scores(self.scores(rows), n)
 
     def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:
-        """Return the weights of the topic in a column."""
+        """Return the weights of the topic in a column: for the features with the given numbers, or for all."""
         return np.asarray(self.weights[slice(None) if features is None else features, column])
 
     def related(self, row: Rows, topics: Sequence[str]) -> None:
-        """Return None, as no topic adds to the score of another."""
+        """Return None, because no topic adds to the score of another."""
 
     def of_topics(self, columns: np.ndarray, topics: Sequence[str]) -> "Dense":
-        """Return a scorer of the topics in some columns."""
+        """Return a scorer for only the topics in the given columns."""
         return Dense(np.ascontiguousarray(self.weights[:, columns]), self.bias[columns])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays to store."""
+        """Return the weights and the biases, by the names under which they are stored."""
         return {WEIGHTS: self.weights, BIAS: self.bias}
 
     def settings(self) -> dict[str, Any]:
-        """Return {}, as there is nothing to store beside the arrays."""
+        """Return {}: the arrays are all that a dense scorer stores."""
         return {}
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays are those of dense weights."""
+        """Return whether stored arrays have the names, shapes and types of dense weights."""
         return arrays[WEIGHTS].shape == (n_features, n_topics) and arrays[BIAS].shape == (n_topics,)
 
     @classmethod
     def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Dense":
-        """Return the scorer that was stored."""
+        """Return a dense scorer, given its stored arrays."""
         return cls(arrays[WEIGHTS], arrays[BIAS])

@@ -50,7 +50,7 @@ class Neighbour(NamedTuple):
 
 
 class SpeakingTopic(NamedTuple):
-    """Hold a topic that the document most likely has, and what this topic adds to the score of the explained topic."""
+    """Hold a topic that the document probably has, and how much it raises the score of the explained topic."""
 
     topic: str
     contribution: float
@@ -201,7 +201,7 @@ def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
 
 
 class Explainer(NamedTuple):
-    """Explain topics of a document by the parts of a tagger, which have the names of its fields."""
+    """Hold the parts of a tagger, and the row and scores of a document, from which its topics are explained."""
 
     features: TfIdf
     scorer: Scorer
@@ -214,7 +214,7 @@ class Explainer(NamedTuple):
     scores: np.ndarray  # shape (1, n_topics)
 
     def explanations(self, topics: Sequence[str], n: int | None, *, places_in: Any) -> list[Explanation]:
-        """Explain topics, given by their ids or names, as `Tagger.explain_all` does.
+        """Return an explanation for each of the topics, given by their ids or names, as `Tagger.explain_all` does.
 
         `places_in` is the document, in which the places of terms are found; None: they are not needed.
         """
@@ -279,7 +279,7 @@ class Explainer(NamedTuple):
 def explanation_in_words(
     explanation: Explanation, prefixes: tuple[str, ...], n: int, is_stop: Callable[[str], Any] = lambda word: False
 ) -> Explanation:
-    """Return an explanation by the n strongest words and n-grams of words, given an explanation that lists all terms.
+    """Shorten an explanation that lists all terms to the n strongest words and n-grams of words.
 
     The contribution of an n-gram of characters is shared equally among its places in the document, and added to the
     words at these places. A term that starts with one of the prefixes of zones ("title:") is added to the same term

@@ -24,9 +24,9 @@ from textcat.reading import (
 
 
 class Explained(NamedTuple):
-    """Hold a document and the explanations of some of its topics.
+    """Hold a document, and the explanations of some of its topics.
 
-    The document has an `id`, and its texts by zone (such as title and body) in `zones`.
+    The document has an `id`, and its texts by zone in `zones`.
     """
 
     document: Document | Record
@@ -102,10 +102,10 @@ def _named(document: Any, name: str) -> Document:
 
 
 def read_unlabelled(name_or_path: str, settings: InputSettings) -> Iterator[Document | Record]:
-    """Yield the documents of a corpus, given its name or its card, or of files, given a path, a pattern or a URL.
+    """Yield documents, whose labels do not count, of a corpus, given its name or card, or of files at a path or URL.
 
-    Of a corpus, these are the test documents, or the training ones if it has no others. TextcatError is raised if a
-    document cannot be read.
+    For a corpus, the test documents are read, or the training documents if it has no others. TextcatError is raised if
+    a document cannot be read.
     """
     if is_shipped(name_or_path) or name_or_path.endswith(".toml"):
         corpus = open_corpus(name_or_path, settings=None if settings == InputSettings() else settings)

@@ -11,7 +11,7 @@ from textcat.reading import named_in_training
 
 @dataclass(frozen=True, eq=False)
 class TrainingFacts:
-    """Hold what is known of the training of a model; tags do not depend on it.
+    """Hold facts about the training of a model, for tables and later commands; tags do not depend on them.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ class TrainingFacts:
 
     @property
     def text_columns(self) -> tuple[str, ...]:
-        """The columns, or the fields of a dict, that training was told to read as the text; () if it was told none."""
+        """The columns or fields that the user named in training as holding the text; () if none were named."""
         return named_in_training(self.origin)
 
     def of_topics(self, columns: np.ndarray) -> "TrainingFacts":
-        """Return the facts with those of some topics only, given the topics' columns."""
+        """Return the facts restricted to the topics in the given columns."""
         per_topic = {name: [values[j] for j in columns.tolist()] for name, values in self.per_topic.items()}
         return replace(self, train_sizes=self.train_sizes[columns], per_topic=per_topic)

@@ -23,7 +23,7 @@ _FLOAT32 = (np.dtype(np.float32),)
 
 
 class Restriction(NamedTuple):
-    """Hold the topics of a whole model that a scorer has; the model's other topics may raise their scores."""
+    """Hold the topics to which a scorer is restricted; the model's other topics may still raise their scores."""
 
     columns: np.ndarray  # of the scorer's topics, in the model
     topics: Sequence[str]  # of the model
@@ -61,7 +61,10 @@ class Listed:
         return self.biases if self.restriction is None else self.biases[self.restriction.columns]
 
     def scores(self, rows: Rows) -> np.ndarray:
-        """Return the scores of rows for every topic; those of topics that are not listed are `unlisted_score`."""
+        """Return the scores of rows for every topic: shape (n_rows, n_topics).
+
+        The scores of topics that are not on a row's shortlist are `unlisted_score`.
+        """
         listed, values = self._listed_and_raised(rows)
         scores = np.full((len(listed), len(self.bias)), self.unlisted_score, np.float32)
         documents, places = np.nonzero(listed >= 0)
@@ -78,7 +81,7 @@ class Listed:
         return np.take_along_axis(listed, places, 1), values
 
     def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:
-        """Return the weights of the topic in a column."""
+        """Return the weights of the topic in a column: for the features with the given numbers, or for all."""
         return column_of(self.weights, self._column_in_model(column), features)
 
     def listed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +112,7 @@ class Listed:
         return column if self.restriction is None else int(self.restriction.columns[column])
 
     def related(self, row: Rows, topics: Sequence[str]) -> Related | None:
-        """Return a function that tells which topics add to the score of another for a row."""
+        """Return a function that lists the topics that raise another topic's score for a row: see `Scorer.related`."""
         if (related := self.related_topics) is None:
             return None
         names = topics if self.restriction is None else self.restriction.topics
@@ -122,13 +125,13 @@ class Listed:
         return of_topic
 
     def of_topics(self, columns: np.ndarray, topics: Sequence[str]) -> "Listed":
-        """Return a scorer of the topics in some columns, for which the whole model is still needed."""
+        """Return a scorer for only the topics in the given columns; it still ranks all topics to find shortlists."""
         if self.restriction is not None:
             columns, topics = self.restriction.columns[columns], self.restriction.topics
         return replace(self, restriction=Restriction(columns, topics))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays to store."""
+        """Return the arrays of weights, centroids and related topics, by the names under which they are stored."""
         arrays = {**parts_to_store(self.weights, PARTS), BIAS: self.biases}
         arrays |= parts_to_store(self.shortlist.centroids, CENTROIDS)
         if (related := self.related_topics) is not None:
@@ -151,7 +154,7 @@ class Listed:
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays and settings are those of this scorer of a document's nearest topics."""
+        """Return whether stored arrays and settings have the names, shapes and types of this scorer's."""
         return (
             are_parts(arrays, PARTS, n_features, n_topics)
             and are_parts(arrays, CENTROIDS, n_features, n_topics)
@@ -163,7 +166,7 @@ class Listed:
 
     @classmethod
     def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Listed":
-        """Return the scorer that was stored."""
+        """Return a scorer with a shortlist, given its stored arrays and settings."""
         related = None
         if (numbers := settings.get("related")) is not None:
             unseen = np.zeros(n_topics, bool)

@@ -134,7 +134,7 @@ def with_twins(
     *,
     bands: str | Iterable[str] | None = None,
 ) -> Evaluation:
-    """Return an evaluation on test documents with figures on those that have no twin in training, too; warn of twins.
+    """Add to an evaluation the figures without test documents that repeat a training document (twins); warn of them.
 
     `twins` is what `Corpus.twins` returns. If they are fewer than one of twenty test documents, `measured` is returned
     as it is. With many topics, whose scores come in blocks, twins are only counted.
@@ -321,13 +321,13 @@ def _opened(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
 
 
 def is_corpus_of(tagger: Tagger, name_or_path: str | Path) -> bool:
-    """Return whether a name or path is that of a tagger's training corpus, and the tagger knows how to reopen it."""
+    """Return whether a name or path is that of a tagger's training corpus, and the corpus can be opened again."""
     own = tagger.facts.origin.get("name_or_path")
     return own in (str(name_or_path), os.path.abspath(expanded(name_or_path)))
 
 
 def own_split(tagger: Tagger, name_or_path: str | Path) -> dict[str, Any]:
-    """Return the size and seed by which training set a test part aside, as arguments of `open_corpus`.
+    """Return the arguments of `open_corpus` that set the same test part aside as training did: its size and seed.
 
     Return {} if training set no test part aside, or if the name or path is not that of the training corpus.
     """
@@ -337,7 +337,7 @@ def own_split(tagger: Tagger, name_or_path: str | Path) -> dict[str, Any]:
 
 
 def measured_part(tagger: Tagger, corpus: Corpus, called: str) -> str:
-    """Return a sentence that says which part of a corpus is measured; "" if the corpus has one part only.
+    """Return a sentence on which part of a corpus is measured; "" if the corpus has a single part.
 
     `called` is the corpus's name or path, which the sentence mentions.
     """

@@ -39,10 +39,10 @@ class RelatedTopics:
     unseen: np.ndarray  # shape (n_topics,), bool: topics without training documents
 
     def evidence(self, listed: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Return what related topics add to the scores of listed topics: shape (n_rows, size), float32, at least 0.
+        """Return how much related topics raise the scores of listed topics: shape (n_rows, size), float32, at least 0.
 
-        `listed` has the numbers of the topics on each row's shortlist (the nearest topics), filled up with -1, and
-        `scores` has their scores; `size` is the number of topics on a shortlist.
+        `listed` has the numbers of the topics on each row's shortlist, filled up with -1, and `scores` has their
+        scores; `size` is the number of topics on a shortlist.
         """
         shares = self.shares
         sums = related_sums(listed, scores, self.a, self.b, shares.indptr, shares.indices, shares.data, self.best)
@@ -52,11 +52,11 @@ class RelatedTopics:
         return raised.astype(np.float32)
 
     def parts(self, listed: np.ndarray, scores: np.ndarray, topic: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics that add to the score of a topic, the strongest first, and what each of them adds.
+        """Return the topics that raise the score of a topic, the strongest first, and how much each of them raises it.
 
-        `listed` and `scores` have the topics on one document's shortlist (the nearest topics), and their scores without
-        related topics. The whole contribution is divided among the topics s in proportion to ``P(s) · share(s, t)``,
-        where t is `topic` or, if `topic` has no training documents, the topic that is raised most (see the class).
+        `listed` and `scores` have the topics on one document's shortlist, and their scores without related topics. The
+        whole contribution is divided among the topics s in proportion to ``P(s) · share(s, t)``, where t is `topic` or,
+        if `topic` has no training documents, the topic that is raised most (see the class).
         """
         known = listed >= 0
         if self.unseen[topic]:

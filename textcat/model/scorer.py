@@ -37,10 +37,10 @@ class Scorer(Protocol):
         """
 
     def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:
-        """Return the weights of the topic in a column for features, given by their numbers, or for all features."""
+        """Return the weights of the topic in a column: for the features with the given numbers, or for all."""
 
     def related(self, row: Rows, topics: Sequence[str]) -> Related | None:
-        """Return a function that tells which topics add to the score of another for a row; None if none ever does.
+        """Return a function that lists the topics that raise another topic's score for a row; None if none ever does.
 
         `topics` are the names of the scorer's columns.
         """
@@ -52,23 +52,23 @@ class Scorer(Protocol):
         """Return the arrays to store, by the names in `types`."""
 
     def settings(self) -> dict[str, Any]:
-        """Return the numbers to store beside the arrays, as JSON values."""
+        """Return numbers to store in addition to the arrays, as JSON values."""
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays and settings are those of a scorer.
+        """Return whether stored arrays and settings have the names, shapes and types of this kind of scorer.
 
-        They are not if somebody has changed files, and has also made new checksums. KeyError, TypeError or ValueError
+        Only files that were changed together with their checksums fail this test. KeyError, TypeError or ValueError
         are raised for entries that are missing or of another type.
         """
 
     @classmethod
     def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Scorer":
-        """Return the scorer that `arrays` and `settings` have stored; arrays that are mapped stay mapped."""
+        """Return a scorer from stored `arrays` and `settings`; arrays that are mapped from files stay mapped."""
 
 
 def are_float32(rows: Rows, weights: Any, bias: np.ndarray) -> bool:
-    """Return whether all numbers are float32, as compiled code takes them; otherwise, scipy computes scores."""
+    """Return whether rows, weights and biases are all float32, so that compiled code can compute scores, not scipy."""
     return bool(rows.data.dtype == weights.dtype == bias.dtype == np.float32)
 
 

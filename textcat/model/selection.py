@@ -20,7 +20,7 @@ SCORE_BYTES = 16 << 20  # the most bytes of scores held in memory at a time
 
 
 class Tag(NamedTuple):
-    """A topic of a document, with its score (signed, unscaled), and its probability if the model is calibrated."""
+    """Hold a topic of a document, with its score (signed, unscaled), and its probability if the model is calibrated."""
 
     topic: str
     score: float
@@ -28,7 +28,7 @@ class Tag(NamedTuple):
 
 
 class Tags(list[list[Tag]]):
-    """A list that has a list of tags for each document.
+    """Hold a list of tags for each document; the object is itself a list of these lists.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Tags(list[list[Tag]]):
 
 
 class Selection(NamedTuple):
-    """The options by which a document's topics are selected; `Tagger.select` explains each."""
+    """Hold the options that select a document's topics; `Tagger.select` explains each."""
 
     top: int | None = None
     all_topics: bool = False
@@ -111,10 +111,10 @@ class Selection(NamedTuple):
 
 
 def n_held(scorer: Scorer) -> int:
-    """Return the number of documents to score at a time, at least 1, so that scores take at most `SCORE_BYTES`."""
+    """Return how many documents to score at a time, so that their scores take at most `SCORE_BYTES`; at least 1."""
     return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // max(scorer.bias.nbytes, 1)))
 
 
 def reasons_of(has_terms: np.ndarray) -> list[Reason | None]:
-    """Return for each document why it gives no evidence: None if it has a term that the model knows."""
+    """Return for each document the reason why it has no evidence; None if it has a term that the model knows."""
     return [None if known else Reason.NO_KNOWN_TERM for known in has_terms.tolist()]

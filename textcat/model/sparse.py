@@ -41,13 +41,13 @@ class Sparse:
         object.__setattr__(self, "weights", canonical_weights(self.weights))
 
     def scores(self, rows: Rows) -> np.ndarray:
-        """Return the scores of rows for every topic."""
+        """Return the scores of rows for every topic: shape (n_rows, n_topics)."""
         if are_float32(rows, self.weights, self.bias):
             return np.asarray(sparse_product(*rows, *parts_of(self.weights), self.bias))
         return np.asarray((rows.matrix(self.weights.shape[0]) @ wide(self.weights)).toarray() + self.bias)
 
     def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of the topics with the n highest scores of each row, and these scores.
+        """Return the columns of the topics with the n highest scores of each row, and these scores: see `Scorer.top`.
 
         Compiled code holds the scores of one row at a time.
         """
@@ -56,30 +56,30 @@ class Sparse:
         return sparse_top(*rows, *parts_of(self.weights), self.bias, min(n, len(self.bias)))
 
     def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:
-        """Return the weights of the topic in a column."""
+        """Return the weights of the topic in a column: for the features with the given numbers, or for all."""
         return column_of(self.weights, column, features)
 
     def related(self, row: Rows, topics: Sequence[str]) -> None:
-        """Return None, as no topic adds to the score of another."""
+        """Return None, because no topic adds to the score of another."""
 
     def of_topics(self, columns: np.ndarray, topics: Sequence[str]) -> "Sparse":
-        """Return a scorer of the topics in some columns."""
+        """Return a scorer for only the topics in the given columns."""
         return Sparse(wide(self.weights)[:, columns], self.bias[columns])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays to store."""
+        """Return the CSR arrays of the weights and the biases, by the names under which they are stored."""
         return {**parts_to_store(self.weights, PARTS), BIAS: self.bias}
 
     def settings(self) -> dict[str, Any]:
-        """Return {}, as there is nothing to store beside the arrays."""
+        """Return {}: the arrays are all that a sparse scorer stores."""
         return {}
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays are those of sparse weights."""
+        """Return whether stored arrays have the names, shapes and types of sparse weights."""
         return are_parts(arrays, PARTS, n_features, n_topics) and arrays[BIAS].shape == (n_topics,)
 
     @classmethod
     def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Sparse":
-        """Return the scorer that was stored."""
+        """Return a sparse scorer, given its stored arrays."""
         return cls(stored_matrix(arrays, PARTS, n_topics), arrays[BIAS])

@@ -21,7 +21,7 @@ _TITLE = 120  # characters at most
 
 @dataclass(frozen=True, eq=False)
 class SupportDocuments:
-    """The support documents of a model, and their coefficients: the weights of a topic are a sum over these documents.
+    """Hold the support documents of a model: those with non-zero coefficients, of which the weights are weighted sums.
 
     Descriptions of topics can be support documents, too.
 
@@ -46,7 +46,7 @@ class SupportDocuments:
         return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.int64)
 
     def contributions(self, topic: int, row: Rows, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of a topic's support documents, and what each of these documents adds to a row's score."""
+        """Return the numbers of a topic's support documents, and how much each of them adds to a row's score."""
         part = slice(*self.alphas.indptr[topic : topic + 2].tolist())
         documents = np.asarray(self.alphas.indices[part])
         indptr, indices, data = map(np.asarray, self.rows)  # a memmap would check each access
@@ -105,7 +105,7 @@ def _title_of(document: Document, *, with_texts: bool) -> str:
 def support_documents(
     rows: Any, solutions: Sequence[Any], units: np.ndarray, documents: Sequence[Document], *, with_texts: bool
 ) -> SupportDocuments:
-    """Return the support documents of a model, given each topic's solution (the result of its training).
+    """Collect the support documents of a model from the solutions of its topics.
 
     Coefficients are divided by the topics' `units`, as the weights are. `rows` (a csr_matrix, or rows on disk) are the
     training rows, and `documents` those of each row. Their texts are kept if `with_texts`, else only their titles.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Scored(NamedTuple):
-    """Hold the scores of documents, and which of them have a term that the model knows: others give no evidence."""
+    """Hold the scores of documents, and for each document whether it has a term that the model knows."""
 
     scores: np.ndarray  # shape (n_documents, n_topics), float32
     has_terms: np.ndarray  # shape (n_documents,), bool

@@ -19,7 +19,7 @@ _OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depen
 
 @dataclass(frozen=True, eq=False)
 class TrainingCounts:
-    """Hold a model's documents with the counts of their terms, and the options with which the model was trained.
+    """Hold what `textcat.learn` needs to update a model: its documents, the counts of their terms, and its options.
 
     Training documents in `corpus` have only the zones (named texts) that `keep_support` keeps: none for "none", the
     title for "ids", and all zones for "texts".
@@ -32,7 +32,7 @@ class TrainingCounts:
     is_measured: bool = False  # whether the model was measured after training
 
     def entries(self, recipe: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the entries of the model's JSON file; another file has the counts as arrays."""
+        """Return the entries of the JSON file of a model's training counts; the counts themselves are in arrays."""
         corpus = self.corpus
         documents = [*corpus.train, *corpus.test]
         topics = sorted({topic for document in documents for topic in _names_in(document)})

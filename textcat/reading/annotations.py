@@ -21,7 +21,7 @@ _Answers = dict[str, list[Any]]  # to each question: the answer of each person
 
 
 def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool, labelled: bool) -> Mapping[str, Any]:
-    """Return the fields of a record, those of a program for annotation in the form of other records.
+    """Convert a record that a program for annotation exported into the form of other records; return others unchanged.
 
     Parameters
     ----------
@@ -161,10 +161,10 @@ def _of_prodigy(fields: Mapping[str, Any], topics_field: str, asked: str) -> Map
 
 
 def answered(labels: Labels, answer: object) -> Labels:
-    """Return the labels of a question of Prodigy, given those that it asks about and the answer.
+    """Return the labels that an answer in Prodigy gives a document, given the labels that the question is about.
 
-    To "reject" a topic makes the document a negative of this topic, and says nothing of others. UnreadableError is
-    raised if the record was ignored. Any answer that is none of Prodigy's changes nothing.
+    The answer "reject" makes the document a negative example of the topic, and leaves other topics unjudged.
+    UnreadableError is raised if the record was ignored. An answer that Prodigy does not have changes nothing.
     """
     if answer not in ANSWERS:
         return labels

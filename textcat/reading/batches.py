@@ -22,15 +22,15 @@ def read_batches(
     pipes: Mapping[str, PipeState] | None = None,
     start_over: str = START_OVER,
 ) -> Iterator[Batch]:
-    """Yield the batches (about a megabyte of consecutive records) into which sources are cut.
+    """Read sources; yield batches of about a megabyte of consecutive records, and Rejections of what cannot be read.
 
-    A Rejection in a batch stands for input that cannot be read.
+    A batch holds blocks of undecoded records, which `batch_records` parses, and the Rejections between them. At most a
+    few blocks and the longest record are in memory. A record from a pipe is returned as soon as it is complete.
 
-    At most a few blocks and the longest record are in memory. A record from a pipe is returned as soon as it is
-    complete. `start` is where reading begins: the end of an earlier batch of the same sources and settings. `pipes`
-    has, for each pipe by name, the number and checksum of the bytes that an interrupted run has read; if a pipe gives
-    other bytes now, a TextcatError is raised, in which the clause `start_over` says how to begin again. If `pipes` is
-    None, as no run is to be resumed, nothing is compared, and batches have no checksums of files.
+    `start` is where reading begins: the end of an earlier batch of the same sources and settings. `pipes` has, for each
+    pipe by name, the number and checksum of the bytes that an interrupted run has read; if a pipe sends other bytes
+    now, a TextcatError is raised, in which the clause `start_over` says how to begin again. If `pipes` is None, as no
+    run is to be resumed, nothing is compared, and batches have no checksums of files.
     """
     observed = [
         _Pipe(source, pipes.get(source.name), start_over)

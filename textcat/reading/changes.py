@@ -13,7 +13,7 @@ _MOST_FILES = 1 << 17  # of a folder that are remembered, so that memory stays b
 
 
 class ChangeKind(IntEnum):
-    """Name what has happened to an input since it was found: see the members."""
+    """List the ways in which an input may have changed since it was listed."""
 
     GREW = auto()  # bytes or files were added, and all that was there is there
     SHRANK = auto()
@@ -22,7 +22,7 @@ class ChangeKind(IntEnum):
 
 
 class Change(NamedTuple):
-    """Describe how an input has changed since it was found."""
+    """Describe how an input has changed since it was listed."""
 
     kind: ChangeKind
     before: int | None = None  # bytes; None if unknown
@@ -31,7 +31,7 @@ class Change(NamedTuple):
 
 
 class FileMark(NamedTuple):
-    """Hold properties of a file by which a later change of the file is recognised."""
+    """Hold the size, time, inode and first bytes of a file, by which later changes of the file are recognised."""
 
     size: int
     modified: int  # nanoseconds
@@ -76,7 +76,7 @@ def _head_of(file: IO[bytes], size: int) -> bytes:
 
 
 class FileState(NamedTuple):
-    """Name a file, and hold its size and a value that changes when the file changes."""
+    """Hold the name and size of a file, and a value, such as its time, that changes when the file changes."""
 
     name: str  # with the name of its source
     size: int  # in bytes; -1: unknown
@@ -84,17 +84,17 @@ class FileState(NamedTuple):
 
     @property
     def is_blocked(self) -> bool:
-        """Return whether this is no file that can be read: a folder that cannot be listed, a dangling link, a device.
+        """Return whether the file cannot be read: a folder that cannot be listed, a dangling link, or a device.
 
-        Also a file that cannot be looked at is blocked.
+        A file that may not be accessed is blocked, too.
         """
         return self.state is None
 
 
 class FolderMarks:
-    """Hold a mark (size, time and inode) of each file of a folder, or none if the folder has very many files.
+    """Hold the mark of each file of a folder (size, time and inode); no marks if the folder has very many files.
 
-    `states` has the name, size and time of each file in the order of the folder, also of unreadable files.
+    `states` has the name, size and time of each file in the order of the folder, unreadable files included.
     """
 
     def __init__(self, files: Iterable[tuple[str, os.stat_result | None]]) -> None:

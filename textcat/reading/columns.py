@@ -43,7 +43,7 @@ _USUAL_NAMES = {
 
 
 class ColumnNames(NamedTuple):
-    """Name the columns that are read; "" stands for no column."""
+    """Hold the names of the columns or fields to read, such as title, body and topics; "" stands for no column."""
 
     title: str
     body: tuple[str, ...]
@@ -67,9 +67,9 @@ class ColumnNames(NamedTuple):
 
 
 def texts_among(names: Collection[str], settings: InputSettings) -> tuple[str, tuple[str, ...]]:
-    """Return, given the names of all fields, the field of the title ("": no title) and the fields of the body.
+    """Choose the fields that hold text: return the field of the title ("": none) and the fields of the body.
 
-    UnreadableError is raised if there is no field of texts.
+    `names` are the names of all fields. UnreadableError is raised if no field holds text.
     """
     if settings.text_fields:
         for field in settings.text_fields:
@@ -117,7 +117,7 @@ def _with_usual_names(names: Collection[str], body: Sequence[str], settings: Inp
 
 
 def columns_among(names: Sequence[str], settings: InputSettings) -> ColumnNames:
-    """Return the columns of a table to read; raise UnreadableError if one of these is missing or occurs twice."""
+    """Choose the columns of a table to read; raise UnreadableError if a needed column is missing or occurs twice."""
     title, body = texts_among(names, settings)
     topics, name = ANNIFS
     if settings.is_default("topics_field") and settings.topics_field not in names and topics in names:
@@ -183,9 +183,9 @@ def has_usual_name(names: Iterable[str]) -> bool:
 
 
 def title_and_body(fields: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return the field of the title ("": none) and the fields of the body, given the fields of texts that are named.
+    """Divide the fields of text that the settings name: return the field of the title ("": none) and those of the body.
 
-    "title" is the field of the title if it is one of several; a text of one field is a body, whatever its name.
+    "title" is the field of the title if it is one of several; a single field is the body, whatever its name.
     """
     if len(fields) == 1 or "title" not in fields:
         return "", fields

@@ -104,7 +104,7 @@ _BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar"
 
 
 def plain_name(name: str) -> str:
-    """Return a name without the ending of a compression, such as ".gz"."""
+    """Return a file name without the extension of a compression, such as ".gz"."""
     if not name.lower().endswith(_COMPRESSED):
         return name
     return name[: len(name) - next(len(ending) for ending in _COMPRESSED if name.lower().endswith(ending))]

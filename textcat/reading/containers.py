@@ -86,7 +86,7 @@ def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -
 
 
 class Neighbours(NamedTuple):
-    """Look up files of a folder or an archive by their paths inside of it, while its files are read in their order."""
+    """Open files of a folder or an archive by their paths in it, in any order, for files that refer to others."""
 
     names: Callable[[str], Iterator[str]]  # takes the path of a folder, "" for the outermost; yields names of its files
     #: Takes the path of a folder, and the path of a file from there on, which must not lead out of the folder; opens
@@ -96,7 +96,10 @@ class Neighbours(NamedTuple):
 
 
 def listed_neighbours(files: Callable[[], Iterable[tuple[str, Callable[[], ByteStream]]]]) -> Neighbours:
-    """Return what looks up files that are listed, at the first use, by their paths, each with what opens it."""
+    """Return the `Neighbours` of files that `files` lists: for each file its path, and a function that opens it.
+
+    `files` is called at the first look-up.
+    """
 
     @cache
     def by_folder() -> dict[str, dict[str, Callable[[], ByteStream]]]:
@@ -134,7 +137,7 @@ class ContainerEntry(NamedTuple):
 
 
 class MemberNames:
-    """Hold the names that files of an archive have so far, and give each further file a name of its own.
+    """Assign each file of an archive a name of its own, although several files may have the same path.
 
     The first file with a path keeps it. The next one gets ``#2/`` in front, a further one ``#3/``, and so on. A file at
     a path that was a folder before, or below a path that was a file before, counts like a repeated one, as it may have
@@ -147,7 +150,7 @@ class MemberNames:
         self._counts: dict[str, int] = {}  # of the files with the same path, for paths that are repeated
 
     def unique(self, path: str) -> str:
-        """Return the name of the next file of the archive, given its path there."""
+        """Return a unique name for the next file of the archive, given its path."""
         name, count = path, self._counts.get(path, 1)
         while self._is_taken(name):
             count += 1
@@ -278,7 +281,7 @@ def folder_entries(folder: str, marks: FolderMarks, faults: Mapping[str, Unreada
 
 
 def folder_neighbours(folder: str) -> Neighbours:
-    """Return what looks up the files of a folder on disk; links that lead out of a folder are not followed."""
+    """Return the `Neighbours` of the files in a folder on disk; links that lead out of the folder are not followed."""
     return Neighbours(partial(_names_in, folder), partial(_open_inside, folder))
 
 
@@ -395,7 +398,7 @@ class _TarInfo(tarfile.TarInfo):
 def tar_entries(stream: ByteStream, reopen: Callable[[], ByteStream] | None = None) -> Iterator[ContainerEntry]:
     """Yield the files of an uncompressed tar; raise UnreadableError if the tar is damaged.
 
-    `reopen` opens the same tar once more, so that its files can be looked up; None: it can be read only once.
+    `reopen` opens the same tar once more, so that its files can be looked up by path; None: this is not possible.
     """
     neighbours = None if reopen is None else listed_neighbours(partial(_files_of_tar, reopen))
     file: Any = _TarFile(stream)

@@ -51,7 +51,7 @@ class Step(NamedTuple):
 def file_steps(
     stream: ByteStream, template: Block, settings: InputSettings, position: Place, name: str
 ) -> Iterator[Step]:
-    """Return an iterator over the steps of reading a file: blocks of whole records, and Rejections of unreadable parts.
+    """Return an iterator that reads a file step by step: blocks of whole records, and Rejections of unreadable parts.
 
     `template` is an empty block: every block of the file copies its source and format.
     """

@@ -25,10 +25,7 @@ _LONGEST = 80  # characters of a date
 
 @lru_cache(maxsize=4096)  # the documents of a batch have few
 def iso_date(text: str) -> str:
-    """Return a date in ISO 8601, with its time and zone if the text has them; an unknown form stays as it is written.
-
-    A date without a zone is left without one.
-    """
+    """Convert a date to ISO 8601, with its time and time zone, if any; return a date in an unknown form unchanged."""
     text = text.strip()
     match = (_NUMBERS.fullmatch(text) or _WORDS.fullmatch(text)) if len(text) <= _LONGEST else None
     if not match:
@@ -58,9 +55,9 @@ def _zone(text: str | None) -> str:
 
 @lru_cache(maxsize=4096)
 def moment(date: str) -> datetime | None:
-    """Return the moment of a date in ISO 8601, by which dates are ordered; None if the text is in another form.
+    """Parse a date in ISO 8601; return None for any other text.
 
-    A date without a time counts as its first second, and one without a zone as UTC.
+    A date without a time is the first second of the day, and a date without a time zone is in UTC.
     """
     if short := _SHORT.fullmatch(date):
         date = f"{short[1]}-{short[2] or '01'}-01"
@@ -81,6 +78,6 @@ def moment(date: str) -> datetime | None:
 
 
 def date_range(dates: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first and the last of the dates whose moments are known, as they are written; None if none is."""
+    """Return the earliest and the latest of dates, as they are written; None if no date can be parsed."""
     known = [(when, date) for date in dict.fromkeys(dates) if (when := moment(date)) is not None]
     return (min(known)[1], max(known)[1]) if known else None

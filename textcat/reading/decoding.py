@@ -43,10 +43,10 @@ def as_utf8(stream: ByteStream, encoding: str) -> ByteStream | None:
 
 
 def with_line_feeds(stream: ByteStream, only_if_alone: bool) -> ByteStream:
-    """Return a stream in which line feeds stand for carriage returns that end lines, as those of old Macs do.
+    """Return a stream in which carriage returns that end lines, as on old Macs, are replaced by line feeds.
 
-    All bytes stay in their places. With `only_if_alone`, carriage returns end lines only in files that begin with many
-    bytes without a line feed, as they may also be a part of a value.
+    All bytes stay in their places. With `only_if_alone`, they are replaced only if the stream begins with many bytes
+    without a line feed, because a carriage return may also be part of a value.
     """
     if only_if_alone:
         head = stream.peek(_LOOKED_AT, until=LINE_END)
@@ -109,12 +109,12 @@ def is_like_ascii(encoding: str) -> bool:
 
 
 def exact_encoding(encoding: str, head: bytes) -> str:
-    """Return the encoding of a file, given the encoding that was asked for ("": none) and the first four bytes.
+    """Return the encoding of a file, given the encoding that the user named ("": none) and the first four bytes.
 
-    If no encoding, UTF-16 or UTF-32 was asked for, a byte order mark of UTF-16 or UTF-32 decides. Without a mark, the
-    order of bytes in UTF-16 or UTF-32 is guessed from the first byte, as in "utf-16-le". If there is no mark and no
-    encoding was asked for, XML and JSON in UTF-16 are known by their first two characters; for all else return "",
-    which stands for UTF-8.
+    If the user named none, UTF-16 or UTF-32, a byte order mark of UTF-16 or UTF-32 decides. Without a mark, the order
+    of bytes in UTF-16 or UTF-32 is guessed from the first byte, as in "utf-16-le". If there is no mark and the user
+    named no encoding, XML and JSON in UTF-16 are recognised by their first two characters; for all other files return
+    "", which stands for UTF-8.
     """
     name = codecs.lookup(encoding).name if encoding else ""
     if name not in ("", "utf-16", "utf-32"):
@@ -126,9 +126,9 @@ def exact_encoding(encoding: str, head: bytes) -> str:
 
 
 def unmarked_encoding(encoding: str, head: bytes) -> tuple[bytes, str]:
-    """Return a file's byte order mark of UTF-16 or UTF-32, b"" if it is not read, and the encoding of what follows.
+    """Return the byte order mark at the start of a file, and the encoding of the bytes after it.
 
-    The file is given by the encoding that was asked for ("": none) and its first four bytes.
+    The mark is one of UTF-16 or UTF-32; b"" if there is none. The arguments are those of `exact_encoding`.
     """
     encoding = exact_encoding(encoding, head)
     mark = next((mark for mark, marked in _MARKS if marked == encoding and head.startswith(mark)), b"")
@@ -136,22 +136,23 @@ def unmarked_encoding(encoding: str, head: bytes) -> tuple[bytes, str]:
 
 
 def is_cut_by_characters(encoding: str) -> bool:
-    """Return whether each character has its own bytes in an encoding, whatever stands before it: "" stands for a mark.
+    """Return whether the bytes of a character in an encoding depend on no other character.
 
-    That is so in UTF-16, in UTF-32 and where each character has one byte, but not after escapes, as in ISO-2022.
+    That is so in UTF-16, in UTF-32 and where each character has one byte, but not where escapes switch between
+    character sets, as in ISO-2022. The encoding "" is that of a byte order mark.
     """
     name = codecs.lookup(encoding).name if encoding else "utf-16"
     return name.startswith(("utf-16", "utf-32")) or is_of_single_bytes(name)
 
 
 def is_of_single_bytes(encoding: str) -> bool:
-    """Return whether each byte is a character in an encoding, which is given by its name among Python's codecs."""
+    """Return whether each byte is a character in an encoding, given Python's name of the encoding."""
     text = bytes(range(256)).decode(encoding, "replace")
     return len(text) == 256 and text.count("\ufffd") < 128  # where escapes are, no byte has its highest bit
 
 
 def text_start(head: bytes, encoding: str) -> bytes:
-    """Return the start of a text, given its first bytes, as UTF-8 without a byte order mark and blank lines."""
+    """Decode the first bytes of a text; return them as UTF-8, without a byte order mark and leading blank lines."""
     encoding = exact_encoding(encoding, head)
     if not is_like_ascii(encoding):
         head = head.decode(encoding, "ignore").encode()

@@ -48,7 +48,7 @@ def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettin
 
 
 def matches(text: str) -> list[str]:
-    """Return the files that match a pattern, sorted; [] if the text is no pattern: it has no ``*``, ``?`` or ``[``."""
+    """Return the files that match a pattern, sorted; [] if the text is not a pattern (no ``*``, ``?`` or ``[``)."""
     return sorted(glob.glob(text, recursive=True)) if not _GLOB.isdisjoint(text) else []
 
 

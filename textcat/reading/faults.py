@@ -4,7 +4,7 @@ from enum import IntEnum, auto
 
 
 class FaultKind(IntEnum):
-    """Name the kind of a fault in the input, which decides how an error about a corpus is worded."""
+    """List the kinds of faults in the input, which decide the wording of errors about a corpus."""
 
     CONTENT = auto()  # the text of the fault includes the remedy
     ENCODING = auto()
@@ -33,7 +33,7 @@ class UnreadableError(Exception):
 
 
 class RefusedError(Exception):
-    """Report unreadable input when labels are wanted, so that no document may be missing.
+    """Report a fault in the input that ends reading, because documents with labels are read and none may be missing.
 
     `source` is the name of the source. `part` is the unreadable part, such as "Line 3", or "" for the whole source.
     `fault` is the reason.
@@ -45,7 +45,7 @@ class RefusedError(Exception):
 
 
 def shrunk_error(n_expected: int, n_found: int, what: str = "its rest is") -> UnreadableError:
-    """Return the error for an input that has fewer bytes than when reading began.
+    """Return the error for an input that has fewer bytes (`n_found`) than when reading began (`n_expected`).
 
     `what` completes the sentence "so … missing", as "its rest is" does.
     """

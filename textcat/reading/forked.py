@@ -24,10 +24,10 @@ STREAM_ERRORS = (EOFError, pickle.UnpicklingError, TypeError, ValueError)
 
 
 class ForkedCorpus:
-    """Receive a corpus that another process reads.
+    """Receive a corpus from a child process that reads it.
 
     Iterate over it to get the texts of documents, as dicts by zone, while the corpus is read; at the end, the attribute
-    `corpus` is set. One of `STREAM_ERRORS` is raised if the other process failed or logged a warning.
+    `corpus` is set. One of `STREAM_ERRORS` is raised if the child process failed or logged a warning.
     """
 
     corpus: Any  # the `textcat.corpus.documents.Corpus`; set at the end of the iteration

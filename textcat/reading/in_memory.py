@@ -70,7 +70,7 @@ def origin_of_columns(text: tuple[str, ...]) -> dict[str, Any]:
 
 
 def named_in_training(origin: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the columns or fields of texts that training named, given a `Corpus.origin`; () if it named none."""
+    """Return the columns or fields of text that the user named in training, given a `Corpus.origin`; () if none."""
     return tuple(origin.get("settings", {}).get("text_fields", ()))
 
 

@@ -36,7 +36,7 @@ class LabelSettings(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """Describe a setting of `InputSettings`, where its type and default stand.
+    """Describe a setting of `InputSettings`: its help, its option, and how its default is shown.
 
     The options of commands, the keys of cards, and the tables of the documentation are made from these descriptions.
     """
@@ -53,7 +53,10 @@ class Setting(NamedTuple):
 
 
 class InputSettings(NamedTuple):
-    """Hold the settings by which inputs are read. The same inputs and settings give the same batches."""
+    """Hold the settings by which inputs are read.
+
+    The same inputs and settings always give the same batches.
+    """
 
     format: Annotated[
         str,
@@ -163,13 +166,13 @@ class InputSettings(NamedTuple):
         return bool(getattr(self, name) == self._field_defaults[name])
 
     def in_words(self, name: str) -> str:
-        """Return the value of a setting as errors show it after its option; "" for a switch."""
+        """Return the value of a setting as error messages show it after the name of its option; "" for a switch."""
         value = getattr(self, name)
         return "" if isinstance(value, bool) else value if isinstance(value, str) else ", ".join(map(str, value))
 
     @property
     def most_held(self) -> int:
-        """Return how many bytes are looked at before a record is taken for too long."""
+        """Return the number of bytes to read before a record is rejected as too long."""
         return max(self.max_bytes, _SHORTEST) + 2  # with the line end
 
     def too_long(self, length: int) -> UnreadableError:
@@ -179,7 +182,7 @@ class InputSettings(NamedTuple):
         )
 
     def filled(self, zones: dict[str, str]) -> dict[str, str]:
-        """Return all zones (texts by name, such as title) if labels are wanted, otherwise only zones that have text.
+        """Return all zones if labels are wanted, otherwise only those that have text.
 
         If no zone has text, the result is an empty zone "body".
         """
@@ -188,7 +191,10 @@ class InputSettings(NamedTuple):
         return {name: text for name, text in zones.items() if text} or {"body": ""}
 
     def part_in(self, text: str) -> str:
-        """Return the text if it is a part of a corpus ("train", "test", "unused") or ""; else raise UnreadableError."""
+        """Return a text unchanged if it names a part of a corpus: "train", "test", "unused" or "".
+
+        Raise UnreadableError for any other text.
+        """
         if text not in ("", "train", "test", "unused"):
             raise UnreadableError(f"has the split {text!r}: it must be one of train, test, unused")
         return text

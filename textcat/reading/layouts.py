@@ -35,16 +35,17 @@ class Layout:
 
 
 def part_of(name: str) -> str:
-    """Return the part that the name of a folder, or of a file without its ending, calls; "" if it calls none.
+    """Return the part of a corpus that the name of a file or folder indicates, such as "train"; "" if none.
 
-    A validation part is "unused": it is for neither training nor testing.
+    The name of a file is given without its extension. A validation part is "unused": it is for neither training nor
+    testing.
     """
     match = _PART.search(name)
     return "" if not match else "train" if match[1] else "test" if match[2] else "unused"
 
 
 def without_part(name: str) -> str:
-    """Return a name without the part that it calls: "spam" of "spam-train"."""
+    """Return a name without the word that indicates a part: "spam" for "spam-train"."""
     return _PART.sub("", name)
 
 

@@ -15,7 +15,7 @@ def is_message(path: str) -> bool:
 
 
 def placed(path: str) -> str:
-    """Return the path that gives a file's place: a message of a Maildir lies in the folder above cur and new.
+    """Return a path in which a message lies directly in its mail folder, not in its folder "cur" or "new".
 
     The outermost folder of a Maildir is its inbox; the dot that begins the name of any other folder is left out.
     """
@@ -31,10 +31,10 @@ def _message(path: str) -> re.Match[str] | None:
 
 
 def is_maildir(names: set[str]) -> bool:
-    """Return whether a folder is a Maildir, given the names of the folders in it."""
+    """Return whether a folder is a Maildir, given the names of its subfolders."""
     return names >= _MAILDIR
 
 
 def is_bookkeeping(name: str) -> bool:
-    """Return whether a file or folder in a Maildir holds no mail: that of a mail server, or mail that is on its way."""
+    """Return whether a file or folder in a Maildir is a mail server's own, or a message that is being delivered."""
     return bool(_BOOKKEEPING.match(name))

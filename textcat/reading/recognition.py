@@ -132,7 +132,7 @@ def format_by_name(name: str, settings: InputSettings) -> FormatGuess:
 
 
 def format_by_content(stream: ByteStream, name: str, settings: InputSettings) -> FormatGuess:
-    """Return the format that the first nonblank line of a stream shows; the stream is not advanced."""
+    """Recognise the format of a stream by its first nonblank line, without advancing the stream."""
     head = stream.peek(_HEAD, until=_LINE)
     if head.startswith(b"<?xml"):
         head = stream.peek(_XML_HEAD, until=_ELEMENT)
@@ -159,9 +159,9 @@ def format_by_content(stream: ByteStream, name: str, settings: InputSettings) ->
 
 
 def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str = "") -> str:
-    """Return the format of a file, by its name or else its content; raise UnreadableError if neither tells it.
+    """Return the format of a file, by its name or else its content; raise UnreadableError if both leave it open.
 
-    `form` is the format that is already known, "" if none; the content may still make it more precise.
+    `form` is the format that the name has indicated, "" if none; the content may still make it more precise.
     """
     if posixpath.basename(name) == annif.CATEGORIES and annif.is_categories(stream.peek(_TEXT_HEAD)):
         return annif.SUBJECTS
@@ -310,9 +310,9 @@ def _by_columns(head: bytes, settings: InputSettings) -> str:
 
 
 def guess_format(name: str, reading: Callable[[], ByteStream], settings: InputSettings) -> FormatGuess:
-    """Return the format of an input, guessed from its name or, if the name does not tell, from its first bytes.
+    """Guess the format of an input from its name or, if the name indicates none, from its first bytes.
 
-    `reading` opens the input. TextcatError is raised if neither tells the format, or if the format is not supported.
+    `reading` opens the input. TextcatError is raised if neither indicates a format, or if the format is not supported.
     """
     settings = settings.for_file(name)
     by_name = format_by_name(name, settings)

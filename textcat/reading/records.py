@@ -22,7 +22,7 @@ _OF_ALL = _PASSING | {FaultKind.LINK}
 
 
 class Record(NamedTuple):
-    """Hold one document of the input."""
+    """Hold one document as it was read: its content, its source, and its position in the source."""
 
     #: The record's own id, which need not be unique. The id of a text file is its source; the id of any other record
     #: without an id of its own is ``source:position``.
@@ -61,7 +61,7 @@ class Rejection(NamedTuple):
 
     @property
     def is_of_all(self) -> bool:
-        """Return whether nothing of the source could be read, as it could not be opened, listed or looked at."""
+        """Return whether the whole source is rejected, because it could not be opened, listed or examined."""
         return self.kind in _OF_ALL and not self.position and self.offset < 0
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ def reject_or_raise(
 
 
 class Block(NamedTuple):
-    """Hold the bytes of some whole records of one source and one format, as the source stores them."""
+    """Hold the undecoded bytes of some whole records of one source and one format."""
 
     source: str
     format: str
@@ -101,14 +101,14 @@ class Block(NamedTuple):
     decoded: bool = False  # True: the source is in an encoding such as UTF-16, and the data were converted to UTF-8
 
     def without_mark(self, settings: InputSettings) -> tuple[bytes, int]:
-        """Return the data without the byte order mark of UTF-8, and the offset of the data returned."""
+        """Return the data without the byte order mark of UTF-8, and the position of these data in the source."""
         if self.offset == 0 and self.data.startswith(codecs.BOM_UTF8) and settings.in_utf8():
             return self.data[3:], 3
         return self.data, self.offset
 
 
 class PipeState(NamedTuple):
-    """Hold the number and the checksum of the bytes that a pipe has given."""
+    """Hold the number and the checksum of the bytes that were read from a pipe."""
 
     n_bytes: int
     sha256: str
@@ -252,5 +252,5 @@ class RecordFormat(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def log_left_out(source: str, reason: str) -> None:
-    """Log why a corpus is read without a record of a source."""
+    """Log the reason why a record of a source is not part of a corpus."""
     log.warning("%s: %s", source, reason)

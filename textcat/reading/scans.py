@@ -52,9 +52,9 @@ def mets_blocks(
 ) -> Iterator[Block]:
     """Yield blocks of the documents of a METS file, beginning with the document at a position, counted from 1.
 
-    `model` is a block without data, whose source and format the blocks get. `neighbours` looks up the files around the
-    METS file, whose folder is `inside`. A document takes the pages that it needs into its block, and the documents
-    behind it that need no others. UnreadableError is raised if there is no document.
+    `model` is a block without data, whose source and format the blocks get. `neighbours` opens the files around the
+    METS file, whose folder is `inside`. A block has a document, the pages that it needs, and the next documents that
+    need no other pages. UnreadableError is raised if there is no document.
     """
     plan = _plan(stream, settings)
     held: list[PlannedDocument] = []
@@ -104,9 +104,9 @@ def _opened(neighbours: Neighbours, inside: str, path: str) -> ByteStream:
 
 
 def pages_of_mets(opened: Callable[[], ByteStream], name: str, settings: InputSettings) -> set[str]:
-    """Return the paths of the ALTO files of a METS file, from its folder on and without endings such as ".gz".
+    """Return the paths of the ALTO files of a METS file, relative to its folder and without extensions such as ".gz".
 
-    They are none if `opened` gives another file, or one that cannot be read.
+    The set is empty if the file that `opened` opens is no METS file, or cannot be read.
     """
     try:
         with closing(opened()) as stored:
@@ -127,7 +127,7 @@ def _path(reference: str) -> str:
 
 
 class AltoOwners:
-    """Find the METS files of a folder or an archive to which ALTO files belong.
+    """Find the METS file to which an ALTO file in a folder or an archive belongs.
 
     A METS file owns files in its own folder and below. `above` is the path of the folder or archive.
     """
@@ -138,7 +138,7 @@ class AltoOwners:
         self._owners: dict[str, dict[str, str]] = {}
 
     def owner(self, path: str, settings: InputSettings) -> str:
-        """Return the path of the METS file to which an ALTO file belongs, given the path of the latter; or ""."""
+        """Return the path of the METS file that owns the ALTO file at a path; "" if there is none."""
         parts = path.split("/")
         folders = ["/".join(parts[:depth]) for depth in range(len(parts))]
         self._owners = {folder: self._owners[folder] for folder in folders if folder in self._owners}

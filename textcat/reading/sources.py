@@ -11,7 +11,7 @@ from textcat.reading.streams import ByteStream
 
 
 class FormatGuess(NamedTuple):
-    """Name a format and how it was recognised: by "name", "content", "option" or "default"; ("", "") if unknown."""
+    """Hold a format, and how it was recognised: by "name", "content", "option" or "default"; ("", "") if unknown."""
 
     format: str
     by: str
@@ -55,7 +55,7 @@ class Source(NamedTuple):
         return [state._replace(name=path_inside(above, state.name)) for state in self.states or ()]
 
     def openers(self, names: Collection[str]) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
-        """Yield those of the source's files that are named, by their names, each with what opens it."""
+        """Yield the path of each named file of the source, and a function that opens the file."""
         if self.kind != "folder":
             yield from [(self.name, self.open)] if self.name in names else []
             return
@@ -65,7 +65,7 @@ class Source(NamedTuple):
                 yield path, entry.open
 
     def restricted(self, numbers: Mapping[str, int]) -> "Source":
-        """Return the source with only the files in `numbers`, each renumbered; `numbers` has the number by path."""
+        """Return the source with only some of its files; `numbers` has their paths, and the new number of each."""
         if self.kind != "folder":
             return self
         above = "" if self.name == "." else self.name
@@ -80,7 +80,7 @@ class Source(NamedTuple):
 
 
 def path_inside(above: str, name: str) -> str:
-    """Return the path of a file in a folder or an archive, as documents have it as their source; "" is that itself."""
+    """Join the path of a folder or an archive and the path of a file in it; "" is the folder or archive itself."""
     return posixpath.join(above, decode_surrogates(name)) if name else above or "."
 
 

@@ -99,14 +99,14 @@ class ByteStream:
             self.read(1)
 
     def ends_within_line(self) -> bool:
-        """Return whether this stream ends within a line because data were added to the file after it was found."""
+        """Return whether the stream ends within a line because data were appended to the file after it was listed."""
         return False
 
     def sum_up(self) -> None:
-        """Take the checksum of what is read from now on, if this is a file on disk."""
+        """Start to compute the checksum of the bytes that are read, if the stream is that of a file on disk."""
 
     def checksum(self) -> str:
-        """Return the checksum of a whole file on disk; "" if it is not known, or the file has changed since found."""
+        """Return the checksum of a file on disk that was read whole; "" if it is unknown, or the file has changed."""
         return ""
 
     def skip(self, n: int) -> None:
@@ -283,7 +283,7 @@ class LookAhead:
         self.data = b"".join(parts)
 
     def ends_within_line(self) -> bool:
-        """Return whether the data end within a line because data were added to the file after it was found."""
+        """Return whether the data end within a line because data were appended to the file after it was listed."""
         return self.ended and self._stream.ends_within_line()
 
     def ahead(self, start: int, size: int) -> bytes:
@@ -345,18 +345,18 @@ def whole_bytes(stream: ByteStream, most: int) -> bytes:
 
 
 class StoredBytes(NamedTuple):
-    """Hold a range of bytes of a stored file, from which some content is read."""
+    """Hold the start and end of the bytes of a stored file from which some content is read."""
 
     start: int
     end: int
 
     def at(self, share: float) -> int:
-        """Return the position in the file at which a share of the range, between 0 and 1, ends."""
+        """Return the position in the file at a share of the range, from 0 (its start) to 1 (its end)."""
         return self.start + int((self.end - self.start) * share)
 
 
 def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
-    """Return a seekable file with all bytes of a stream, and the range of the stored file that holds these bytes.
+    """Return a seekable file with all bytes of a stream, and the range of the stored file from which they come.
 
     If the stream is not seekable, its bytes are copied into memory or, if they are many, to the disk.
     """

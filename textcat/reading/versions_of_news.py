@@ -9,7 +9,7 @@ from textcat.reading.records import NO_VERSION, Record, Rejection
 
 
 class VersionState(IntEnum):
-    """Name what became of a version of news when its batch was read."""
+    """List what can happen to a version of a news item when its batch is read."""
 
     READ = auto()
     OLDER = auto()  # left out, as a newer version is in the same batch
@@ -17,7 +17,7 @@ class VersionState(IntEnum):
 
 
 class ItemVersion(NamedTuple):
-    """Hold which version of a news item stands where in the input."""
+    """Hold the version of a news item, its place in the input, and what happened to it."""
 
     id: str
     version: tuple[int, int]  # as in `Record`
@@ -29,11 +29,11 @@ class ItemVersion(NamedTuple):
 def without_superseded(
     items: Iterable[Record | Rejection], all_versions: bool = False, versions: list[ItemVersion] | None = None
 ) -> Iterator[Record | Rejection]:
-    """Yield records and rejections; a record becomes a rejection if it is to be left out, or is an older version.
+    """Yield items, with Rejections in place of records that are older versions of others, or are to be left out.
 
-    Of records with the same id and with versions, the largest version counts; of the same version, the last one. With
-    `all_versions`, older ones count, too. The records with versions are appended to the list `versions`, in their
-    order.
+    Of several records with the same id, the one with the largest version stays; of equal versions, the last one. With
+    `all_versions`, older ones stay, too. The version of each record that has one is appended to the list `versions`, in
+    the order of the records.
     """
     items = list(items)
     newest: dict[str, Record] = {}
@@ -56,7 +56,10 @@ def without_superseded(
 
 
 def superseded_reason(id_: str, is_withdrawn: bool) -> str:
-    """Return why an older version of news is left out; `is_withdrawn`: the newest one is canceled or the like."""
+    """Return the reason for rejecting an older version of a news item, given its id.
+
+    `is_withdrawn` says that the newest version is canceled or the like.
+    """
     if is_withdrawn:
         return f"It is an older version of {id_!r}, whose newest one is canceled, killed, withheld or under embargo."
     return f"It is an older version of {id_!r}, or the same again: the newest one counts."

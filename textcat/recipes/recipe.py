@@ -250,7 +250,7 @@ class Recipe:
         return html_table(("setting", "value"), settings, caption=about)
 
     def settings(self, section: str) -> dict[str, Any]:
-        """Return the settings of a section by name; of the learner, those that the recipe gives."""
+        """Return the settings in a section of the recipe, by name; for "learner", only those that were given."""
         return dict(self.learner if section == "learner" else vars(getattr(self, section)))
 
     def _chosen(self, section: str) -> dict[str, Any]:
@@ -346,7 +346,7 @@ class Recipe:
         return recipe.with_values(values)
 
     def with_values(self, values: Mapping[str, Mapping[str, Any]]) -> "Recipe":
-        """Return the recipe with other values of some fields, given by section and name."""
+        """Return the recipe with some fields changed; `values` has the new values, by section and name."""
         sections: dict[str, Any] = {
             section: {**self.settings(section), **changes} for section, changes in values.items()
         }
@@ -378,7 +378,7 @@ class Recipe:
         return found
 
     def complete(self) -> "Recipe":
-        """Return the recipe with a value for each parameter of the learner; those left out get their defaults."""
+        """Return the recipe with all parameters of the learner; those that were not given have their defaults."""
         return replace(self, learner=vars(self._learner_record()))
 
     def _record_classes(self) -> dict[str, Any]:
@@ -458,7 +458,7 @@ class Recipe:
         return learner
 
     def of_model(self, trained_by: str = "The model was trained by") -> "Recipe":
-        """Return this recipe, which was read from a model, if it is safe to train by it; otherwise raise TextcatError.
+        """Return this recipe if training by it is safe, although it came with a model; otherwise raise TextcatError.
 
         A model, or a session of teaching, may come from a stranger, and its recipe may name a class of any module on
         this machine as the learner. Such a learner is used only if its module has been imported already. The error
@@ -473,7 +473,7 @@ class Recipe:
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the recipe's title and sections by name, with all settings; of the learner, those that it gives."""
+        """Return the title and the sections as a dict for JSON; section "learner" has only settings that were given."""
         return {"title": self.title} | {section: self.settings(section) for section in _SECTIONS}
 
 

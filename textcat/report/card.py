@@ -47,7 +47,7 @@ _DECISIONS = {
 
 @dataclass(frozen=True)
 class CardFields:
-    """What a card says that a model does not know."""
+    """Hold the parts of a card that only a person knows: title, licence, a paragraph about the model, and data sets."""
 
     title: str = ""  # "": made of the corpus and the number of topics
     licence: str = ""  # of the model, such as "mit"; "": none is named

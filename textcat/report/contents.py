@@ -33,7 +33,7 @@ _MANY = 120
 
 
 class Measured(NamedTuple):
-    """What a report shows: a tagger, documents, their evaluation, and the calibration of their scores."""
+    """Hold the data of a report: a tagger, documents, their evaluation, and the calibration of their scores."""
 
     tagger: Tagger
     documents: Sequence[Document]
@@ -58,9 +58,9 @@ class Measured(NamedTuple):
 
 
 def report_contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
-    """Return the data of a report: the figures of each topic, a curve for each band, and the pairs of confused topics.
+    """Return the figures of a report as JSON values: figures of each topic, a curve per band, and confused topics.
 
-    A band is a set of topics, such as those of similar size. `advance` is called with 1 after each topic.
+    `advance` is called with 1 after each topic.
     """
     evaluation, scored, names = measured.evaluation, measured.scored, measured.tagger.topics
     mistaken = figures.confused_pairs(scored.relevant, measured.given)

@@ -23,10 +23,10 @@ _SHARES = 3  # decimals
 
 
 class Rankings(NamedTuple):
-    """The top-ranked topics of test documents, and counts for each topic.
+    """Hold the top-ranked topics of test documents, and counts for each topic.
 
-    A topic is found in a document that has it if it is among the document's top-ranked topics. `given` counts the
-    documents that get the topic, and `right` those of them that have it.
+    `found` counts the documents that have the topic among their top-ranked topics and in their labels. `given` counts
+    the documents that get the topic, and `right` those of them that have it.
     """
 
     documents: Sequence[Document]

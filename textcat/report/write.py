@@ -41,7 +41,7 @@ _BY_THE_MODEL = "the model, which was not trained on it"
 
 @dataclass
 class ScoredPart:
-    """Documents with their labels, and the scores and calibration of rankers that were not trained on the documents."""
+    """Hold documents with their labels, and their scores and calibration by rankers that were not trained on them."""
 
     documents: Sequence[Document]
     scores: np.ndarray

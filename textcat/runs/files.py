@@ -25,7 +25,10 @@ _PATH = 4  # the position in a checkpoint at which the numbers of files in folde
 
 
 class ListedFile(NamedTuple):
-    """Describe an input file in a generation's list: where it is read, and its size and time when it was listed."""
+    """Describe an input file in the list of a generation: its source, its number there, its name, size and time.
+
+    A generation of a run lists the input files once, and reads those that are new or have changed.
+    """
 
     of: str  # the name of the source, which is the file itself, or a folder
     source: int  # the number of the source in the generation; -1: the file is not read, as its content is known
@@ -37,26 +40,29 @@ class ListedFile(NamedTuple):
 
     @property
     def is_blocked(self) -> bool:
-        """Return whether this is no file that can be read, see `FileState`."""
+        """Return whether the file cannot be read: see `FileState.is_blocked`."""
         return self.state is None
 
     @property
     def content(self) -> tuple[int, int | str | None]:
-        """Return the size and the time, which are others when the content is."""
+        """Return the size and the time of the file; both together change when its content changes."""
         return self.size, self.state
 
     def as_known(self, of: str, was: str = "") -> "ListedFile":
-        """Return the file as one that is not read, since an earlier reading, in the source `of`, had its content."""
+        """Return the file marked as not to be read, because an earlier generation has read the same content.
+
+        `of` is the source of that reading, and `was` the name that the file had then, if it was another.
+        """
         return self._replace(of=of, source=-1, number=-1, was=was)
 
     def is_before(self, end: Checkpoint) -> bool:
-        """Return whether the whole file was read when reading had reached `end`, a position in the sources."""
+        """Return whether the file was read to its end before the checkpoint `end`."""
         if self.source != end[0]:
             return self.source < end[0]
         return len(end) > _PATH and 0 <= self.number < end[_PATH]
 
     def is_cut(self, end: Checkpoint) -> bool:
-        """Return whether only a part of the file was read when reading had reached `end`, a position in the sources."""
+        """Return whether the checkpoint `end` lies inside the file, so that only a part of it was read."""
         if self.source != end[0]:
             return False
         if self.number < 0:
@@ -65,7 +71,7 @@ class ListedFile(NamedTuple):
 
 
 class KnownFile(NamedTuple):
-    """Describe a file that was read to its end."""
+    """Describe a file that was read to its end: which generation read it, and which shards may have its documents."""
 
     file: ListedFile  # with its name, size and time when it was listed last
     reading: Reading
@@ -75,25 +81,29 @@ class KnownFile(NamedTuple):
 
     @property
     def stale(self) -> StaleFile:
-        """Return its documents, as they are named when they are removed."""
+        """Return the reading of this file as one whose documents are to be removed from the output."""
         return StaleFile(self.reading, self.shards)
 
 
 class Blocked(NamedTuple):
-    """Describe what could not be listed or looked at."""
+    """Describe a file or folder that could not be opened, listed or examined."""
 
     reading: Reading
     due: float | None  # as in `KnownFile`
 
 
 class RunFiles:
-    """Hold what a run knows of files after its generations (a generation reads one listing of the input files).
+    """Hold what the generations of a run have read, replayed from its journal.
 
-    `known` has the files that were read to their ends, by their present names, also those that are gone; `again` those
-    readings of them whose news counts again. `blocked` has what could not be listed or looked at. Of those in `silent`,
-    no rejection says any more that they could not be read, as they had gone. `stale` and `unblocked` are what the next
-    `Settled` has. `cut` has the name of the file of which the last generation has read only a part, and `left` the
-    files that it has not read to their ends.
+    A generation lists the input files once, and reads those that are new or have changed.
+
+    - `known`: files that were read to their ends, by their present names, deleted files included.
+    - `again`: readings of files whose news counts again, because newer versions of it are gone.
+    - `blocked`: files and folders that could not be opened, listed or examined.
+    - `silent`: those of them that are gone, whose rejections are removed.
+    - `stale` and `unblocked`: the entries of the next record `Settled`.
+    - `cut`: the name of the file of which the last generation has read only a part.
+    - `left`: the files that the last generation has not read to their ends.
     """
 
     def __init__(self, log: Log, *, is_read: bool = False):
@@ -115,11 +125,11 @@ class RunFiles:
 
     @property
     def files(self) -> Sequence[ListedFile]:
-        """The list of the last generation."""
+        """The files that the last generation listed."""
         return self._files
 
     def add_sums(self, sums: Mapping[str, str]) -> None:
-        """Add checksums of files that the last generation has read."""
+        """Add checksums of files that the last generation has read, by name."""
         for name, sum_ in sums.items():
             self.known[name] = self.known[name]._replace(checksum=sum_)
 
@@ -210,7 +220,7 @@ def write_files(folder: Path, generation: int, files: Iterable[ListedFile]) -> s
 
 
 def has_files(log: Log) -> bool:
-    """Return whether the lists of files have the checksums in the journal."""
+    """Return whether all lists of files are there, with the checksums that the journal gives."""
     return all(
         (path := log.folder / FILES.format(part.number)).is_file() and disk.sha256_of_file(path) == part.files
         for part in log.generations
@@ -233,12 +243,12 @@ def _parsed(line: bytes) -> list[Any]:
 
 
 def is_within(names: Collection[str]) -> Callable[[str], bool]:
-    """Return a function that returns whether a document's source is one of the named files, or is inside one."""
+    """Return a function that returns whether a document's source is one of the named paths, or inside one."""
     return lambda source: any(above in names for above in paths_above(source))
 
 
 def paths_above(source: str) -> Iterator[str]:
-    """Yield a source, and the names of all that it may be in, from the longest one on."""
+    """Yield the name of a source, then the name of each archive or folder around it, the innermost first."""
     while source:
         yield source
         source = source.rpartition("/")[0]

@@ -54,7 +54,7 @@ Fields = dict[str, Any]
 
 
 class Growing(NamedTuple):
-    """Hold what a finished run needs to go on with input files that are new or have changed since."""
+    """Hold what is needed to continue a finished run with input files that are new or have changed."""
 
     sources: Sequence[Source]
     remove: RemoveRows
@@ -71,7 +71,7 @@ def open_folder(
     start_over: str = START_OVER,
     growing: Growing | None = None,
 ) -> Iterator[RunState]:
-    """Lock a folder for the run in a ``with`` block, and yield the state that the run is to resume from.
+    """Lock the folder of a run in a ``with`` block; yield the state from which the run starts or resumes.
 
     An interrupted run is resumed; its unfinished files are removed.
 

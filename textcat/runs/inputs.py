@@ -34,13 +34,13 @@ _WRITTEN_WHOLE = frozenset({"parquet", "zip"})  # formats of files that nobody a
 
 
 def total_size(sources: Sequence[Source]) -> int | None:
-    """Return the stored size of all sources together, in bytes; None if the size of a source is unknown."""
+    """Return the sum of the stored sizes of all sources, in bytes; None if the size of a source is unknown."""
     sizes = [source.size for source in sources if source.size is not None]
     return sum(sizes) if len(sizes) == len(sources) else None
 
 
 def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
-    """Return the settings and the library versions that decide how sources are read, by names that errors can show."""
+    """Return the settings and library versions that determine how sources are read, by names for messages."""
     return {
         **({"--main-text": True} if settings.main_text else {}),  # first, as it asks for a library
         **_reader_versions(sources, settings),
@@ -172,9 +172,9 @@ def _change(source: Source, settings: InputSettings) -> Change | None:
 
 
 def documents_of_inputs(documents: Mapping[str, int], sources: Sequence[Source], batch: Batch) -> Counter[str]:
-    """Return how many documents of each input a batch (consecutive records) has, by the input's name.
+    """Count the documents of a batch by input: those of a file in an input folder count for the folder.
 
-    `documents` has the number of documents by file; the documents of a file in an input folder count for the folder.
+    `documents` has the number of documents by file.
     """
     input_of, counts = _inputs_by_file(documents, sources, batch), Counter[str]()
     for file, n in documents.items():
@@ -183,7 +183,7 @@ def documents_of_inputs(documents: Mapping[str, int], sources: Sequence[Source],
 
 
 def bytes_missing(batch: Batch, sources: Sequence[Source]) -> Counter[str]:
-    """Return how many bytes of each input a batch could not read because the input shrank or was removed."""
+    """Return how many bytes of each input could not be read in a batch because the input shrank or was removed."""
     faults = [item for item in batch.blocks if isinstance(item, Rejection) and item.kind in _LOSSES]
     input_of, missing = _inputs_by_file([fault.source for fault in faults], sources, batch), Counter[str]()
     size_of = {source.name: source.size or 0 for source in sources} if faults else {}

@@ -17,7 +17,7 @@ FIELDS += [("state", "u1")]
 
 
 def hash_of_id(id_: str) -> bytes:
-    """Return 16 bytes that stand for the id of a news item."""
+    """Return a hash of 16 bytes for the id of a news item."""
     return blake2b(escape_undecodable(id_).encode(), digest_size=16).digest()
 
 

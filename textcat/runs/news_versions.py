@@ -38,21 +38,24 @@ OldRows = dict[tuple[str, int, bytes], "list[OldRow]"]
 
 
 class OldRow(NamedTuple):
-    """Hold whether the row of a version is removed, and whether its newest version is canceled or the like."""
+    """Hold what becomes of a row whose news item has a newer version.
+
+    `is_removed`: the row is removed. `is_withdrawn`: the newest version is canceled or the like.
+    """
 
     is_removed: bool
     is_withdrawn: bool
 
 
 class Segment(NamedTuple):
-    """Describe the versions of a shard (output file): they end at a byte of the generation's file."""
+    """Describe the part of a file of versions that belongs to one shard, by the byte at which it ends."""
 
     shard: str  # "" where all documents were rejected
     end: int
 
 
 class VersionFile(NamedTuple):
-    """Describe the file of versions of a generation, as the run's journal has it."""
+    """Describe the file in which a generation lists the versions of news items: path, length, checksum and segments."""
 
     path: Path
     length: int  # bytes; 0: there is no file
@@ -62,7 +65,7 @@ class VersionFile(NamedTuple):
 
 
 class Superseded(NamedTuple):
-    """Hold what is found at the end of a generation."""
+    """Hold the rows that newer versions replace at the end of a generation, and the sources to read again."""
 
     chunk: bytes  # that lists the entries whose rows are replaced; b"" if there are none
     shards: dict[str, int]  # the number of these rows by shard
@@ -70,7 +73,10 @@ class Superseded(NamedTuple):
 
 
 def version_files(log: Log, stale: Iterable[StaleFile] = ()) -> list[VersionFile]:
-    """Return the file of versions of each generation; the rows of documents in `stale` count no more."""
+    """Return the file of versions of each generation, as the journal describes it.
+
+    The documents in `stale` are marked as removed: their versions no longer count.
+    """
     gone = defaultdict[int, set[str]](set)
     settled = (part.settled for part in log.generations)
     for reading, _ in [*stale, *(item for end in settled if end is not None for item in end.stale)]:
@@ -214,7 +220,7 @@ def _sources_at(file: BinaryIO, chunk: _Chunk) -> list[str]:
 
 
 def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
-    """Return the rows that newer versions replace: of the versions with an id, the largest counts; of equals, the last.
+    """Find the rows that newer versions of the same news items replace; of equal versions, the last one counts.
 
     Parameters
     ----------
@@ -304,9 +310,9 @@ def _numbers_by_shard(versions: _Versions, replaced: "np.ndarray") -> dict[str, 
 
 
 def old_rows(files: Sequence[VersionFile], shards: Mapping[str, int]) -> Iterator[tuple[str, OldRows]]:
-    """Yield each of the shards with the rows that the last generation found to be replaced, and those like them.
+    """Yield each of the shards with the rows in it that newer versions replace, for the last generation.
 
-    `files` has the file of each generation; the last one ends in the chunk that lists these rows.
+    `files` has the file of versions of each generation; the last chunk of the last file lists the replaced rows.
     """
     import numpy as np
 

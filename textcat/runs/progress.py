@@ -22,7 +22,7 @@ LOG_SECONDS = 30.0  # between two lines of the log
 
 
 class RunState(NamedTuple):
-    """Hold the state of a run at the end of its journal (the file of finished work), from which the run resumes."""
+    """Hold the state from which a run resumes: its counts, its last checkpoint and its sources, from its journal."""
 
     counts: Counts
     shards: int = 0  # number of finished shards
@@ -41,7 +41,7 @@ class RunState(NamedTuple):
 
 
 class RunProgress(NamedTuple):
-    """Hold the progress of a run: documents, bytes, seconds and memory."""
+    """Hold the progress of a run: its counts, the bytes read, the seconds and the memory."""
 
     counts: Counts  # of all documents in the folder, including those that interrupted runs wrote
     read: int  # stored bytes of the inputs that have been read
@@ -60,7 +60,7 @@ class RunProgress(NamedTuple):
 
     @property
     def documents(self) -> str:
-        """Return the number of documents, the speed, the time left and the memory as text."""
+        """Return the progress as a text for people: documents, documents per second, time left and memory."""
         left = "" if self.seconds_left is None else f", {clock(self.seconds_left)} left"
         seconds = max(self.seconds, 1e-9)
         return (
@@ -80,9 +80,9 @@ ShowProgress = Callable[[RunProgress], None]
 
 @contextmanager
 def progress_shown(console: "Callable[[], Console | None]" = lambda: None) -> Iterator[ShowProgress]:
-    """Yield a function that draws the progress of a run on a terminal, and logs it every half minute.
+    """Yield a function that shows the progress of a run: as a bar on a terminal, and in the log every half minute.
 
-    `console` returns the terminal, or None if nothing is to be drawn.
+    `console` returns the terminal, or None to draw no bar.
     """
     last_line, bar = time.monotonic(), None
     with ExitStack() as drawing:

@@ -25,7 +25,7 @@ _LINES_PER_WRITE = 10_000
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True, rename={"format": _MARK}):
-    """Begin a run."""
+    """Begin the journal of a run: the number of its format, the run's settings, and checksums of the inputs."""
 
     format: int
     facts: dict[str, Any]  # the settings that the output depends on, by names that messages can show
@@ -38,7 +38,10 @@ class _Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, ta
 
 
 class Generation(_Record, tag="generation"):
-    """Begin to read files that are new or have changed; if the generation before is not finished, it is given up."""
+    """Record that the run begins to read files that are new or have changed.
+
+    If the generation before is unfinished, it is abandoned.
+    """
 
     files: str  # the checksum of the list of files
     gone: list[str] = []  # files that are gone, whose documents stay
@@ -47,7 +50,7 @@ class Generation(_Record, tag="generation"):
 
 
 class Shard(_Record, tag="shard"):
-    """Hold what was written up to a checkpoint, a position in the inputs."""
+    """Record that the documents up to a checkpoint are written: to a shard, to the file of rejections, or to both."""
 
     name: str  # of the numbered file with the rows; "" if all documents were rejected
     n_bytes: int
@@ -64,27 +67,27 @@ class Shard(_Record, tag="shard"):
 
 
 class Sums(_Record, tag="sums"):
-    """Add checksums of files that the generation has read to their ends."""
+    """Record checksums of files that the generation has read to their ends."""
 
     sums: dict[str, str]
 
 
 class Reading(NamedTuple):
-    """Name a file as a generation has read it: in the generation's shards and rejections, it is the source."""
+    """Identify one reading of a file: by the generation that read it, and the file's name in shards and rejections."""
 
     generation: int
     name: str
 
 
 class StaleFile(NamedTuple):
-    """Name documents that are removed: those that one reading of a file has given."""
+    """Identify documents to remove from the output: those that come from one reading of a file."""
 
     reading: Reading
     shards: tuple[str, ...]  # that may have them
 
 
 class Settled(_Record, tag="settled"):
-    """Hold what is removed from the output now that all files of the generation are read."""
+    """Record what is to be removed from the output, after all files of the generation were read."""
 
     stale: list[StaleFile] = []
     unblocked: list[Reading] = []  # of which no rejection is to say that they could not be read
@@ -94,7 +97,7 @@ class Settled(_Record, tag="settled"):
 
 
 class Replaced(_Record, tag="replaced"):
-    """Describe what a shard is replaced with; that of a journal's last record may not be in place yet."""
+    """Record the new content of a shard; after the journal's last record, the shard may still have its old content."""
 
     name: str
     n_bytes: int
@@ -104,14 +107,14 @@ class Replaced(_Record, tag="replaced"):
 
 
 class RejectedSpan(NamedTuple):
-    """Describe a part of the file of rejections: those of one generation's documents."""
+    """Describe the part of the file of rejections that one generation wrote."""
 
     generation: int
     end: int  # in bytes
 
 
 class RejectionsReplaced(_Record, tag="rejections replaced"):
-    """Describe what the file of rejections is replaced with; "" is the checksum if none is left."""
+    """Record the new content of the file of rejections; the checksum is "" if no rejection is left."""
 
     n_bytes: int
     sha256: str
@@ -120,14 +123,14 @@ class RejectionsReplaced(_Record, tag="rejections replaced"):
 
 
 class Finished(_Record, tag="finished"):
-    """End a generation: all its files are read, and what they replace is removed."""
+    """Record that a generation is finished: all its files were read, and what they replace was removed."""
 
 
 Record = Generation | Shard | Sums | Settled | Replaced | RejectionsReplaced | Finished
 
 
 class Part:
-    """Hold what the journal says of one generation."""
+    """Hold the records of one generation, replayed from the journal."""
 
     def __init__(self, number: int, files: str | None, begun: Generation | None = None):
         self.number, self.files, self.begun = number, files, begun
@@ -139,7 +142,7 @@ class Part:
 
 
 class Log:
-    """Hold what the journal of a run says, and add records to it."""
+    """Replay the journal of a run, hold its state, and append records."""
 
     def __init__(self, folder: Path, header: Header):
         self.header, self.folder = header, folder
@@ -155,23 +158,23 @@ class Log:
 
     @property
     def part(self) -> Part:
-        """The last generation."""
+        """The state of the last generation."""
         return self.generations[-1]
 
     @property
     def rejected_bytes(self) -> int:
-        """The length of the file of rejections."""
+        """The length of the file of rejections, in bytes."""
         return self.rejected_spans[-1].end if self.rejected_spans else 0
 
     def append(self, record: Record) -> None:
-        """Write a record to the journal, and sync it."""
+        """Write a record to the journal, sync it, and update the state."""
         with closing(disk.reopen(self.folder / JOURNAL)) as journal:
             disk.write_all(journal, journal_line(msgspec.to_builtins(record)))
             disk.sync(journal)
         self.add(record)
 
     def add(self, record: Record) -> None:
-        """Replay a record."""
+        """Update the state by a record, without writing it."""
         part, self.former, self.last = self.part, None, record
         match record:
             case Generation():
@@ -211,20 +214,20 @@ class Log:
 
 
 def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | None) -> tuple[Log, bytes]:
-    """Return the log of a new run, and the first line of its journal."""
+    """Return the log of a new run, and the first line of its journal, which the caller writes."""
     header = Header(FORMAT, facts, inputs, files)
     return Log(folder, header), journal_line(msgspec.to_builtins(header))
 
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
-    """Return the settings of the run in a folder, under names that messages can show; {} if there is no run."""
+    """Return the settings of the run in a folder, by names for error messages; {} if there is no run."""
     header = read_header(folder / JOURNAL)
     facts: dict[str, Any] = header.get("facts", {}) if header else {}
     return facts
 
 
 def own_journal(folder: Path) -> Journal | None:
-    """Return the journal in a folder, None if there is none; raise a TextcatError if it is not textcat's."""
+    """Read the journal in a folder; return None if there is none, and raise a TextcatError if it is not a run's."""
     journal = read_journal(folder / JOURNAL)
     if journal is not None and (not journal.lines or _MARK not in journal.lines[0]):
         raise TextcatError(f"{folder / JOURNAL} is not a journal of textcat: name another folder.")
@@ -232,9 +235,9 @@ def own_journal(folder: Path) -> Journal | None:
 
 
 def replay(folder: Path, journal: Journal, remedy: str) -> tuple[Log, bool]:
-    """Replay the journal of a folder, and return whether it is damaged.
+    """Replay the journal of a folder; return the log, and whether the journal is damaged.
 
-    A TextcatError, which ends with `remedy`, is raised if it has another format.
+    A TextcatError, which ends with `remedy`, is raised if the journal has another format.
     """
     first, *lines = journal.lines
     try:
@@ -252,7 +255,7 @@ def replay(folder: Path, journal: Journal, remedy: str) -> tuple[Log, bool]:
 
 
 def write_whole(path: Path, lines: Iterable[bytes]) -> None:
-    """Write a file and sync it; it has its name only when it is whole."""
+    """Write a file under a temporary name, sync it, and rename it, so that the file is whole or missing."""
     unfinished, lines = path.with_name(path.name + disk.UNFINISHED), iter(lines)
     with disk.create(unfinished) as file:
         while data := b"".join(islice(lines, _LINES_PER_WRITE)):

@@ -19,7 +19,7 @@ _MAX_REASONS = 100  # counted separately: a reason may quote any text, so there 
 
 @dataclass
 class Counts:
-    """Count documents: those read, tagged and rejected, and those with each topic."""
+    """Hold the numbers of documents that were read, tagged and rejected, and of documents by topic and by reason."""
 
     records: int = 0  # documents in the input: tagged + rejected
     tagged: int = 0  # documents that were written
@@ -35,7 +35,7 @@ class Counts:
 
     @property
     def faults(self) -> int:
-        """The number of documents that were lost: what was rejected, but not left out."""
+        """The number of documents that were rejected because of an error, not left out on purpose."""
         return self.rejected - self.left_out
 
     def add(self, other: "Counts") -> None:
@@ -51,7 +51,7 @@ class Counts:
             self.reasons[reason if is_counted else "other reasons"] += n
 
     def add_rejections(self, rejections: Sequence[Rejection]) -> None:
-        """Add rejections to the numbers `rejected` and `left_out`, and to the counts by reason, `reasons`."""
+        """Count rejections: in `rejected` and `left_out`, and by reason in `reasons`."""
         self.rejected += len(rejections)
         self.left_out += sum(rejection.kind is FaultKind.LEFT_OUT for rejection in rejections)
         self.reasons.update(kind_of_reason(rejection.reason) for rejection in rejections)
@@ -62,12 +62,12 @@ class Counts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Counts":
-        """Return the counts that are in a dict, given as `as_dict` has returned it."""
+        """Return the counts that `as_dict` has converted to a dict."""
         return cls(**values | {name: Counter(values.get(name, ())) for name in _COUNTERS})
 
 
 def kind_of_reason(reason: str) -> str:
-    """Return the reason of a rejection with "…" for numbers and quotations: ``It is not utf-8 (byte …).``."""
+    """Return the reason of a rejection with "…" for numbers and quotations, to count similar reasons together."""
     return re.sub(r"(?<![\w-])\d+(?:,\d{3})*(?![\w-])|'[^']*'", "…", reason)
 
 
@@ -91,15 +91,15 @@ def process_name() -> str:
 
 
 def encode_counted(source: str, position: int, topics: Sequence[str]) -> bytes:
-    """Return the topics that are counted of a row, with the row's source and position, as a line of JSON."""
+    """Return the counted topics of a row, with the row's source and position, as a line of JSON."""
     return orjson.dumps([escape_undecodable(source), position, topics], option=orjson.OPT_APPEND_NEWLINE)
 
 
 def encode_rejection(rejection: Rejection) -> bytes:
     """Return a rejection as a line of JSON: source, position, reason, and offset and length of its bytes.
 
-    What is whole but no document also has ``"left_out": true``; a source of which nothing could be read, as it could
-    not be opened, listed or looked at, has ``"unread": true``.
+    An item that was left out on purpose also has ``"left_out": true``; a source that could not be opened, listed or
+    examined has ``"unread": true``.
     """
     line = rejection._asdict()
     del line["due"]

@@ -26,9 +26,9 @@ from textcat.runs.results import Counts, encode_rejection, kind_of_reason
 
 
 class RemovedRows(NamedTuple):
-    """Hold a shard after some documents were removed from it.
+    """Hold the new content of a shard from which documents were removed.
 
-    `counts` has the numbers by which the run's counts change.
+    `counts` has the change of the run's counts.
     """
 
     data: bytes  # of the whole file
@@ -42,14 +42,18 @@ RemoveRows = Callable[[Path, Collection[str], OldRows], RemovedRows]
 
 
 class Settlement(NamedTuple):
-    """Describe what was removed at the end of a generation."""
+    """Describe what the end of a generation has removed from the output."""
 
     counts: Counts  # by which the run's counts change
     is_whole: bool  # False: files must be read again, since older versions in them are the newest ones now
 
 
 def settle(log: Log, remove: RemoveRows) -> Settlement:
-    """Remove the documents that the last generation replaces; all files of this generation must have been read."""
+    """Remove the documents that the last generation replaces from the output, after all its files were read.
+
+    `remove` returns the new content of a shard. The journal records each step, so that an interrupted call can be
+    repeated.
+    """
     stale, unblocked = list[StaleFile](), list[Reading]()
     if len(log.generations) > 1:
         files = RunFiles(log, is_read=True)
@@ -66,7 +70,7 @@ def settle(log: Log, remove: RemoveRows) -> Settlement:
 
 
 def carry_out(log: Log, remove: RemoveRows) -> Counts:
-    """Remove what the last generation is said to replace, where it is not done; return the change of the counts."""
+    """Remove what the last record `Settled` lists, unless it is done already; return the change of the run's counts."""
     settled, counts = log.part.settled, Counts()
     assert settled is not None
     redone = announced(log)
@@ -87,7 +91,7 @@ def carry_out(log: Log, remove: RemoveRows) -> Counts:
 
 
 def announced(log: Log) -> str:
-    """Return the name of what the last record replaces, if the new content is not in place yet; "" if it is."""
+    """Return the file whose new content the last record announces but that still has its old content; "" if none."""
     match log.last:
         case Replaced(name=name):
             is_in_place = disk.sha256_of_file(log.folder / name) == log.last.sha256

@@ -24,7 +24,7 @@ COUNTED = "_counted-{:05}.jsonl"  # of a shard
 
 
 class WrittenRun(NamedTuple):
-    """Describe what `write_shards` has written."""
+    """Describe what `write_shards` has written: the number of shards, and the counts of removed rows."""
 
     shards: int  # number of output files, including those of earlier runs
     removed: Counts  # by which the counts change, as rows were removed that files or newer versions of news replace
@@ -32,7 +32,7 @@ class WrittenRun(NamedTuple):
 
 
 def counted_of(shard: Path) -> Path:
-    """Return the file that has the topics that are counted of each row of a shard (output file)."""
+    """Return the path of the file that lists the counted topics of each row of a shard."""
     return shard.with_name(COUNTED.format(int(shard.name.partition("-")[2].partition(".")[0])))
 
 
@@ -44,7 +44,7 @@ def write_shards(
     remove: RemoveRows | None = None,
     **limits: int,
 ) -> WrittenRun:
-    """Write the results of all batches with a `ShardWriter`, end the run, and describe what was written.
+    """Write the results of all batches to the folder of a run, and finish the run; describe what was written.
 
     With `remove`, rows are removed that files read since, or newer versions of news, replace. `limits` are the
     arguments `max_records` and `max_bytes` of `ShardWriter`.
@@ -62,7 +62,7 @@ def write_shards(
 
 
 def raise_write_errors(folder: Path) -> AbstractContextManager[None]:
-    """Raise errors of writing to the folder of a run as sentences."""
+    """Turn errors of writing to the folder of a run into TextcatErrors with a remedy, in a ``with`` block."""
     return disk.raise_write_errors(folder, "fix that, and the same command resumes the run")
 
 

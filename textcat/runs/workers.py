@@ -37,7 +37,7 @@ Work = Callable[[Batch], Any]
 
 
 class WorkerPool(NamedTuple):
-    """Describe how batches of records are worked on: how many at a time, and by which processes."""
+    """Describe the workers of a run: how many batches are worked on at the same time, and by which processes."""
 
     start: Callable[[int], Executor]  # returns an executor that starts that number of processes
     jobs: int  # batches that are worked on at the same time
@@ -235,7 +235,7 @@ def _is_loss(error: BaseException | None, lost: tuple[type[BaseException], ...])
 def open_workers(
     jobs: int, n_bytes: int | None, scheduler: str = "", prepare: Callable[[], object] = lambda: None
 ) -> Iterator[WorkerPool]:
-    """Yield the workers: this process for one job or little input, otherwise several processes or a Dask cluster.
+    """Yield the workers of a run: this process for a single job or little input, otherwise processes or a cluster.
 
     `jobs` batches are worked on at the same time (-1: one per core). If `scheduler` is the address of a Dask cluster,
     `jobs` is ignored, and as many batches as the cluster has threads are worked on. `n_bytes` is the size of the

@@ -22,7 +22,7 @@ routes = router("annif")
 
 
 class Labels(NamedTuple):
-    """The labels of topics that a vocabulary has, and the language of the labels that clients get by default."""
+    """Hold the labels of topics from a vocabulary, by language, and the language that clients get by default."""
 
     by_language: Mapping[str, Mapping[str, str]] = {}  # by language, then by topic; "": the language is not known
     language: str = ""  # "": that of the model
@@ -36,9 +36,9 @@ class Labels(NamedTuple):
         return [*dict.fromkeys([by_default, *sorted(known)])]
 
     def find(self, topic: str, name: str, language: str, served: Served) -> str | None:
-        """Return the label of a topic in a language, or by default ("") in the first one that has a label.
+        """Return the label of a topic in a language; for the language "", in the first language that has a label.
 
-        `name` is the topic's name in the model. Return None if a language is asked for and has no label.
+        `name` is the topic's name in the model. Return None if the topic has no label in the language.
         """
         by_default, *_ = self.languages(served)
         label = self.by_language.get(language or by_default, {}).get(topic)
@@ -158,7 +158,7 @@ async def suggest(project: Project, call: Call) -> bytes:
 async def suggest_batch(
     project: Project, query: Annotated[SuggestQuery, Query()], body: AnnifBatch, call: Call
 ) -> None:
-    """Answer with suggested subjects for several texts, as Annif does.
+    """Suggest subjects for several texts, as Annif does, and send the answer.
 
     The answer's header `X-Model-Version` has the model's version.
     """

@@ -32,12 +32,12 @@ _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 
 
 async def of_file(name: str, data: bytes, seconds: float, *, main_text: bool = False) -> dict[str, str]:
-    """Return the text of each zone (named part, such as title or body) of a file.
+    """Read a file in a child process; return its texts by zone, such as title and body.
 
     Raise a Problem if the file cannot be read, or not within `seconds`.
 
-    The extension of `name` tells the format of the file; `data` is the content of the file. If `main_text` is True, the
-    text of a web page is its main text.
+    The extension of `name` indicates the format of the file; `data` is the content of the file. If `main_text` is True,
+    the text of a web page is its main text.
     """
     loop = asyncio.get_running_loop()
     turn = _turns.setdefault(loop, asyncio.Semaphore(_AT_ONCE))
@@ -65,7 +65,7 @@ async def of_file(name: str, data: bytes, seconds: float, *, main_text: bool = F
 
 
 def main() -> None:
-    """Read a file from standard input, and write its zones, or an error, to standard output as JSON."""
+    """Read a file from standard input; write its texts by zone, or an error, to standard output as JSON."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

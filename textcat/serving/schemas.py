@@ -57,7 +57,7 @@ class TextDocument(RequestModel):
 
 
 class ZonesDocument(RequestModel):
-    """A document in zones: named texts, such as its title and its body."""
+    """A document in zones, such as its title and its body."""
 
     zones: Texts = Field(
         description="The text of each zone by its name.", examples=[{"title": "Wheat up", "body": _STORY}]
@@ -65,7 +65,7 @@ class ZonesDocument(RequestModel):
 
     @property
     def document(self) -> Document:
-        """The request's zones (named texts, such as title and body) as one document."""
+        """The zones of the request as one document."""
         return Document("", self.zones)
 
 
@@ -91,7 +91,7 @@ class TagText(_Choice, TextDocument):
 
 
 class TagZones(_Choice, ZonesDocument):
-    """A document in zones (named texts) to tag."""
+    """A document in zones, such as title and body, to tag."""
 
 
 TagRequest: TypeAlias = Annotated[Annotated[TagText, Tag("text")] | Annotated[TagZones, Tag("zones")], _either]
@@ -115,7 +115,7 @@ class ExplainText(_Explained, TextDocument):
 
 
 class ExplainZones(_Explained, ZonesDocument):
-    """A document in zones (named texts), and the topics to explain for it."""
+    """A document in zones, such as title and body, and the topics to explain for it."""
 
 
 ExplainRequest: TypeAlias = Annotated[
@@ -272,6 +272,6 @@ class ExplainAnswer(VersionedAnswer):
 
 
 class FileAnswer(BaseModel):
-    """The texts of a file by zone (a named part, such as title or body)."""
+    """The texts of a file by zone, such as title and body."""
 
     zones: dict[str, str]

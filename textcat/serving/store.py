@@ -30,7 +30,7 @@ Identity: TypeAlias = tuple[int, ...] | None
 
 @dataclass(eq=False)
 class Served:
-    """A version of a model that is served; a request uses the same version from beginning to end."""
+    """Hold a version of a model that is served; a request uses the same version from beginning to end."""
 
     name: str
     version: str  # the first digits of the sha256 of its manifest
@@ -84,7 +84,7 @@ class _Folder:
 
 @dataclass(eq=False)
 class Store:
-    """The served models by name; `folders` has the folder from which each model is loaded."""
+    """Hold the served models by name; `folders` has the folder from which each model is loaded."""
 
     folders: Mapping[str, Path]
     # Called if a replaced model was loaded, with its version, or could not be loaded, with the error; the outcome is
@@ -108,7 +108,7 @@ class Store:
             raise Problem(404, f"No model {name!r:.80} is served here: GET /api/v1/models lists them.") from None
 
     def card(self, name: str) -> str | None:
-        """Return the card in a model's folder as it is now; None if there is none that can be read."""
+        """Return the present card in a model's folder; None if there is none, or it cannot be read."""
         try:
             return read_card(self._folders[name].path)
         except TextcatError:

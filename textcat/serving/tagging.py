@@ -170,7 +170,7 @@ async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
 
 @routes.post("/api/v1/text", response_model=s.FileAnswer, openapi_extra=_FILE, responses=problems(body=True))
 async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return the text of each zone of a file: HTML, mail, Markdown, docx, PDF, news or text; its name tells which."""
+    """Return the text of each zone of a file: HTML, mail, Markdown, docx, PDF, news or text, by its name."""
     name = query.name or files.NAMES.get(call.kind, "")
     data, seconds = await call.data(()), call.front.limits.timeout
     return {"zones": await files.of_file(name, data, seconds, main_text=call.app.main_text)}

@@ -18,7 +18,7 @@ Tags: TypeAlias = list[dict[str, Any]]
 
 
 class Answer(NamedTuple):
-    """The tags of a document, and why it gives no evidence for any topic; None if it gives some."""
+    """Hold the tags of a document and, if it has no evidence for any topic, the reason."""
 
     tags: Tags
     reason: Reason | None
@@ -40,7 +40,7 @@ def number_of_characters(document: Any) -> int:
 
 
 class Choice(NamedTuple):
-    """The options of a request that choose which topics of a document are returned."""
+    """Hold the options of a request that select the topics of a document to return."""
 
     top: int | None = None
     min_probability: float | None = None
@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 
 
 class Work:
-    """Tags documents with one version of a model, for all requests that use this version.
+    """Tag documents with one version of a model, for all requests that use this version.
 
     `on_batch` is called with the number of documents that are tagged together; `seconds` returns how many seconds of
     processor time such a batch may take.

@@ -263,7 +263,7 @@ def _check_readable(new: Path) -> None:
 
 
 def kept_documents(model: str | os.PathLike[str]) -> str:
-    """Return a sentence on what whoever has a model can read of its training documents; "" if nothing but topics."""
+    """Return a sentence on what readers of a model can see of its training documents; "" if nothing."""
     manifest = read_manifest(model)
     kept = []
     if COUNTS in manifest["files"]:

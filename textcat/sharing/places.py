@@ -61,7 +61,7 @@ class Folder(NamedTuple):
 
     @contextmanager
     def opened(self, file: str) -> Iterator[BinaryIO]:
-        """Open a file for reading from its start to its end."""
+        """Open a file of the folder in a ``with`` block; yield it for reading from its start to its end."""
         with remote_errors(self.name), self.system.open(self._path(file), "rb", block_size=0) as stream:
             yield stream
 
@@ -113,14 +113,14 @@ class Repository(NamedTuple):
         return f"{HUB}{self.id}" + (f"@{self.revision}" if self.revision else "")
 
     def folder(self) -> Folder:
-        """Return its files as they are at this moment: later commits do not change them."""
+        """Return a `Folder` of the repository's files as they are now; later commits do not change it."""
         with remote_errors(self.name):
             commit = _hub().HfApi(**_options()).model_info(self.id, revision=self.revision).sha
             system = _hub().HfFileSystem(**_options(), skip_instance_cache=True, use_listings_cache=True)
             return Folder(self.name, system, f"{self.id}@{commit}")
 
     def exists(self) -> bool:
-        """Return whether there is such a repository, as far as the user may know it."""
+        """Return whether the repository exists and the user may read it."""
         with remote_errors(self.name):
             return bool(_hub().HfApi(**_options()).repo_exists(self.id))
 
@@ -174,7 +174,9 @@ def place_of(text: str) -> Folder | Repository:
 
 @contextmanager
 def remote_errors(name: str, but: type[Exception] = TextcatError) -> Iterator[None]:
-    """In a ``with`` block, turn errors of a remote place into a TextcatError: a sentence with the remedy.
+    """Turn errors of a remote place in a ``with`` block into a TextcatError that states the remedy.
+
+    `name` is the address of the place, for the message.
 
     Errors of the class `but` stay as they are, unless a lost connection is the cause.
     """

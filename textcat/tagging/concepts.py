@@ -17,7 +17,7 @@ _URI_SCHEME = re.compile(r"(?:https?|tag|urn):")
 
 
 class Tag(NamedTuple):
-    """Hold a tag as news formats have it: a concept, and two whole numbers from 0 to 100, or None."""
+    """Hold a tag as news formats write it: its subject, and its confidence and relevance from 0 to 100, or None."""
 
     concept: Subject
     confidence: int | None  # the topic's probability in per cent
@@ -25,7 +25,7 @@ class Tag(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Describe a change of a file: the bytes from `start` to `end` are replaced by others."""
+    """Describe a change of a file: the new bytes in place of those from `start` to before `end`."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class Edit(NamedTuple):
 
 
 def concept_of(code: str, name: str = "", scheme: str = "") -> Subject:
-    """Return the concept of a code, which may be a URI, or have the short name of its scheme before it: medtop:1."""
+    """Return the subject that a code stands for; the code may be a URI, or begin with its scheme: "medtop:20000065"."""
     if _URI_SCHEME.match(scheme) and not scheme.endswith(("/", "#", ":")):
         scheme += "/"
     concept = subject_as_given(code, name, scheme)
@@ -43,17 +43,14 @@ def concept_of(code: str, name: str = "", scheme: str = "") -> Subject:
 
 
 class CodeTable(NamedTuple):
-    """Name a table of codes, and tell its state, so that it is read again when it has changed."""
+    """Hold the path, time and size of a table of codes, so that a changed table is read again."""
 
     path: str = ""  # "": there is none
     modified: int = 0  # nanoseconds
     size: int = 0
 
     def concepts(self) -> Mapping[str, Subject]:
-        """Return the concept (code, name and scheme of a subject) of each topic in the table; {} without a table.
-
-        See `read_codes`.
-        """
+        """Return the subject of each topic in the table, as `read_codes` does; {} if there is no table."""
         return _read_table(self) if self.path else {}
 
 
@@ -63,7 +60,7 @@ def _read_table(table: CodeTable) -> Mapping[str, Subject]:
 
 
 def find_codes(path: str | Path) -> CodeTable:
-    """Return the table of codes at a path; "" gives that of no codes. A TextcatError is raised as by `read_codes`."""
+    """Return the `CodeTable` at a path, and read it once; "" gives an empty table. For errors, see `read_codes`."""
     if not str(path):
         return CodeTable()
     place = expanded(path).resolve()
@@ -82,7 +79,7 @@ def _unreadable(path: Path, error: OSError) -> TextcatError:
 
 
 def read_codes(path: str) -> Mapping[str, Subject]:
-    """Read a table of topics and their codes, CSV or TSV with names of columns, and return the concepts by topic.
+    """Read a table (CSV or TSV) of topics and their codes; return the subject of each topic.
 
     The columns are ``topic``, ``code`` (or ``uri``), and if need be ``scheme`` and ``name``; others are ignored. A
     topic whose code is empty is left out. A TextcatError is raised if the table cannot be read or a topic occurs twice.

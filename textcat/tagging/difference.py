@@ -10,7 +10,11 @@ from textcat.tagging.shards import TaggedDocument, read_tags
 
 
 class TopicDifference(NamedTuple):
-    """Hold how many documents got or lost a topic between two runs."""
+    """Hold how many documents have a topic in two runs, and how many got or lost it, with ids of some of them.
+
+    `came` counts the documents that have the topic only in the later run, `went` those that have it only in the
+    earlier.
+    """
 
     topic: str
     before: int  # documents with the topic in the earlier run, of those that both have

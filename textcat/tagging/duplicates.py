@@ -50,7 +50,7 @@ INPUT = InputSettings()
 
 
 class Duplicates(NamedTuple):
-    """Hold what is known of the duplicates of an archive."""
+    """Hold how many documents repeat an earlier one, exactly or nearly, and the time and memory of the search."""
 
     counts: Counts  # of documents
     exact: int  # documents with the same words as an earlier one

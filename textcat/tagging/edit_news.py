@@ -40,7 +40,7 @@ _BROKEN = frozenset({FaultKind.ACCESS, FaultKind.CHANGED, FaultKind.DAMAGE})
 
 
 class EditJob(NamedTuple):
-    """Hold how a run tags each batch, and how it writes the tags into the bytes of files."""
+    """Hold the settings by which a run tags batches, and by which it writes tags into news files."""
 
     job: Job
     creator: str  # of the tags
@@ -48,7 +48,7 @@ class EditJob(NamedTuple):
 
 
 class EditedBlock(NamedTuple):
-    """Hold the changes of a file in one of its blocks."""
+    """Hold the edits that write tags into a part of a file: one block of its records."""
 
     source: str
     documents: int = 0  # that were tagged
@@ -61,7 +61,7 @@ class EditedBlock(NamedTuple):
 
 
 def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlock]]:
-    """Tag the records of a batch; return the result, and for each block the edits that write the tags into its items.
+    """Tag the records of a batch; return the result, and the edits that write the tags into each block of the batch.
 
     A TextcatError is raised as by `tag_batch`.
     """
@@ -153,5 +153,5 @@ def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> lis
 
 
 def creator_of(model: Path) -> str:
-    """Return the creator of the tags of a model: ``textcat:`` and the name of its folder."""
+    """Return the name by which a model signs its tags in news files: ``textcat:`` and the name of its folder."""
     return f"{OWN}:{re.sub('[^A-Za-z0-9_.-]+', '-', model.resolve().name) or 'model'}"

@@ -19,7 +19,7 @@ from textcat.tagging.concepts import Edit
 
 
 class ChangedError(Exception):
-    """Report a file that is not as it was when its documents were tagged."""
+    """Report that a file has changed since its documents were tagged."""
 
 
 def _pack_gzip(file: Any) -> Any:
@@ -42,9 +42,9 @@ _PACKERS = {
 
 
 class Repacked:
-    """Decompress a stream, if it is compressed, and write new bytes to a file in the same compression.
+    """Decompress a file that is compressed, and write an edited copy of it in the same compression.
 
-    `stream` has the decompressed bytes; `write` takes the new bytes, uncompressed.
+    `stream` has the decompressed bytes of the file; `write` takes the new bytes, uncompressed.
     """
 
     def __init__(self, stored: ByteStream, name: str, file: Any) -> None:
@@ -61,10 +61,11 @@ class Repacked:
 
 
 class EditedStream:
-    """Write the bytes of a stream edit by edit.
+    """Copy a stream to a file, and replace bytes on the way, as edits say.
 
-    The places of edits are those in the stream; or if `encoding` is not None, those in the stream converted to UTF-8
-    from this encoding, as `exact_encoding` takes it. ChangedError is raised if the stream is not as it was.
+    The positions of edits are those in the stream or, if `encoding` is not None, those in the stream after its
+    conversion from this encoding to UTF-8. ChangedError is raised if the stream ends too early or is not in this
+    encoding.
     """
 
     def __init__(self, stream: ByteStream, write: Callable[[bytes], object], encoding: str | None = None) -> None:
@@ -78,7 +79,7 @@ class EditedStream:
             self._decoder = codecs.getincrementaldecoder(self._encoding)()
 
     def apply(self, edits: Iterable[Edit]) -> None:
-        """Copy the bytes up to each edit, and what the edit puts in place of the next bytes."""
+        """Copy the stream up to the end of the last edit, with the new bytes of each edit in place of the old ones."""
         for edit in edits:
             self._copy(edit.start, self._write)
             self._write(edit.data.decode().encode(self._encoding) if self._encoding else edit.data)
@@ -127,7 +128,7 @@ class EditedStream:
 
 
 class FileCopy:
-    """Copy a file to a temporary one, edit by edit, which gets its place by `sync` and `put`, when it is whole.
+    """Copy a file to a temporary file, with edits; when the copy is complete, `sync` and `put` move it to its place.
 
     For the encoding, see `EditedStream`. ChangedError is raised if the file is not in the given state, and OSError if
     the copy cannot be written.
@@ -146,36 +147,36 @@ class FileCopy:
         self._edited = EditedStream(self._repacked.stream, self._repacked.write, encoding)
 
     def apply(self, edits: Iterable[Edit]) -> None:
-        """Copy the bytes up to each edit, and what the edit puts in place of the next bytes."""
+        """Copy the file up to the end of the last edit, with the new bytes of each edit in place of the old ones."""
         self._edited.apply(edits)
 
     def finish(self) -> None:
-        """Copy the rest of the file; the temporary one is whole then."""
+        """Copy the rest of the file, so that the copy is complete."""
         self._edited.finish()
         self._repacked.close()
         self._file.flush()
         self._stored.close()
 
     def sync(self) -> None:
-        """Wait until the copy, which is finished, would survive a loss of power."""
+        """Wait until the complete copy would survive a loss of power."""
         disk.sync(self._file)
         self._file.close()
 
     def put(self, target: Path) -> None:
-        """Rename the copy, which is synced, to its target; the folder of that must exist."""
+        """Rename the synced copy to its target path, whose folder must exist."""
         if _state_or_none(self.state.name) != self.state:
             raise ChangedError
         disk.rename(self._temporary, target)
 
     def close(self) -> None:
-        """Close the files; the temporary one stays."""
+        """Close the files; the temporary copy is not deleted."""
         self._stored.close()
         with suppress(OSError):  # of a full disk, which was reported before
             self._file.close()
 
 
 def state_of(path: str) -> FileState:
-    """Return the name, size and time of a regular file; raise OSError if it is none."""
+    """Return the name, size and time of a regular file; raise OSError for anything else."""
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is no regular file", path)

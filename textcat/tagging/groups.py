@@ -16,7 +16,10 @@ _BATCH = 1 << 12  # lines that are read at a time
 
 
 class GroupsFile:
-    """Hold where the lines of a file of duplicates are, by document: in memory, a line takes 16 bytes."""
+    """Look up the group of documents in a file that `textcat duplicates` wrote; only positions of lines are in memory.
+
+    A line takes 16 bytes of memory.
+    """
 
     def __init__(self, path: Path):
         self._path = path
@@ -36,7 +39,10 @@ class GroupsFile:
         self._keys, self._offsets = np.concatenate(keys)[order], np.concatenate(offsets)[order]
 
     def add_groups(self, records: list[Record]) -> list[Record]:
-        """Return the records with their groups as a field; one that repeats no other is in the group of its own id."""
+        """Return the records with a further field, the id of their group of duplicates.
+
+        A record that repeats no other is in the group of its own id.
+        """
         places = [(escape_undecodable(record.source), record.position) for record in records]
         keys = np.array([_key(*place) for place in places], np.uint64)
         begins, ends = np.searchsorted(self._keys, keys, "left"), np.searchsorted(self._keys, keys, "right")
@@ -64,7 +70,7 @@ def _key(source: str, position: int) -> int:
 
 @lru_cache(maxsize=1)
 def open_groups(path: str) -> GroupsFile:
-    """Open a file of groups, and keep it for the next call; raise TextcatError if it cannot be read."""
+    """Open a file of groups of duplicates, and cache it for the next call; raise TextcatError if it cannot be read."""
     try:
         return GroupsFile(Path(path))
     except OSError as error:

@@ -53,9 +53,9 @@ class Job(NamedTuple):
 
 
 def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult:
-    """Read the records of a batch, tag them, and return their encoded rows, with the rejections and counts.
+    """Read the records of a batch, tag them, and return their encoded rows, the rejections and the counts.
 
-    With `all_versions`, also the versions of news are tagged that are not the newest ones in the batch.
+    With `all_versions`, news items are tagged even if the batch has a newer version of them.
     A TextcatError is raised if the model is missing, has changed since the run began, or needs another spaCy version.
     """
     from textcat.model.selection import n_held  # here, so that a process which only hands out work stays small
@@ -158,9 +158,10 @@ def tag_records(
     tagged: BatchResult,
     scored: "list[tuple[np.ndarray, np.bool_]] | None" = None,
 ) -> None:
-    """Tag records, and add their encoded rows and counts to `tagged`; a record that cannot be tagged is rejected.
+    """Tag records, and add their encoded rows and counts to `tagged`; records that cannot be tagged are rejected.
 
-    `scored` has the scores of each record, and whether it has a term that the model knows, if it was scored before.
+    If the records were scored before, `scored` has for each of them its scores, and whether it has a term that the
+    model knows.
     """
     if not records:
         return
@@ -228,7 +229,7 @@ def _encode(
 
 @lru_cache(maxsize=1)
 def load_taggers(job: Job) -> "dict[str, Tagger]":
-    """Load the taggers of a job by language, or its only tagger as that of the language "".
+    """Load the taggers of a job, by language; if a single tagger is for all languages, its key is "".
 
     The taggers are kept for the next call with the same job. A TextcatError is raised as by `tag_batch`.
     """

@@ -31,10 +31,10 @@ _OF_NAMES = frozenset({errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLO
 
 @contextmanager
 def open_news_folder(folder: Path, base: str, facts: Mapping[str, Any], *, restart: bool) -> Iterator["NewsFolder"]:
-    """Lock a folder in a ``with`` block, and yield it with its journal; it is made if it does not exist.
+    """Lock a folder for files that are written back, and yield it; create it if it does not exist.
 
-    TextcatError is raised if another run is writing to the folder, or if it holds other files. The journal is begun
-    anew for other `facts`, and for `restart`.
+    TextcatError is raised if another run is writing to the folder, or if it holds other files. A new journal is begun
+    if `facts` differ from those of the earlier run, or if `restart` is True.
     """
     with disk.raise_write_errors(folder, RESUMES):
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def open_news_folder(folder: Path, base: str, facts: Mapping[str, Any], *, resta
 
 
 class NewsFolder:
-    """Hold which files a folder has, each in which state of the input: checksums of eight bytes, listed in a journal.
+    """Hold which files were written to a folder, and of which state of the input, listed in a journal.
 
     Parameters
     ----------
@@ -103,21 +103,21 @@ class NewsFolder:
         return sums
 
     def has(self, state: FileState) -> bool:
-        """Return whether a file of the input was written in this state, and still is there."""
+        """Return whether an input file was written in its present state, and the written file still exists."""
         path, sum_ = self._path_of(state.name), self._sum_of(state)
         i = bisect_left(self._listed, sum_)
         is_listed = i < len(self._listed) and self._listed[i] == sum_
         return is_listed and os.path.lexists(os.path.join(self.folder, path))
 
     def temporary(self) -> Path:
-        """Return the path of a new file, which goes when the run ends, unless it is put in place."""
+        """Return the path of a new temporary file, which is deleted at the end of the run unless `put` renames it."""
         self._n_copies += 1
         return self.folder / _TEMPORARY / str(self._n_copies)
 
     def put(self, copy: FileCopy, *, is_listed: bool) -> str:
-        """Rename a copy, which is synced, to its place in the folder; return why it cannot have that, or "".
+        """Rename a synced copy to its place in the folder; return "" or, if that is impossible, the reason.
 
-        `is_listed`: it need not be written again by the next run. ChangedError is raised as by `FileCopy.put`.
+        If `is_listed`, the next run need not write the file again. ChangedError is raised as by `FileCopy.put`.
         """
         path = self._path_of(copy.state.name)
         target = self.folder / path
@@ -135,7 +135,7 @@ class NewsFolder:
         return ""
 
     def list_files(self) -> None:
-        """List the files that are in place in the journal, when their names would survive a loss of power."""
+        """Sync the folders of the files that were put in place, and then list these files in the journal."""
         if self._new:
             for folder, is_ours in self._targets.items():
                 if is_ours:

@@ -24,7 +24,7 @@ _AUTO = "auto"  # the language that is identified
 
 
 class TaggingPlan(NamedTuple):
-    """Hold all that a run needs: model and settings, inputs, the model's manifest, and how the work is done."""
+    """Hold the plan of a run: the model and settings, the inputs, the model's manifest, and the number of processes."""
 
     job: Job
     sources: Sequence[Source]  # the inputs
@@ -120,9 +120,10 @@ def _joint_manifest(manifests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def with_dates(plan: TaggingPlan, former: dict[str, Any]) -> TaggingPlan:
-    """Return the plan with the decision whether CSV and Parquet have a column of dates.
+    """Decide whether CSV and Parquet get a column of dates, and return the plan with this decision.
 
-    `former` has the facts of the run in the output folder, whose shards have such a column or not; {}: it is a new run.
+    `former` has the facts of the run whose shards are in the output folder: they decide. For a new run, it is {}, and
+    the first documents of the inputs decide.
     """
     output = plan.job.output
     if output.to == "jsonl" or "date" in output.keep_fields:

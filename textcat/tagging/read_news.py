@@ -72,16 +72,16 @@ def _is_archive(name: str, settings: InputSettings) -> bool:
 
 
 class NewsFiles:
-    """Hold the files that are read to be written back, and count the others.
+    """List the files to tag and write back, and count the other files.
 
     Attributes
     ----------
     states : dict of str to FileState
-        The files that are being read, each as it was when it was chosen. Who writes a file takes it out.
+        The size and time of each listed file that is being read; `NewsWriter` removes the files that it has written.
     before : int
         Number of files that an earlier run wrote.
     formats : Counter of str
-        Number of files that are not read, as their names tell a format without a place for tags, by format.
+        Number of files that are not read because their format has no place for tags, by format.
     """
 
     def __init__(self, sources: Sequence[Source], settings: InputSettings, written: NewsFolder) -> None:
@@ -90,7 +90,7 @@ class NewsFiles:
         self.before, self.formats = 0, Counter[str]()
 
     def sources(self) -> list[Source]:
-        """Return the sources with the files to read, as far as that is known before they are read."""
+        """Return the sources restricted to the files to read; files in a folder are selected only while it is read."""
         chosen = []
         for source in self._sources:
             if source.kind == "folder":

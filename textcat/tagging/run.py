@@ -142,7 +142,7 @@ def tag_to_folder(
 
 
 def set_aside(model: Path, out: Path) -> None:
-    """Rename a folder of tags that another model has given: ``.before`` is added to its name.
+    """Rename a folder of tags by another model, so that a new run can use its name: append ``.before``.
 
     A TextcatError is raised if there is a folder of that name already.
     """

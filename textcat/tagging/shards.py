@@ -25,7 +25,7 @@ _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compr
 
 
 class TaggedDocument(NamedTuple):
-    """Hold a document in a shard (an output file of a run), with the topics that it got."""
+    """Hold a document in the output of a run: its id, its place in the input, and its topics."""
 
     id: str
     source: str
@@ -35,10 +35,10 @@ class TaggedDocument(NamedTuple):
 
 
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
-    """Return a shard without the documents of some input files, and without the rows that newer versions replace.
+    """Return the content of a shard without the rows of some input files, and without rows that newer versions replace.
 
-    A shard is an output file, here the one at `path`. `names` has the files; `rows` has the places of the rows of news
-    that newer versions replace, for which there are rejections instead, and is used up.
+    A shard is an output file. `names` has the input files, and `rows` the places of news rows that newer versions
+    replace; rejections are returned for these, and they are removed from `rows`.
     """
     rejections: list[Rejection] = []
     places = {key[:2] for key in rows}
@@ -195,7 +195,7 @@ def _without_parquet(
 
 
 def read_tags(folder: Path) -> Iterator[TaggedDocument]:
-    """Yield the documents of a folder of shards (output files), in order; raise a TextcatError if there are none."""
+    """Yield the documents of a folder of tags, in order; raise a TextcatError if the folder has none."""
     shards = sorted(path for path in folder.glob("part-*") if not path.name.endswith(".part"))
     if not shards:
         raise TextcatError(f"{folder} has no shards: name a folder that `textcat tag --out` has written.")

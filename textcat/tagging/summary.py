@@ -45,7 +45,7 @@ def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
 
 
 class Summary(NamedTuple):
-    """Hold the inputs of a run, the counts of the documents that it wrote, and its time and memory."""
+    """Hold the result of a run: its inputs, the counts of documents, and its time and memory."""
 
     manifest: dict[str, Any]  # the manifest of the model; of models by language, their `joint_manifest`
     sources: "Sequence[Source]"  # the inputs
@@ -65,7 +65,7 @@ class Summary(NamedTuple):
         return f"<Summary: {', '.join(counts)}>"
 
     def followed_by(self, later: "Summary") -> "Summary":
-        """Return the summary of this run and a later run over the same inputs, taken together."""
+        """Return one summary of this run and a later run over the same inputs."""
         formats, seconds = sorted({*self.formats, *later.formats}), self.seconds + later.seconds
         growth = later.growth if self.growth is None else self.growth
         return later._replace(before=self.before, formats=formats, seconds=seconds, growth=growth)
@@ -88,7 +88,7 @@ class Summary(NamedTuple):
 
     @property
     def drifts(self) -> list[Drift]:
-        """Topics whose rate is more than three times or less than a third of their prevalence.
+        """Topics whose share of the documents differs from their prevalence in training by a factor of more than three.
 
         The most significant topic comes first. A topic is listed only if the difference is significant: if archive and
         training were samples of the same population, so large a difference would have a probability below .001, divided

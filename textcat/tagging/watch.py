@@ -129,9 +129,9 @@ class _Clock:
 
 
 class SettledFiles:
-    """Hold the files that may still be being written.
+    """Decide which input files are complete, that is, no longer being written.
 
-    `waiting` has, by name, the state (size and time) of each, and the moment at which it was first seen in this state.
+    `waiting` has each incomplete file by name: its size and time, and the moment at which it was first seen with these.
     """
 
     def __init__(self) -> None:
@@ -139,12 +139,12 @@ class SettledFiles:
         self._looked = False
 
     def complete(self, sources: Sequence[Source], done: Mapping[str, FileState]) -> tuple[list[Source], States]:
-        """Return the sources with only their complete files, and the states (size and time) of these files.
+        """Return the sources restricted to their complete files, and the sizes and times of these files.
 
-        A file is complete if its state has not changed for some tenths of a second. `done` has the states in which
-        files were read before. A file that is changing, or has just gone, keeps its state in `done`; if it has none, it
-        is left out. So a renamed file disappears and appears at the same time. At the first look, all files that have
-        not just been changed are complete.
+        A file is complete if its size and time have not changed for some tenths of a second. `done` has the states in
+        which files were read before. A file that is changing, or has just disappeared, keeps its state in `done`; if it
+        has none, it is left out. So a renamed file disappears and appears at the same time. At the first look, all
+        files are complete except those that changed a moment ago.
         """
         now, before, self.waiting = time.monotonic(), self.waiting, {}
         listed = {file.name: FileState(file.name, *file.content) for file in list_files(sources) or ()}
@@ -228,7 +228,7 @@ def _polls(is_waiting: Callable[[], bool]) -> Iterator[bool]:
 
 
 def folder_of(text: str) -> str:
-    """Return the folder in which the changes of an input are seen."""
+    """Return the folder to watch for changes of an input."""
     path = text
     while not _PATTERN.isdisjoint(path) and not os.path.exists(path):
         path = os.path.dirname(path)

@@ -26,7 +26,7 @@ _MAX_LOGGED = 100  # inputs whose formats are logged
 def workers_of(plan: TaggingPlan, n_bytes: int | None) -> AbstractContextManager[WorkerPool]:
     """Return the workers of a plan, for a ``with`` block: this process, or others that have loaded the model.
 
-    `n_bytes` is the stored size of its inputs; None if it is unknown.
+    `n_bytes` is the stored size of the inputs; None if it is unknown.
     """
     return open_workers(plan.jobs, n_bytes, plan.scheduler, partial(load_taggers, plan.job))
 
@@ -34,7 +34,10 @@ def workers_of(plan: TaggingPlan, n_bytes: int | None) -> AbstractContextManager
 def tagged_batches(
     plan: TaggingPlan, batches: Iterable[Batch], workers: WorkerPool, tally: "Tally"
 ) -> Generator[tuple[Batch, BatchResult]]:
-    """Yield each batch with its result; when the caller has written the result, add it to the tally."""
+    """Tag batches in the workers; yield each batch with its result, in order.
+
+    When the caller has written the result and asks for the next one, the result is added to `tally`.
+    """
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
         for batch, tagged in results:
             faults = (
@@ -49,7 +52,7 @@ def tagged_batches(
 
 
 class Tally:
-    """Add up the counts, formats, memory and time of a run."""
+    """Add up the counts, formats, memory and time of a run, and report its progress."""
 
     def __init__(self, plan: TaggingPlan, before: RunState, progress: ShowProgress | None):
         self._plan, self._before, self._progress = plan, before, progress
@@ -64,16 +67,16 @@ class Tally:
         self._wake = before.wake
 
     def warn_of_changes(self) -> None:
-        """Find the inputs that changed while they were read, and log how much of each input is missing."""
+        """Log a warning for each input that changed while it was read, and how much of it is missing."""
         settings, start_over = self._plan.job.input, self._plan.start_over
         self._changes = warn_of_changes(self.sources, settings, self._counts.inputs, self._missing, start_over)
 
     def add_counts(self, counts: Counts) -> None:
-        """Add counts that are of no batch."""
+        """Add counts that do not come from a batch, such as those of removed rows."""
         self._counts.add(counts)
 
     def add(self, batch: Batch, tagged: BatchResult) -> None:
-        """Add the result of a batch, and show the progress."""
+        """Add the result of a batch to the counts, and report the progress."""
         self._counts.add(tagged.counts)
         self._missing.update(bytes_missing(batch, self.sources))
         for rejection in tagged.rejections:

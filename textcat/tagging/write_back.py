@@ -39,7 +39,7 @@ _AGAIN = "give the same command again"
 
 
 class WriteBackSummary(NamedTuple):
-    """Hold what a run has written, and what it has left out."""
+    """Hold how many files a run has written with their tags or left out, and its counts, time and memory."""
 
     counts: Counts  # of documents in the files that were read
     written: int  # files
@@ -60,7 +60,7 @@ def write_back(
     on_rejection: Callable[[Rejection], object] = lambda rejection: None,
     progress: ShowProgress | None = None,
 ) -> WriteBackSummary:
-    """Write each news file of a plan's inputs again, with its tags, into a folder, and return a summary.
+    """Tag the news files of a plan's inputs, and write a copy of each, with its tags, to a folder; return a summary.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class _Tally:
 def check_inputs(plan: TaggingPlan, folder: Path) -> None:
     """Raise TextcatError if inputs of a plan, or files in them, cannot be written back to a folder.
 
-    `write_back` leaves out zips and tars, as they may arrive in a watched folder, where this function refuses them.
+    Zips and tars are refused here; `write_back` itself leaves them out, because they may arrive in a watched folder.
     """
     check_sources(plan.sources, folder)
     refuse_archives(plan.sources, plan.job.input)
@@ -168,6 +168,9 @@ def _check_table(plan: TaggingPlan, table: CodeTable) -> None:
 
 
 def base_of(inputs: Sequence[str]) -> str:
-    """Return the folder above all inputs: that of a file or a pattern, a folder itself; of several, what they share."""
+    """Return the folder that contains all inputs: an input folder itself, or the folder of a file or pattern.
+
+    Of several inputs, it is the deepest folder that they share.
+    """
     above = [os.path.abspath(folder_of(text)) for text in inputs]
     return os.path.commonpath(above)

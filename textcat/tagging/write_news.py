@@ -21,7 +21,7 @@ _NO_NEWS = "It has no news item that could be tagged."
 
 
 class Fate(Enum):
-    """List what can happen to a file that is to be written with its tags."""
+    """List the outcomes for a file that is to be written back with its tags."""
 
     WRITTEN = auto()
     NO_PLACE = auto()  # its format has no place for tags
@@ -32,7 +32,7 @@ class Fate(Enum):
 
 
 class Outcome(NamedTuple):
-    """Hold what happened to a file, and a rejection with the reason, unless the reason was reported before."""
+    """Hold what happened to a file, and the Rejection that reports it, if none was reported before."""
 
     fate: Fate
     format: str = ""  # of a file without a place for tags
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 
 class EditedFile:
-    """Copy a file with the edits of its blocks, which are taken one after the other."""
+    """Copy one file while the edits of its blocks arrive, block by block."""
 
     def __init__(self, name: str, state: FileState | None) -> None:
         self.name, self._state = name, state  # None: it was not there as it is when files were chosen
@@ -49,7 +49,7 @@ class EditedFile:
         self.copy: FileCopy | None = None
 
     def take(self, block: EditedBlock, folder: NewsFolder) -> None:
-        """Copy the file up to the end of the edits of a block; a file that has changed is copied no further."""
+        """Copy the file up to the end of the edits of its next block; copy nothing more if the file has changed."""
         self._is_named |= block.is_named
         self.is_due |= block.is_due
         if self._fate is Fate.CHANGED:
@@ -73,7 +73,7 @@ class EditedFile:
         return FileCopy(self._state, folder.temporary(), block.encoding)
 
     def finish(self) -> Outcome:
-        """Copy the rest of the file; if it is not to be written, close the copy."""
+        """Copy the rest of the file, and return the outcome; close the copy if it is not to be kept."""
         if self.copy is not None and self._fate is Fate.WRITTEN:
             try:
                 self.copy.finish()
@@ -92,9 +92,9 @@ class EditedFile:
 
 
 class NewsWriter:
-    """Write files into a folder, one after the other, as the blocks of their edits come.
+    """Write edited copies of files into a folder, one file after the other, while blocks of edits arrive.
 
-    `states` has the files that are being read, each as it was before.
+    `states` has the size and time of each file that is being read, as it was listed.
     """
 
     def __init__(self, folder: NewsFolder, states: MutableMapping[str, FileState]) -> None:
@@ -127,7 +127,7 @@ class NewsWriter:
         return outcomes
 
     def close(self) -> None:
-        """Close all files: those that are not in place are left out."""
+        """Close all files; copies that are not in their places yet are discarded."""
         self._threads.shutdown(cancel_futures=True)
         if self._file is not None and self._file.copy is not None:
             self._file.copy.close()

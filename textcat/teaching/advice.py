@@ -15,20 +15,20 @@ _STOPPER = Stopper()
 
 
 class Band(NamedTuple):
-    """An estimate of recall with its bounds, and the number of answers that the estimate is based on."""
+    """Hold an estimate of recall with its bounds, and the number of answers that it is based on."""
 
     estimate: Estimate
     n_answers: int
 
 
 class CachedBand(NamedTuple):
-    """The result of an earlier call of `last_band` (`band`), and the answers that this call had (`history`)."""
+    """Hold the result of an earlier call of `last_band`, and the answers at that time."""
 
     history: History
     band: Band | None
 
     def is_of(self, history: History) -> bool:
-        """Return whether its answers are the first ones of a history, over as many documents."""
+        """Return whether the cached result is of an earlier state of a history, over as many documents."""
         first = history.first(len(self.history.answers))
         return history.n_documents == self.history.n_documents and all(
             map(np.array_equal, first[:2], self.history[:2])  # answers, and which were drawn at random
@@ -36,7 +36,7 @@ class CachedBand(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """An estimate of recall, and sentences that tell when to stop."""
+    """Hold an estimate of recall, and sentences that advise a person when to stop."""
 
     estimate: Estimate
     band: Band | None  # the latest estimate that is informative
@@ -114,7 +114,7 @@ def _tells_something(estimate: Estimate, history: History) -> bool:
 
 
 def when_to_stop(stopper: Stopper, history: History, estimate: Estimate) -> str:
-    """Return a sentence that tells whether a person can stop or, if not, after how many further answers "no"."""
+    """Return a sentence on whether a person can stop or, if not, after how many further answers "no"."""
     aim = f"{_percent(stopper.target)} found, with {_percent(stopper.confidence)} confidence"
     if estimate.more == 0:
         return f"You can stop: {aim}."
@@ -134,7 +134,7 @@ def when_to_stop(stopper: Stopper, history: History, estimate: Estimate) -> str:
 
 
 def about_band(band: Band | None, history: History) -> str:
-    """Return a sentence that tells why the latest estimate is not informative, and what helps.
+    """Return a sentence on why the latest estimate is not informative, and what helps.
 
     `band` is the latest informative estimate; None: there is none. Return "" if it is based on all answers, or if no
     relevant document is found yet.

@@ -11,7 +11,7 @@ from textcat.teaching.pool.duplicates import Groups
 
 
 class Assignment:
-    """The documents that each person can be asked about; a group of near-duplicates is represented by its first one.
+    """Decide which documents each person can be asked about; of near-duplicates, only the first is asked about.
 
     `overlap` is the share of documents that every person is asked about; every other document needs only one answer.
     """

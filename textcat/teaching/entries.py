@@ -12,7 +12,7 @@ LONGEST_EXCLUSION_REASON = 200  # characters: it stands on a button and in table
 
 
 def check_answers(answers: Iterable[str], source: str) -> None:
-    """Raise TextcatError if an answer or the source is not allowed, or if an answer that adjudicates is "skip"."""
+    """Raise TextcatError if an answer or its source is not allowed, or if an adjudicating answer is "skip"."""
     if source not in SOURCES or source == "example":
         raise TextcatError(f"No source {source!r} of an answer: choose one of asked, search, list and adjudicated.")
     for answer in answers:
@@ -50,7 +50,7 @@ def check_name(name: str, topics: Container[str]) -> None:
 
 
 def shown_to_persons(criteria: str, exclusion_reasons: Iterable[str]) -> dict[str, Any]:
-    """Return the entries of a topic that persons are shown, such as its criteria; empty ones are left out."""
+    """Return the entries of a topic that persons see: criteria and exclusion reasons; empty ones are left out."""
     reasons = [*dict.fromkeys(checked_exclusion_reason(reason, "no") for reason in exclusion_reasons)]
     shown: dict[str, Any] = {"criteria": criteria.strip(), "exclusion_reasons": [*filter(None, reasons)]}
     return {name: value for name, value in shown.items() if value}

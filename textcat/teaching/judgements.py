@@ -44,7 +44,7 @@ class Judgement(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """A document on which persons disagree, and each person's current judgement."""
+    """Hold a document on which persons disagree, and each person's current judgement."""
 
     position: int
     id: str
@@ -76,7 +76,7 @@ class Agreement(NamedTuple):
 
 @dataclass
 class TopicState:
-    """The current answers on one topic, and the topic's texts and settings."""
+    """Hold the state of a topic: its current answers, and its texts and settings."""
 
     name: str
     about: dict[str, Any]
@@ -118,7 +118,7 @@ class TopicState:
         return judgement.answer if judgement else ""
 
     def standing(self, group: int) -> dict[str, Judgement]:
-        """Return each person's current answer on a group of near-duplicates."""
+        """Return all persons' current answers on a group of near-duplicates, by person."""
         return {person: judgements[-1] for person, judgements in self.answers.get(group, {}).items() if judgements}
 
     def persons(self) -> list[str]:
@@ -258,7 +258,7 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
 
 
 class Judgements:
-    """The current answers on all topics of a session, derived from the lines of its journal.
+    """Hold the current answers on all topics of a session, derived from the lines of its journal.
 
     An answer counts for the whole group of near-duplicates of its document. If records are split off from a group,
     earlier answers count for the part that has their document.

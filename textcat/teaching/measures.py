@@ -18,7 +18,10 @@ _EXACT = 1e-9  # so that 0.95 · 20 is 19 in spite of rounding errors
 
 
 def found_at(answers: ArrayLike) -> NDArray[np.int64]:
-    """Return the curve of a run, from its answers (True: relevant) in the order in which they were given."""
+    """Return the number of answers after which each relevant document was found: the `curve` of other functions.
+
+    `answers` are those of a run in their order; True: the document is relevant.
+    """
     return np.flatnonzero(np.asarray(answers, bool)) + 1
 
 
@@ -47,7 +50,7 @@ def wss(curve: ArrayLike, n_documents: int, recall: float = 0.95) -> float:
 
 
 def recall_after(curve: ArrayLike, n_answers: float) -> float:
-    """Return the recall after a number of answers: the share of the relevant documents found by then."""
+    """Return the share of the relevant documents that are found after a number of answers."""
     curve = np.asarray(curve)
     return float(np.searchsorted(curve, n_answers, side="right")) / len(curve) if len(curve) else math.nan
 
@@ -87,9 +90,11 @@ def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
 
 
 def recall_curve(founds: Sequence[ArrayLike], n_documents: int, at: ArrayLike) -> NDArray[np.float64]:
-    """Return the recall after each number of answers in `at`, averaged over runs: shape (n_at,).
+    """Return the recall after each of the numbers of answers in `at`, averaged over runs: shape (n_at,).
 
     `founds` has the curve of each run, as `found_at` returns it.
+
+    `n_documents` is the number of all documents.
     """
     counts = np.minimum(np.asarray(at, np.float64), n_documents)
     return np.mean([np.searchsorted(np.asarray(f), counts, side="right") / len(np.asarray(f)) for f in founds], axis=0)

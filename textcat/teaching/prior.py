@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def keep(
     pool: Pool, folder: Path | None, model: Tagger | str | os.PathLike[str], topic: str, *, number: int
 ) -> dict[str, Any]:
-    """Map a model's weights for a topic to a pool's terms, and save the result; return an entry for `read`.
+    """Save a model's weights for a topic, matched to a pool's terms by name; return an entry for `read`.
 
     A weight is multiplied by the idf of its term in the model, and divided by the term's idf in the pool, so that an
     occurrence of the term counts as much as in the model. Terms that the pool does not have are left out. The weights

@@ -53,7 +53,7 @@ class Progress(NamedTuple):
         return self.n_documents - self.yes - self.no
 
     def points(self, most: int) -> list[tuple[int, int]]:
-        """Return the gain curve as pairs: a number of answers, and the number of relevant documents found by then.
+        """Return the gain curve as pairs: a number of answers, and how many relevant documents these answers found.
 
         The first pair is (0, 0); up to `most` evenly spaced points of the curve follow.
         """

@@ -13,7 +13,7 @@ from textcat.teaching.pool import Pool, PoolError
 
 
 class Queue(NamedTuple):
-    """Documents of a pool to review for one topic."""
+    """Hold a list of documents of a pool for a person to review for one topic."""
 
     name: str
     topic: str

@@ -19,7 +19,7 @@ FORMATS = ("csv", "jsonl")
 
 
 class ScreeningCounts(NamedTuple):
-    """The number of records at each stage; from `screened` on, near-duplicates are not counted."""
+    """Hold the number of records at each stage of screening; from `screened` on, near-duplicates are not counted."""
 
     topic: str
     identified: int  # all records of the inputs

@@ -12,7 +12,7 @@ from textcat.teaching.view import View
 
 
 class Found(NamedTuple):
-    """A document that a search has found, with its similarity to the query, a person's answer, and the label."""
+    """Hold a document that a search has found, with its similarity to the query, a person's answer, and the label."""
 
     position: int
     id: str
@@ -38,7 +38,7 @@ class _Hits(NamedTuple):
 
 
 class Search:
-    """Find documents of a session by words; the hits of the last query are kept for its next pages."""
+    """Search the documents of a session by words; the hits of the last query are cached for its next pages."""
 
     def __init__(self, view: View):
         self._view = view

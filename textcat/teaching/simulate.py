@@ -41,7 +41,7 @@ _RULES_LOOK = 1.02  # the least ratio of successive numbers of answers at which 
 
 
 class Run(NamedTuple):
-    """The questions and answers of a run, in order; all arrays have the shape (n_documents,).
+    """Hold the questions and answers of a simulated run, in order; all arrays have the shape (n_documents,).
 
     After the last relevant document is found, a run that is not `whole` stops asking: the remaining documents follow in
     the order of their scores.
@@ -56,7 +56,7 @@ class Run(NamedTuple):
 
     @property
     def found(self) -> NDArray[np.int64]:
-        """The number of answers when each relevant document was found: the `curve` that `measures` take."""
+        """The number of answers after which each relevant document was found: the `curve` that `measures` take."""
         return measures.found_at(self.answers)
 
 

@@ -48,7 +48,7 @@ class Estimate(NamedTuple):
 
 
 class Course(NamedTuple):
-    """The finds (relevant documents found) in a history of answers, in the form that stopping rules take."""
+    """Hold a history of answers as stopping rules need it: counts, and how recent the answers "yes" are."""
 
     r: int  # number of finds
     n: int  # number of answers
@@ -143,7 +143,7 @@ class Stopper:
 
 
 def course_of_history(history: History) -> Course:
-    """Return the finds (relevant documents found) of a history of answers.
+    """Summarise a history of answers for stopping rules: how many relevant documents were found, and how recently.
 
     Raise TextcatError if there are more answers than documents.
     """
@@ -220,7 +220,7 @@ def fit_missing(course: Course) -> tuple[float, float]:
 
 
 def sure_missing(course: Course) -> _Sure:
-    """Return a function of m: the confidence, by the rule "learned", that at most m documents are missing."""
+    """Return a function of m: the confidence of the rule "learned" that at most m relevant documents are missing."""
     a, odds = fit_missing(course)
     return lambda m: float(betainc(a, _whole(m) + 1, 1 / (1 + odds)))
 

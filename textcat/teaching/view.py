@@ -50,7 +50,7 @@ class View:
         self._journal, self._judgements, self._rankings, self._lock = journal, judgements, rankings, lock
 
     def unchanged(self) -> AbstractContextManager[Any]:
-        """Return a context manager: inside its `with` block no answer changes, so that several facts agree."""
+        """Return a context manager: inside its ``with`` block no answer changes, so that several calls agree."""
         return self._lock
 
     @property

@@ -40,12 +40,14 @@ def check_training(
     rows_dir: str | os.PathLike[str] | None = None,
     updatable: bool = False,
 ) -> str:
-    """Return what the model is to keep of its support documents for explanations: "none", "ids" or "texts".
+    """Check that a corpus can be trained on by a recipe; return what the model keeps of its support documents.
 
     Support documents are the training documents that the weights are sums of. If `keep_support` is None, the size of
     the corpus, the recipe and `rows_dir` decide. Raise TextcatError if the corpus has no topic, `rows_dir` is not free,
     the recipe cannot be followed, support documents are to be kept although the recipe has a shortlist (scores only the
     topics nearest to a document), or the model is to be updatable and two documents have the same id.
+
+    The result is "none", "ids" or "texts", as in the argument `keep_support` of `textcat.train`.
     """
     _check_any_topic(corpus)
     if rows_dir is not None:
@@ -84,7 +86,11 @@ def _check_any_topic(corpus: Corpus) -> None:
 
 
 def warn_of_corpus(corpus: Corpus, recipe: Recipe) -> None:
-    """Warn of documents and topics of a corpus that are probably not what was meant."""
+    """Log a warning for each sign that a corpus was read wrongly.
+
+    Signs are texts that the recipe cannot split into words, topics joined in one name, topics that differ only in
+    spelling or that say "no", missing values among the topics, and topics that every document has.
+    """
     warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
     _warn_of_joined_topics(corpus.topics)
     _warn_of_topics_written_alike(corpus.topics)
@@ -199,5 +205,5 @@ def _warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
 
 
 def are_single(corpus: Corpus) -> bool:
-    """Return whether there are several topics, and every training document has exactly one of them."""
+    """Return whether a corpus has several topics, and each of its training documents has exactly one of them."""
     return len(corpus.topics) > 1 and all(len(document.topics) == 1 for document in corpus.train)

@@ -56,9 +56,10 @@ class Seconds(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a training took: the seconds and peak memory of each stage, and the size of the model in bytes.
+    """Hold what it took to train a model on `documents` documents, and to evaluate it on `tested` documents.
 
-    It was trained on `documents`, and evaluated on `tested` documents.
+    `seconds` and `memory` (bytes at the peak) have an entry for each stage; `used_memory` is the memory of the process
+    before the first stage, None if unknown; `model_bytes` is the size of the saved model.
     """
 
     documents: int
@@ -140,9 +141,10 @@ def cost_of_training(
     rows_dir: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Cost:
-    """Train a model on a sample, evaluate it, save it in a temporary folder, and return what all this took.
+    """Train, evaluate and save a model of a sample in a temporary folder; return the time and memory that this took.
 
-    `rows_dir` is as for `train_and_evaluate`: rows are kept in a temporary folder beside it; None: in memory.
+    `options` and `rows_dir` are arguments of `train_and_evaluate`. If `rows_dir` is given, rows are kept in a temporary
+    folder beside it, otherwise in memory.
     """
     stages = MeasuredStages()
     with folder_beside(rows_dir) as rows, _without_warnings():

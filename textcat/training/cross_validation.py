@@ -56,9 +56,11 @@ class HoldOut(NamedTuple):
 
 
 def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
-    """Draw training documents to hold out; the others are to be trained on: all, or `most` of them if there are more.
+    """Split the training documents of a corpus at random into documents to hold out and documents to train on.
 
     Raise TextcatError if there are too few training documents.
+
+    `most` is the largest number of documents to train on; None: all that are not held out.
     """
     n = len(corpus.train)
     n_held_out = min(MOST_HELD_OUT, n // ONE_OF)
@@ -88,11 +90,10 @@ def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
 
 
 def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
-    """Return labels in which topics of a single document have no positive, if the recipe trains on no descriptions.
+    """Return labels without those that cross-validation cannot test: the labels of topics of a single document.
 
-    If the recipe trains on descriptions, return the labels unchanged.
-
-    If the only document of a topic is held out, and there is no description, nothing is left to learn the topic from.
+    If this document is held out, nothing is left to learn the topic from. If the recipe trains on descriptions, the
+    topic can be learnt from its description, and the labels are returned unchanged.
     """
     is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.topics.description_copies else 2)
     return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)

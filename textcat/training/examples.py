@@ -128,7 +128,7 @@ class CountedCorpus:
         self.unjudged = self.corpus.unjudged(self.corpus.train)
 
     def serves(self, recipe: Recipe) -> bool:
-        """Return whether these counts are those that a recipe needs; if so, this recipe makes the rows from now on."""
+        """Take another recipe from now on if it needs the same counts; return whether it does."""
         serves = recipe.same_terms(self._recipe) and bool(recipe.topics.description_copies) == bool(self._copies)
         if serves:
             self._recipe, self._copies = recipe, recipe.topics.description_copies

@@ -19,7 +19,10 @@ _MOST_CHARACTERS = 2_000  # of a document, which are enough
 
 
 class CorpusLanguage(NamedTuple):
-    """Hold the language of a corpus, and how many of the sampled documents are written in it."""
+    """Hold the language of a corpus, and how many of the sampled documents are written in it.
+
+    `identified` is the code that was identified, such as "no"; `lang` is the code to use in recipes, such as "nb".
+    """
 
     lang: str  # a code that `Tokens` takes; "xx" if spaCy has no tokenizer of the language
     identified: str  # the code of the language
@@ -42,7 +45,7 @@ def identify_language(documents: Sequence[Document]) -> CorpusLanguage:
 def identify_languages(documents: Iterable[dict[str, str]]) -> list[str]:
     """Return the code of each document's language, such as "de"; "" for a document without a letter.
 
-    A document is given as a dict of its zones (named texts, such as title and body).
+    A document is given as its texts by zone, as in ``Document.zones``.
 
     Raise TextcatError if py3langid is not installed.
     """

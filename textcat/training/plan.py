@@ -289,7 +289,7 @@ def _characters(corpus: Corpus) -> float:
 
 
 def refusal(plan: TrainingPlan, recipe: Recipe) -> str:
-    """Return a sentence on a planned training that does not fit into memory: what it takes, and what one can do."""
+    """Return the message for a training that does not fit into memory: what it needs, and the remedies."""
     remedies = []
     if plan.topics >= MANY_TOPICS and not recipe.topics.shortlist:
         remedies.append("take a recipe with a shortlist (--recipe many-topics, or --set topics.shortlist=200)")

@@ -39,7 +39,7 @@ _FEWEST = 30  # held-out documents with a topic; with fewer, words are taken
 
 
 class RowChoice(NamedTuple):
-    """Hold the chosen kind of rows, and the figures that led to the choice."""
+    """Hold whether rows have words alone or n-grams of characters, too, and the nDCG@10 that decided this."""
 
     recipe: Recipe  # with the chosen features
     chosen: str  # `WORDS` or `CHARACTERS`
@@ -48,7 +48,7 @@ class RowChoice(NamedTuple):
     held_out: int  # the number of documents that were ranked
 
     def facts(self) -> dict[str, Any]:
-        """Return the choice as models store it."""
+        """Return the choice and its figures as a dict, which the model's manifest stores."""
         return {"chosen": self.chosen, "ndcg@10": self.ndcg, "trained": self.trained, "held_out": self.held_out}
 
 

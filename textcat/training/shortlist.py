@@ -384,7 +384,7 @@ _Listed = tuple[np.ndarray, np.ndarray, Rule, dict[str, Any]]
 
 
 def are_labels(labels: sp.csr_matrix, documents: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Return whether each of some pairs (document, topic) is a label: the document has the topic.
+    """Return for each of some pairs (document, topic) whether the document has the topic: shape (n_pairs,), bool.
 
     `documents` has the row of each pair in `labels`, and `column` the pair's column.
     """

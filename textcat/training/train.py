@@ -417,11 +417,12 @@ def train_without(
     rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> tuple[Tagger, sparse.csr_matrix]:
-    """Train a tagger that scores only nearest topics (a shortlist) on a part of the documents.
+    """Train a tagger with a shortlist (it scores only a document's nearest topics) without the held-out documents.
 
     Return the tagger, and the rows of the held-out documents.
 
-    Training rows are kept in memory or, if `rows_dir` is given, in a temporary folder next to `rows_dir`.
+    `sample` says which documents are held out. Training rows are kept in memory or, if `rows_dir` is given, in a
+    temporary folder next to it.
     """
     features, n_documents = counts.fit(recipe.make_features(), sample.trained), len(sample.trained)
     with folder_beside(rows_dir) as folder:

@@ -89,9 +89,9 @@ WHOLE = DOCUMENTS | {"rcv1"}
 def batch_records(
     batch: Batch, settings: InputSettings, all_versions: bool = False, versions: list[ItemVersion] | None = None
 ) -> Iterator[Record | Rejection]:
-    """Return the records of a batch in the order of the input, with a Rejection for each part that is not a record.
+    """Parse a batch; yield its records in the order of the input, and a Rejection for each part that is not a record.
 
-    In formats of news, documents that are canceled or not yet released are Rejections, too. So are older versions of a
+    In formats of news, documents that are canceled or under embargo become Rejections, too. So do older versions of a
     document that has a newer version in the batch, unless `all_versions` is True. The version of each news document
     that has one is appended to the list `versions`. `settings` must be those with which the batch was read.
     """
@@ -109,15 +109,12 @@ def _items(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection
 
 
 def block_records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Return an iterator over the records of a block (whole records as bytes), and Rejections of unreadable ones."""
+    """Parse a block; return an iterator over its records, and over Rejections of those that cannot be read."""
     return FORMATS[block.format].records(block, _settings_of(block, settings))
 
 
 def block_zones(block: Block, settings: InputSettings) -> dict[str, str]:
-    """Return the texts by zone (title, body) of a block that holds one document.
-
-    UnreadableError is raised if the document cannot be read.
-    """
+    """Return the texts by zone of the only document in a block; raise UnreadableError if it cannot be read."""
     form, settings = FORMATS[block.format], _settings_of(block, settings)
     (span,) = form.spans(block, settings)
     content = form.parser(block, settings)(span)

@@ -23,7 +23,7 @@ _READ = ("{*}TextBlock", "{*}TextLine", "{*}String", "{*}SP", "{*}HYP")
 
 
 class Word(NamedTuple):
-    """Hold a word as it is printed, or the part of it that stands on one line."""
+    """Hold a word on a page, or the part of a divided word that stands on one line."""
 
     text: str
     gap: str  # what stands before it: "" or " " on a line, " " at the start of a line, "\n" at the start of a block
@@ -38,7 +38,7 @@ _Block: TypeAlias = "tuple[Any, list[tuple[Any, Word]]]"  # the element of a blo
 
 
 class AltoPage(NamedTuple):
-    """Hold the words of a page in reading order, and which of them some elements have."""
+    """Hold the words of a page in reading order, and for some of its elements the positions of their words."""
 
     words: list[Word]
     #: By the ID of an element, where its words begin and end among those in the order of the file.
@@ -46,10 +46,10 @@ class AltoPage(NamedTuple):
     places: Sequence[int]  # of the words in the order of the file, among those in reading order
 
     def between(self, begin: str, end: str) -> list[Word] | None:
-        """Return the words from one element to another, each given by its ID; None if the page has no such element.
+        """Return the words from one element to another, given by their IDs; None if the page has no such element.
 
-        If `end` is "", or the ID of an element before the other, only the words of `begin` are returned; if `begin` is
-        "", too, those of the page.
+        If `end` is "", or the ID of an element before `begin`, return only the words of `begin`; if `begin` is "", too,
+        return all words of the page.
         """
         if not begin:
             return self.words
@@ -66,7 +66,7 @@ class AltoPage(NamedTuple):
 
 
 def read_page(data: bytes, settings: InputSettings, wanted: Collection[str] = ()) -> AltoPage:
-    """Return the page of an ALTO file; `wanted` has the IDs of the elements whose words are looked for.
+    """Parse an ALTO file; `wanted` has the IDs of elements for which the page is to keep the positions of their words.
 
     UnreadableError is raised if the file is no ALTO, or is not well-formed.
     """
@@ -196,7 +196,7 @@ def _in_reading_order(root: Any, blocks: Iterable[_Block]) -> Iterable[tuple[int
 
 
 def text_of(words: Sequence[Word]) -> str:
-    """Return a text of words with a line for each block, in which each divided word is whole."""
+    """Join words to a text, with a line for each block of the page; divided words are joined, too."""
     pieces: list[str] = []
     awaited = ""  # the divided word that was written last, whose second part is left out
     for before, word in pairwise((None, *words)):
@@ -230,13 +230,13 @@ def mean_confidence(words: Iterable[Word]) -> float | None:
 
 
 def main_language(words: Iterable[Word]) -> str:
-    """Return the language that most of the words have; of languages of equally many, the first; "" if none has one."""
+    """Return the language of most of the words; of equally frequent ones, the first; "" if no word has a language."""
     counts = Counter(word.language for word in words if word.language)
     return mark_surrogates(max(counts, key=counts.__getitem__)) if counts else ""
 
 
 def kept_fields(settings: InputSettings, fields: dict[str, Any]) -> dict[str, Any] | None:
-    """Return those of the fields that have a value and that the settings ask for; None if these ask for none."""
+    """Return the fields that have a value and that the settings name; None if the settings name no fields."""
     if not settings.fields:
         return None
     return {

@@ -25,15 +25,15 @@ _LIST = re.compile(_URI + rb"[ \t]*(?:\t|\r?\Z)")
 
 
 def annif_kind(line: bytes) -> str:
-    """Return the kind of a file in a format of Annif, given its first line; "" if the line is of neither kind.
+    """Return which of Annif's formats a file has, given its first line; "" if the line fits neither format.
 
-    The kinds are "annif", short texts with their subjects, and `SUBJECTS`, the subjects of one text.
+    The formats are "annif", short texts with their subjects, and `SUBJECTS`, the subjects of one text.
     """
     return SUBJECTS if _LIST.match(line) else "annif" if _SHORT.match(line) else ""
 
 
 def stem_of_name(name: str) -> str:
-    """Return a name without its ending, such as ".txt"."""
+    """Return a file name without its extension, such as ".txt"."""
     return name.rpartition(".")[0]
 
 

@@ -63,7 +63,7 @@ _LONGEST = 40  # characters of a label
 
 @lru_cache(maxsize=256)
 def encoding_meant(label: str) -> str:
-    """Return Python's name of the encoding that a charset means; "" if its label is unknown, as "unknown-8bit" is."""
+    """Return Python's name of the encoding for the label of a charset, such as "latin1"; "" if the label is unknown."""
     label = label.strip().lower()
     name = _ENCODING_OF.get(label, label)
     if len(name) > _LONGEST or "\0" in name or not is_encoding(name):
@@ -73,9 +73,9 @@ def encoding_meant(label: str) -> str:
 
 
 def decoded_as(data: bytes, encoding: str, otherwise: str = "cp1252") -> str:
-    """Return the text of bytes in an encoding; "": UTF-8 or, of what is not UTF-8, the encoding `otherwise`.
+    """Decode bytes in an encoding; bytes that are not valid in it become U+FFFD.
 
-    Bytes that are not in the encoding become U+FFFD.
+    The encoding "" stands for UTF-8 or, if the bytes are not valid UTF-8, the encoding `otherwise`.
     """
     if encoding:
         return data.decode(encoding, "replace")

@@ -134,7 +134,7 @@ def header_length(data: bytes, at_end: bool, plain_quotes: bool) -> int:
 
 
 def read_header(row: bytes, form: str, settings: InputSettings) -> bytes:
-    """Return a header of the names in `settings.columns`, joined by the separator that `row`, the first row, has."""
+    """Return a header line for a file without one: the names in `settings.columns`, separated as its first row is."""
     line, encoding = (
         RecordSpan(1, 0, Block("", form, row).without_mark(settings)[0]).text(settings),
         settings.encoding,

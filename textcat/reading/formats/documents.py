@@ -18,7 +18,7 @@ MISSING = f"needs a package that is not installed: run `{install_hint('documents
 
 
 class ExtractedText(NamedTuple):
-    """Hold the title, the text, the labels and the language of a document, and who wrote it."""
+    """Hold the title, body, topics, date, language and author that were extracted from a file."""
 
     title: str
     body: str
@@ -32,7 +32,7 @@ _Reader = Callable[[RecordSpan, InputSettings], ExtractedText]
 
 
 def document_format(read: _Reader, larger: bool = False) -> RecordFormat:
-    """Return a format in which a file is one document, whose title and text `read` extracts.
+    """Return a format in which each file is one document, given a function that extracts its title and body.
 
     If `larger` is True, files may have more bytes than other records, because they hold more than text.
     """
@@ -45,7 +45,7 @@ class _LargerFormat(RecordFormat):
 
 
 def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
-    """Return a list of one span, the bytes of the whole file, which is one document; it may be empty."""
+    """Return the span of the only record in a block, the whole file, in a list; the file may be empty."""
     data, offset = block.without_mark(settings)
     return [RecordSpan(block.position, offset, data)]
 

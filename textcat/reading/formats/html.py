@@ -72,17 +72,17 @@ _HIDDEN_IN_NITF = frozenset(("media-metadata", "media-object", "media-reference"
 
 
 def is_html(text: str) -> bool:
-    """Return whether a text that nothing declares to be HTML begins with an element of HTML that contains texts."""
+    """Return whether a text looks like HTML: whether it begins with an element of HTML that contains text."""
     return bool(_START_OF_HTML.match(text))
 
 
 def is_block(tag: str) -> bool:
-    """Return whether an element of HTML or NITF is set apart from the words before and behind it."""
+    """Return whether a tag of HTML or NITF begins a block, whose text is separate from the words around it."""
     return tag in _LINES or tag in _CELLS or tag in _LINES_OF_NITF
 
 
 def is_unseen(tag: str) -> bool:
-    """Return whether an element of HTML or NITF holds no text for people."""
+    """Return whether a tag of HTML or NITF holds no visible text, as `<script>` does."""
     return tag in _HIDDEN or tag in _HIDDEN_IN_NITF
 
 
@@ -169,7 +169,7 @@ def _is_hidden(attributes: dict[str, str]) -> bool:
 
 
 def extract_page(text: str) -> ExtractedText:
-    """Return the title and the body of a page; files that the page refers to are not loaded."""
+    """Extract the title and all visible text of a page of HTML; files that the page refers to are not loaded."""
     try:
         from lxml import etree
     except ImportError:
@@ -188,9 +188,9 @@ def _extracted(title: str, body: str, date: str, language: str) -> ExtractedText
 
 
 def extract_text(text: str, settings: InputSettings) -> ExtractedText:
-    """Return the title and the body of a page, which is its main text if the settings ask for that and it has one.
+    """Extract the title and body of a page of HTML; the body is the main text if the settings ask for it.
 
-    The author is looked for only if it is asked for, as this takes half as long as the main text.
+    The author is extracted only if the settings ask for it, because this takes half as long as the main text.
     """
     if not settings.main_text or (tree := page_tree(text)) is None:
         return extract_page(text)
@@ -208,7 +208,7 @@ def _described(tree: Any, body: str) -> ExtractedText:
 
 
 def decode_page(data: bytes, content_type: str, settings: InputSettings) -> str:
-    """Decode a page or a plain text from the web; `content_type` is what its server sent, which may name the encoding.
+    """Decode a page or a plain text from the web, given the header Content-Type that its server sent.
 
     UnreadableError is raised if it has a NUL byte.
     """

@@ -30,7 +30,7 @@ class HttpResponse(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes) -> "HttpResponse":
-        """Return the response whose bytes are given."""
+        """Parse a response of HTTP."""
         status, stop = _STATUS.match(data), _END_OF_HEAD.search(data)
         n = stop.end() if stop else len(data)
         fields: dict[str, str] = {}
@@ -39,7 +39,7 @@ class HttpResponse(NamedTuple):
         return cls(int(status[1]) if status else 0, fields, data[n:])
 
     def content(self, most: int, is_cut: bool = False) -> bytes:
-        """Return the body without chunks and compression; it may be stored without them, whatever the fields say.
+        """Return the body after the transfer and content encodings are undone, if it is stored with them.
 
         UnreadableError is raised if it has more than `most` bytes, if it is damaged, or, unless `is_cut` is True, if it
         is cut off.

@@ -19,7 +19,7 @@ class ValueSpan(NamedTuple):
 
 
 def values_in(data: bytes, start: int) -> tuple[list[ValueSpan], int]:
-    """Return the values in the object or array that begins at `start` in valid JSON, and where its bracket closes."""
+    """Locate the values of the object or array that begins at `start` in valid JSON, and its closing bracket."""
     values: list[ValueSpan] = []
     depth, name, begin, member = 0, "", start + 1, -1
     for token in _TOKEN.finditer(data, start):
@@ -50,5 +50,8 @@ def _end_of_space(data: bytes, start: int) -> int:
 
 
 def members_of(data: bytes, start: int) -> dict[str, ValueSpan]:
-    """Return the members of the object that begins at `start` in valid JSON by their names; the last one of each."""
+    """Locate the members of the object that begins at `start` in valid JSON: return the span of each value by its name.
+
+    If a name occurs several times, its last value counts.
+    """
     return {value.name: value for value in values_in(data, start)[0]}

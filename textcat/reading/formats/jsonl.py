@@ -295,7 +295,7 @@ def _plain_object(data: bytes) -> dict[str, Any] | None:
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Return the object of JSON that a text holds; raise UnreadableError if it holds none."""
+    """Parse a text as an object of JSON; raise UnreadableError if it is anything else."""
     try:
         fields = json.loads(text.removeprefix("\ufeff"))  # of a file that was put behind another
     except json.JSONDecodeError as error:

@@ -28,9 +28,9 @@ def check_extractor() -> None:
 
 
 def page_tree(text: str) -> Any:
-    """Return the root of a page's tree without scripts, styles and drawings, which hold no text; None if it has none.
+    """Parse a page; return the root of its tree without scripts, styles and drawings, or None if no tree can be made.
 
-    Of a page of more than 2 million characters, or with a tag of more than 500 attributes, None is returned.
+    None is also returned for a page of more than 2 million characters, or with a tag of more than 500 attributes.
     """
     if len(text) > _LONGEST:
         return None
@@ -91,7 +91,7 @@ def _parser() -> Any:
 
 
 def main_text(tree: Any, with_author: bool = False) -> tuple[str, str]:
-    """Return the main text of a page, given its tree, and the author if asked for; "" where the page has none."""
+    """Extract the main text of a page, given its tree, and the author if `with_author`; "" where the page has none."""
     extractor, options = _extractor(with_author)
     try:
         found = extractor.bare_extraction(tree, options=options)

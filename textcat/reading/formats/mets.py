@@ -56,7 +56,7 @@ class Area(NamedTuple):
 
 
 class PlannedDocument(NamedTuple):
-    """Hold what a METS file says about a document, besides its text."""
+    """Hold the facts about a document in a METS file, and the areas of its pages that have its text."""
 
     id: str  # in the METS file; or ""
     title: str  # for a document whose areas have none
@@ -67,14 +67,14 @@ class PlannedDocument(NamedTuple):
 
 
 class ScanPlan(NamedTuple):
-    """Hold the documents of a METS file, in the order of their first pages, and the ALTO files that have their text."""
+    """Hold the documents of a METS file, in the order of their first pages, and the paths of its ALTO files."""
 
     documents: list[PlannedDocument]
     pages: list[str]  # as the METS file refers to them
 
 
 class PageFile(NamedTuple):
-    """Hold the bytes of an ALTO file, or why it cannot be read."""
+    """Hold the bytes of an ALTO file, or the reason why it cannot be read."""
 
     name: str
     data: bytes
@@ -83,7 +83,7 @@ class PageFile(NamedTuple):
 
 
 def path_of(reference: str) -> str:
-    """Return the path of a file to which a METS file refers, from its own folder on.
+    """Return the path of a file to which a METS file refers, relative to the METS file's folder.
 
     UnreadableError is raised if the reference is a URL, or leads out of the folder.
     """
@@ -357,7 +357,10 @@ def _title(info: Any) -> str:
 
 
 def block_of(model: Block, position: int, documents: Sequence[PlannedDocument], pages: Mapping[int, PageFile]) -> Block:
-    """Return a block of documents with the pages that they need, by number; `model` is a block without data."""
+    """Return a block of documents, with the pages that have their texts; `model` is a block without data to copy from.
+
+    `position` is the number of the first document, and `pages` has the pages by number.
+    """
     numbers = sorted(pages)
     listed = [(number, *pages[number]._replace(data=b""), len(pages[number].data)) for number in numbers]
     texts: dict[str, int] = {}  # the number of each text: documents share titles, and areas IDs

@@ -33,7 +33,7 @@ _REASONS = {
 
 
 class Subject(NamedTuple):
-    """Hold a subject of a news item: its scheme such as "medtop", its code there and its name; each may be ""."""
+    """Hold a subject of a news item: its scheme, such as "medtop", its code in the scheme, and its name."""
 
     scheme: str
     code: str
@@ -41,19 +41,22 @@ class Subject(NamedTuple):
 
     @property
     def topic(self) -> str:
-        """Return the subject as the name of a topic: "medtop:20000065", a URI, or if it has no code, its name."""
+        """Return the name of the subject's topic: "medtop:20000065", a URI or, without a code, the subject's name."""
         if not self.code:
             return self.name
         return f"{self.scheme}{'' if self.scheme.endswith(('/', '#', ':')) or not self.scheme else ':'}{self.code}"
 
     def is_of(self, scheme: str) -> bool:
-        """Return whether the subject is of a scheme, which is given by its short name, its URI or the URI's end."""
+        """Return whether the subject belongs to a scheme, given by its short name, its URI or the end of its URI."""
         bare = self.scheme.rstrip("/#:")
         return scheme.rstrip("/#:") in (bare, re.split("[/#:]", bare)[-1])
 
 
 def subject_of(code: str, name: str = "", scheme: str = "") -> Subject:
-    """Return the subject of a code, which may be a URI or have the short name of its scheme before it, as medtop:1."""
+    """Return the subject for a code, which may be a URI, or begin with the short name of its scheme: "medtop:20000065".
+
+    Schemes of the IPTC get their short names.
+    """
     subject = subject_as_given(code, name, scheme)
     if iptc := _IPTC.fullmatch(subject.scheme):
         return subject._replace(scheme=_ALIASES.get(iptc[1].lower(), iptc[1].lower()))
@@ -61,7 +64,7 @@ def subject_of(code: str, name: str = "", scheme: str = "") -> Subject:
 
 
 def subject_as_given(code: str, name: str = "", scheme: str = "") -> Subject:
-    """Return the subject of a code like `subject_of`, but with the URI of a scheme of the IPTC, if the code has it."""
+    """Return the subject for a code like `subject_of`, but keep the URI of a scheme of the IPTC if the code has it."""
     code, name, scheme = (" ".join(mark_surrogates(text).split()) for text in (code, name, scheme))
     match = None if not code or scheme else _URI.fullmatch(code) or _QCODE.fullmatch(code)
     if match:
@@ -72,15 +75,15 @@ def subject_as_given(code: str, name: str = "", scheme: str = "") -> Subject:
 
 
 def is_own(creator: str) -> bool:
-    """Return whether the creator of a subject is this package: it begins with "textcat:", and a model's name follows.
+    """Return whether a tag was written by textcat, given its creator: "textcat:" followed by a model's name.
 
-    Formats have the creator in attributes of several names.
+    The attribute that holds the creator differs between formats.
     """
     return creator.startswith(f"{OWN}:")
 
 
 class NewsItem(NamedTuple):
-    """Hold a news item as its format has it; a text that it does not have is ""."""
+    """Hold a news item as its format represents it; "" stands for texts and facts that it lacks."""
 
     id: str
     texts: Mapping[str, str]  # by zone: title, slugline, abstract, body
@@ -94,9 +97,9 @@ class NewsItem(NamedTuple):
 
 
 def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
-    """Return the content of a news item; raise UnreadableError if it has no text.
+    """Convert a news item to the content of a record; raise UnreadableError if it has no text.
 
-    If it has no body, its abstract is the body. If it must not be published, it is left out.
+    If it has no body, its abstract becomes the body. A canceled item, or one under embargo, is marked as left out.
     """
     texts = {zone: mark_surrogates(item.texts.get(zone, "")).strip() for zone in _ZONES}
     for zone in ("title", "slugline"):
@@ -125,9 +128,10 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
 
 
 def left_out(why: str, always: str = "") -> UnreadableError:
-    """Return the error for an item that is whole, but no document.
+    """Return the error for an item that can be read, but is no document to tag or to train on.
 
-    `always` says of all items of this kind that they are left out; a corpus is read with this one message of them.
+    `why` is the reason for this item. `always` is the reason for all items of its kind, which is logged once per
+    corpus.
     """
     return UnreadableError(f"{why}: it is left out", FaultKind.LEFT_OUT, always)
 

@@ -71,7 +71,7 @@ def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
 
 
 def item_format(content: Callable[[dict[str, Any], InputSettings], RecordContent]) -> RecordFormat:
-    """Return a format of JSON files with many items, given what returns the content of an item from its fields."""
+    """Return a format of JSON files with many items; `content` converts the fields of an item to a record's content."""
 
     def parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
         return lambda span: content(jsonl.read_object(span.text(settings)), settings)

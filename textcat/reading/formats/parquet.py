@@ -35,7 +35,7 @@ def _arrow() -> Any:
 
 
 def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[Any]:
-    """Yield blocks of a file, starting at row number `row` (from 1), which is in group number `group` (from 0).
+    """Yield blocks of a Parquet file from row number `row` on (from 1), which is in row group `group` (from 0).
 
     Each block is yielded with the group and the row where the next block begins, and with the fraction of the file's
     rows that have been read.
@@ -129,7 +129,7 @@ def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
 
 
 def packed_column(pa: Any, batch: Any) -> bytes:
-    """Return a record batch of Arrow, serialised as the bytes of an Arrow IPC stream."""
+    """Serialise a record batch of Arrow as the bytes of an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)

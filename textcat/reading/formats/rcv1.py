@@ -22,7 +22,7 @@ _SPAN = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}) to ([0-9]{4}-[0-9]{2}-[0-9]{2}
 def is_wanted_story(name: str, labels: LabelSettings) -> bool:
     """Return whether the file at a path holds a story to read.
 
-    If the training and the test part are ranges of dates, stories in the folder or zip of any other day are not read.
+    If the settings define the training and the test part by ranges of dates, only stories of these days are read.
     """
     if not _STORY.search(name):
         return False

@@ -178,10 +178,7 @@ class StartCutter:
 
 
 def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], Iterator[RecordSpan]]:
-    """Return a function that yields the span of each record of a block.
-
-    A record begins where the pattern `start` matches.
-    """
+    """Return a function that yields the span of each record of a block."""
 
     def spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
         data, offset = block.without_mark(settings)
@@ -197,7 +194,10 @@ def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], 
 
 
 def reference_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
-    """Return the content of a reference; by default, title and abstract are its texts, and keywords its topics."""
+    """Convert the fields of a reference to the content of a record.
+
+    By default, title and abstract are its texts, and keywords its topics.
+    """
     if settings.is_default("text_fields") and not (fields.get("title") or fields.get("abstract")):
         raise UnreadableError("has neither title nor abstract: add one, or leave it out")
     settings, lists, absent = _for_references(settings, "topics" not in fields and "keywords" in fields)
@@ -227,11 +227,11 @@ def _for_references(
 
 
 def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Return the fields of a reference by their common names.
+    """Convert the tags of a reference, such as RIS's ``AU``, to fields with common names, such as "authors".
 
     `values` has the texts of each tag of the source, and `tags` lists the tags of each common name. A field that is a
     list gets the texts of all its tags, and the abstract all texts of one tag, each on a line. Any other field gets the
-    first text of the first of its tags that occurs. All texts that are left are returned under their tags.
+    first text of the first of its tags that occurs. The remaining texts are returned under their tags.
     """
     fields: dict[str, Any] = {}
     given = values.keys()
@@ -259,9 +259,9 @@ def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str,
 
 
 def common_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a reference under their common names, given the names that a table has for them.
+    """Rename the fields of a reference in a table to common names: "Publication Year" becomes "year".
 
-    "Publication Year" becomes `year`, for example; a name without a common name stays.
+    A field without a common name keeps its name.
     """
     taken, page_ends = _common_names(tuple(fields))
     renamed = {taken.get(name, name): value for name, value in fields.items()}
@@ -322,7 +322,7 @@ def _texts_for_ris(tag: str, value: Any) -> list[str]:
 
 
 def divided_names(names: str) -> list[str]:
-    """Return the names of persons in a text: divided by semicolons, the word "and", or commas behind initials."""
+    """Split a text into the names of persons, at semicolons, the word "and", or commas behind initials."""
     if ";" in names:
         return [*filter(None, map(str.strip, names.split(";")))]
     if " and " in names:

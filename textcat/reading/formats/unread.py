@@ -99,12 +99,15 @@ _KINDS_OF_XML = {
 
 
 def unread_xml(root: str) -> str:
-    """Return what XML is, given the name of its root, with the remedy, if its format is known and not read; or ""."""
+    """Return a description of an XML format that is recognised but not read, by its root; "" otherwise.
+
+    The description includes the remedy.
+    """
     return _KINDS_OF_XML.get(root, "")
 
 
 def unread_format(name: str, head: bytes) -> str:
-    """Return what a file is, with the remedy, if it is of a known format that is not read; otherwise return "".
+    """Return a description of a file whose format is recognised but not read, with the remedy; "" for other files.
 
     `name` is its name without the ending of a compression, and `head` has its first bytes.
     """
@@ -115,7 +118,7 @@ def unread_format(name: str, head: bytes) -> str:
 
 
 def unread_text(head: bytes) -> str:
-    """Return what a text is, with the remedy, if it is of a known format that is not read; otherwise return "".
+    """Return a description of a text whose format is recognised but not read, with the remedy; "" for other texts.
 
     `head` has its first bytes, without a byte order mark and blank lines.
     """

@@ -147,7 +147,7 @@ class RecordCutter:
         return n, False
 
     def fault(self, length: int) -> UnreadableError:
-        """Return why the record that was skipped is not read, given its length; it may be no page, either."""
+        """Return the error for a record of the given length that was skipped: it is too long, or holds no page."""
         if length <= self._settings.max_bytes:
             return _damage("is cut off")
         try:

@@ -61,7 +61,7 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 class Opening(NamedTuple):
-    """Hold what the start of a file says about all its items."""
+    """Hold what the start of an XML file declares for all its items: root, encoding, namespaces and language."""
 
     root: str  # the name of its first element; "": the item is the root
     encoding: str  # "" if none is declared
@@ -70,7 +70,7 @@ class Opening(NamedTuple):
 
 
 def xml_format(head: bytes) -> tuple[str, str]:
-    """Return the format of items and the name of the root of a file, given the file's start; "" where unknown."""
+    """Recognise an XML file by its start: return the format of its items and the name of its root, "" where unknown."""
     start = next((match for match in _START.finditer(head) if match[1]), None)
     root = start[1].decode() if start else ""
     form = next((form for form, tags in TAGS.items() if root.encode() in tags.split(b"|") and form != "rss"), "")
@@ -92,7 +92,7 @@ def _is_tei(head: bytes, name: int) -> bool:
 
 
 def first_item(form: str, data: bytes) -> int:
-    """Return where the first item begins, or -1 if there is none."""
+    """Return the position of the first item in the data of a file of this format, or -1 if there is none."""
     return next((match.start() for match in _TOKENS[form].finditer(data) if match[1] == b""), -1)
 
 
@@ -102,7 +102,7 @@ def declared_encoding(header: bytes) -> str:
 
 
 def ends_without_root(header: bytes, rest: bytes) -> str:
-    """Return the name of the root if it is not closed in the rest of its file, behind the last item; or else ""."""
+    """Return the name of the root if the rest of a file, behind its last item, does not close the root; else ""."""
     root = _opening(header).root
     return root if root and not re.search(rb"</%s%s\s*>" % (_NAME, re.escape(root.encode())), rest) else ""
 
@@ -206,7 +206,7 @@ _Content: TypeAlias = "Callable[[Any, Opening, InputSettings], RecordContent]"
 
 
 def item_format(content: _Content) -> RecordFormat:
-    """Return a format of XML files with many items: elements that are one document each.
+    """Return a format of XML files with many items, each of which is an element and becomes a document.
 
     `content` is called with the element of an item, and returns the content of its record.
     """
@@ -273,9 +273,9 @@ def _actual_encoding(declared: str, data: bytes) -> str:
 
 
 def parse_file(data: bytes, settings: InputSettings) -> tuple[Any, Opening]:
-    """Return the root of a file that is one document, and what stands before it; raise UnreadableError if it is broken.
+    """Parse a file that is one document; return its root, and what the file declares before the root.
 
-    As with items, the file's own declarations are not read.
+    Entities that the file itself declares are not expanded, as in items. UnreadableError is raised if it is malformed.
     """
     start = next((match for match in _START.finditer(data) if match[1]), None)
     if start is None:
@@ -327,9 +327,9 @@ def _xml_parser(encoding: str) -> Any:
 
 
 def child(element: Any, *path: str) -> Any:
-    """Return the first child of an element by its name, in any namespace; with more names, that child's, and so on.
+    """Return the first child of an element with a given name, in any namespace; None if there is no such child.
 
-    None is returned if there is none, or if the element is None.
+    Several names are a path: the first child of that child, and so on. If the element is None, None is returned.
     """
     for name in path:
         if element is None:
@@ -339,12 +339,15 @@ def child(element: Any, *path: str) -> Any:
 
 
 def children(element: Any, name: str) -> Iterable[Any]:
-    """Return the children of an element by their name, in any namespace; none if the element is None."""
+    """Return all children of an element with a given name, in any namespace; none if the element is None."""
     return () if element is None else element.iterchildren(f"{{*}}{name}")
 
 
 def outermost(element: Any, *names: str) -> Iterator[Any]:
-    """Yield the elements of these names inside of an element, in any namespace, that are in no other of them."""
+    """Yield the descendants of an element with one of the names, except those inside another descendant of this kind.
+
+    Namespaces are ignored.
+    """
     from lxml import etree
 
     walk = etree.iterwalk(element, events=("start",), tag=[f"{{*}}{name}" for name in names])
@@ -354,7 +357,7 @@ def outermost(element: Any, *names: str) -> Iterator[Any]:
 
 
 def attribute(element: Any, *names: str) -> str:
-    """Return the first of these attributes that an element has, or ""."""
+    """Return the value of the first of the named attributes that an element has; "" if it has none of them."""
     if element is not None:
         for name in names:
             if value := element.get(name):
@@ -363,12 +366,12 @@ def attribute(element: Any, *names: str) -> str:
 
 
 def language_of(*elements: Any) -> str:
-    """Return the language that the first of these elements declares that declares one, or ""."""
+    """Return the language of the first of the elements that declares one; "" if none does."""
     return next(filter(None, (attribute(element, _XML_LANG) for element in elements)), "")
 
 
 def line_of(element: Any) -> str:
-    """Return the text of an element on one line; "" for None."""
+    """Return the text of an element as one line; "" if the element is None."""
     if element is None:
         return ""
     text = element.text or "" if not len(element) else "".join(element.itertext())
@@ -376,9 +379,9 @@ def line_of(element: Any) -> str:
 
 
 def lines_of(element: Any) -> str:
-    """Return the text of an element with a line for each paragraph and the like, without hidden parts; "" for None.
+    """Return the visible text of an element, with a line for each paragraph or similar block; "" for None.
 
-    Text that is HTML, as in CDATA, is read as such.
+    Text that is itself HTML, as in CDATA, is read as HTML.
     """
     if element is None:
         return ""

@@ -14,7 +14,7 @@ _FORWARDED_FOR = re.compile(r'(?i)(?:^|[;,\s])for="?([^;,"\s]+)')
 
 
 class Hosts:
-    """The host names that requests to a server may use, which protects the server from DNS rebinding.
+    """Hold the host names that requests to a server may use, which protects the server from DNS rebinding.
 
     Another site can let its own name point to the server's address. A browser then allows pages of that site to read
     the server's answers, but it sends the site's name in the header Host. Addresses and `localhost` are always allowed.

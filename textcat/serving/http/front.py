@@ -110,7 +110,7 @@ class Call(Request):
         return bytes(body)
 
     def hold(self, size: int) -> None:
-        """Record that this request holds `size` bytes in memory until it is answered.
+        """Count `size` bytes as held in memory by this request until it is answered.
 
         Raise a Problem if all running requests together hold too many bytes.
         """
@@ -129,7 +129,7 @@ class Call(Request):
         return message
 
     async def pause(self) -> None:
-        """Wait while other requests have a turn; raise ClientGoneError if the client has closed the connection."""
+        """Wait while other requests are worked on; raise ClientGoneError if the client has closed the connection."""
         await asyncio.sleep(0)
         is_gone = self.scope.get("extensions", {}).get(GONE)
         if is_gone is not None and is_gone():
@@ -226,7 +226,10 @@ class Front:
         self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
     def turn(self) -> asyncio.Lock:
-        """Return the lock of the running event loop by which requests with large bodies begin one after the other."""
+        """Return the lock that requests with large bodies acquire, so that they begin one after the other.
+
+        Each event loop has its own lock.
+        """
         return self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

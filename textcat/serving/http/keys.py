@@ -41,7 +41,7 @@ class Keys:
 
     @property
     def are_needed(self) -> bool:
-        """Whether whoever has no key may not enter."""
+        """Whether clients need a key, because a file of keys is used."""
         return self._path is not None
 
     @property

@@ -29,7 +29,7 @@ class Limits:
 
 @contextmanager
 def bounded_time(seconds: float) -> Iterator[None]:
-    """Raise a Problem in a ``with`` block after some seconds of processor time.
+    """Limit the processor time of a ``with`` block: raise a Problem in it after so many seconds.
 
     Requests are worked on one after another in the main thread, where a timer of the process can interrupt the work;
     asyncio cannot do this. A compiled loop is interrupted only after it ends. In other threads, and on systems without
@@ -52,10 +52,7 @@ def bounded_time(seconds: float) -> Iterator[None]:
 
 
 def inflated(data: bytes, limit: int) -> bytes:
-    """Return the content of a gzip stream.
-
-    Raise a Problem if it is damaged, or if its content has more than `limit` bytes.
-    """
+    """Decompress a gzip stream; raise a Problem if it is damaged, or if its content has more than `limit` bytes."""
     inflate = zlib.decompressobj(wbits=31)
     try:
         plain = inflate.decompress(data, limit + 1)

@@ -47,7 +47,7 @@ class Trimmer:
 
 
 def own_bytes() -> int:
-    """Return how many bytes of this process are in memory, without mapped files; 0 if the system does not tell."""
+    """Return the bytes of this process that are in memory, without mapped files; 0 if the system hides them."""
     with suppress(OSError, ValueError, IndexError):
         with open("/proc/self/statm", encoding="ascii") as file:
             resident, shared = file.read().split()[1:3]

@@ -20,7 +20,7 @@ _MOST_CHILDREN = 5000  # clients may send any method
 
 
 class Metrics(Collector):
-    """The counts of a server process; `versions` is a function that returns the names and versions of its models."""
+    """Count the requests and documents of a server process; `versions` returns the names and versions of its models."""
 
     def __init__(self, versions: Versions = list) -> None:
         self._registry, self._versions = CollectorRegistry(), versions

@@ -41,7 +41,7 @@ class _Flow(FlowControl):
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's protocol, with limits on what a client may send, and on what it may leave unread."""
+    """Extend uvicorn's protocol by limits on the bytes that a client may send, and that it may leave unread."""
 
     limits = Limits()
     shares = np.zeros(1, np.int64)  # the number of connections of each process
@@ -85,7 +85,7 @@ class Protocol(HttpToolsProtocol):
     # --- what the client sends ---
 
     def data_received(self, data: bytes) -> None:
-        """Pass the data on to the parser; while a head is read, only as many bytes as a head may still have."""
+        """Pass received data on to the parser, but no more bytes of a request's head than a head may have."""
         while data and not self._deaf and not self.transport.is_closing():
             length = _HEAD_BYTES - self._head if self._in_head else len(data)
             piece, data = data[:length], data[length:]
@@ -259,7 +259,7 @@ class Protocol(HttpToolsProtocol):
             max(self._unread, key=lambda protocol: self._unread[protocol]).transport.abort()
 
     def resume_writing(self) -> None:
-        """Go on sending the answer, as the client has read enough of it."""
+        """Continue to send the answer, after the client has read enough of it."""
         self._stop_reader_timer()
         super().resume_writing()
 

@@ -102,10 +102,10 @@ class LeanRoute(APIRoute):
 
 
 def parse_json(adapter: TypeAdapter[Any], data: bytes, limits: Limits) -> Any:
-    """Return what a body of JSON holds, as the adapter validates it; raise ValidationError if it is invalid.
+    """Parse and validate a body of JSON; raise ValidationError if it is invalid.
 
-    A byte order mark before it is not read, and half of a surrogate pair, as JavaScript writes of a text that is cut
-    inside an emoji, is U+FFFD. A Problem is raised before any work on a body of very many values.
+    A byte order mark at its start is ignored. Half of a surrogate pair, which JavaScript writes if a text was cut
+    inside an emoji, becomes U+FFFD. A Problem is raised before any work on a body of very many values.
     """
     data = data.removeprefix(codecs.BOM_UTF8)
     most = max(_MOST_VALUES, _VALUES_PER_DOCUMENT * limits.max_documents)

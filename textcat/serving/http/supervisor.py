@@ -31,11 +31,11 @@ class _Process(NamedTuple):
 
 
 class Replacements:
-    """The processes that have died, and when each is to be replaced; `clock` returns the time in seconds.
+    """Plan when processes that have died are replaced; `clock` returns the time in seconds.
 
     Each process has a number, which the process that replaces it inherits. A process that lived long is replaced at
     once. If a process and those that replace it die soon after their start, again and again, the pauses before the next
-    one is started grow: 1, 2, 4 … up to 30 seconds.
+    process is started grow: 1, 2, 4 … up to 30 seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -63,7 +63,7 @@ class Replacements:
 
 
 class Supervisor:
-    """Forks the processes that serve, replaces those that die, and ends them at a signal.
+    """Fork the processes that serve, replace those that die, and end them at a signal.
 
     Forked processes share the memory of the models; with uvicorn's own supervisor, each process would load the models.
     The processes end when this process, the supervisor, ends, even if it is killed.

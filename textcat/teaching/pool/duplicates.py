@@ -18,7 +18,10 @@ _UNKNOWN = Identity()
 def same_works(
     firsts: NDArray[np.int64], identities: Sequence[Identity | None], are_similar: Callable[[int, int], bool]
 ) -> NDArray[np.int32]:
-    """Return groups of records, given the groups of their texts: the first position of each, shape (n_documents,).
+    """Divide and join groups of near-duplicate texts, so that each group has the records of one work.
+
+    Return the position of the first record of each record's group: shape (n_documents,). `firsts` has the same for the
+    groups of texts.
 
     A group of texts is divided where records conflict (see `Identity.conflicts`): each joins the first part that it
     does not conflict with. Then all parts with the same DOI are joined; then those with the same PMID, unless their DOI
@@ -97,7 +100,7 @@ class _Works:
 
 
 class Groups:
-    """The groups of near-duplicates of a pool, without the records that persons have split off.
+    """Hold the groups of near-duplicates of a pool, after persons have split records off.
 
     A group is identified by the position of its first document. `firsts` has the group of each document of the pool.
     Each item of `splits` has the positions of documents to move out of their group into a group of their own.
@@ -126,7 +129,7 @@ class Groups:
         return int(self._sizes[self._firsts[position]])
 
     def first_of_each(self, positions: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the given positions in their order, without those whose group has an earlier one among them."""
+        """Return the given positions in their order, but only the first one of each group."""
         _, first = np.unique(self._firsts[positions], return_index=True)
         return positions[np.sort(first)]
 
@@ -140,10 +143,10 @@ class Groups:
         )
 
     def of_several(self) -> list[int]:
-        """Return the ascending groups of at least two documents."""
+        """Return the groups that have at least two documents, in ascending order."""
         return np.flatnonzero(self._sizes > 1).tolist()
 
     def members(self, position: int) -> list[int]:
-        """Return the ascending positions of the near-duplicates of the document at a position, with its own."""
+        """Return the positions of all documents in the group of a document, in ascending order."""
         group = self.of(position)
         return [group] if self.size_of(group) == 1 else np.flatnonzero(self._firsts == group).tolist()

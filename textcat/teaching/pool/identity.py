@@ -24,7 +24,7 @@ _LEAST_WORDS = 4  # of a title that says much: shorter ones, such as Editorial, 
 
 
 class Identity(NamedTuple):
-    """What identifies the work that a record is of; what the record does not say is empty."""
+    """Hold the facts that identify the work that a record is of: DOI, PMID, year, title; unknown facts are empty."""
 
     doi: str = ""
     pmid: str = ""
@@ -55,7 +55,7 @@ class Identity(NamedTuple):
         )
 
     def joined(self, other: Identity) -> Identity:
-        """Return this identity, with what the other one adds."""
+        """Return a copy of this identity in which facts of the other one replace those that are empty."""
         return self._replace(**{name: value for name, value in other._asdict().items() if not getattr(self, name)})
 
     def is_same_title(self, other: Identity) -> bool:

@@ -61,7 +61,7 @@ FORMAT = FolderFormat(
 
 
 class Index(NamedTuple):
-    """The contents of a pool's index; `sum` is the checksum that identifies the pool."""
+    """Hold the contents of a pool's index; `sum` is the checksum that identifies the pool."""
 
     recipe: Recipe
     features: TfIdf
@@ -121,7 +121,7 @@ class Strings(Sequence[str]):
 
 
 def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
-    """Return the recipe by which a pool of n documents is built.
+    """Return the recipe by which to build a pool of n documents.
 
     For more than 30,000 documents, this is a copy with fewer kinds of terms (see `for_many`).
     """
@@ -244,7 +244,7 @@ def _from_json(data: bytes) -> list[str]:
 
 
 def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Count the terms of all texts of an archive, and write their rows; return what else the index needs.
+    """Count the terms of an archive's texts, write their rows, and return the other contents of the index.
 
     The counts of all texts are held in memory, unlike the texts. `stages` shows the progress.
     """

@@ -29,7 +29,7 @@ from textcat.recipes.recipe import Recipe
 
 
 class Piece(NamedTuple):
-    """The counted terms of a batch of documents, and the other facts that a pool keeps about these documents."""
+    """Hold a batch of documents as a pool stores it while it is built: the counts of their terms, sketches and ids."""
 
     counted: StoredCounts
     df: NDArray[Any]  # number of documents of the batch that have each term
@@ -52,7 +52,7 @@ _MANY_FEATURES = {"zone_terms": False, "ngrams": 1, "chars": 0}
 
 
 def for_many(recipe: Recipe) -> Recipe:
-    """Return a copy of a recipe for many documents, whose only terms are words that at least two documents have.
+    """Return a copy of a recipe for many documents, in which only words of at least two documents are terms.
 
     It has no n-grams, stop words or punctuation, and no separate terms for zones (parts such as the title).
     """
@@ -61,7 +61,7 @@ def for_many(recipe: Recipe) -> Recipe:
 
 
 def may_be_pieces(features: TfIdf) -> bool:
-    """Return whether rows can be made piece by piece, that is, one batch of documents after the other.
+    """Return whether the rows of a pool can be made batch by batch.
 
     This is so if the features have no terms of single zones and no n-grams of characters.
     """
@@ -69,7 +69,7 @@ def may_be_pieces(features: TfIdf) -> bool:
 
 
 def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]) -> bytes:
-    """Return a piece (a batch of documents with their counts), encoded as the bytes of a file of arrays.
+    """Count the terms of a batch of documents, and return the batch as a `Piece`, encoded as the bytes of a file.
 
     `lines` has the number of bytes of each document's line.
     """
@@ -95,7 +95,7 @@ def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[byt
 
 
 def read_piece(path: Path, *, with_terms: bool) -> Piece:
-    """Read a piece (a batch of documents with their counts) from a file.
+    """Read a `Piece`, a batch of counted documents, from a file.
 
     If `with_terms` is False, the terms are not read, and are all "". Raise ValueError if the file is damaged.
     """
@@ -139,10 +139,10 @@ class Pieces:
         return len(self._paths)
 
     def fit(self, features: TfIdf, groups: Groups, advance: Advance = lambda n: None) -> "_Facts":
-        """Fit features to all documents, as `TfIdf.fit` does; return the documents' ids and groups, which rows lack.
+        """Fit features to the documents of all pieces, as `TfIdf.fit` does; return the documents' ids and groups.
 
         The groups are those of near-duplicates, to which `groups` assigns the documents. `advance` is called with the
-        number of documents of each piece (batch of documents).
+        number of documents of each piece.
         """
         number: defaultdict[str, int] = defaultdict(count().__next__)
         df = np.zeros(1 << 16, np.int64)
@@ -177,7 +177,7 @@ class Pieces:
         return _Facts(first_positions(assigned), *(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
     def rows(self, features: TfIdf, k: int) -> Rows:
-        """Return the rows of the documents in piece (batch) number k, by features that `fit` has fitted.
+        """Return the rows of the documents in piece number k, by features that `fit` has fitted.
 
         Several threads may call this at the same time.
         """
@@ -197,7 +197,7 @@ class _Facts(NamedTuple):
 
 
 def name_of(position: int) -> str:
-    """Return the file name, without extension, of the piece (batch) whose first document is at a position."""
+    """Return the file name, without extension, of the piece whose first document is at a position."""
     return f"{position:012}"
 
 

@@ -151,12 +151,12 @@ class Pool:
         return f"<Pool of {len(self):,} documents and {self.rows.shape[1]:,} terms {location}>"
 
     def document(self, i: int) -> dict[str, str]:
-        """Return the texts of document i by zone (a named part, such as title or body)."""
+        """Return the texts of document i by zone, such as ``{"title": …, "body": …}``."""
         zones: dict[str, str] = self._texts[i]["zones"]
         return dict(zones)
 
     def rows_of(self, texts: Iterable[str]) -> csr_matrix:
-        """Return a row for each text; the text is taken as the title and as the body of a document."""
+        """Return a row for each text, read as the title and the body of a document: shape (n_texts, n_terms)."""
         return self.features.transform([Document("", {"title": text, "body": text}) for text in texts])
 
     def checked(self, position: int) -> int:

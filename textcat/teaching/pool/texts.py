@@ -64,7 +64,7 @@ DERIVED = ("index", "rows")  # folders that are derived from the shards; they ar
 
 
 class Shard(NamedTuple):
-    """A file with some of the texts: a line of JSON for each document."""
+    """Describe one of the files with the texts of a pool: a line of JSON for each document."""
 
     name: str
     n_bytes: int
@@ -125,7 +125,7 @@ def read_archive(
     stages: Stages,
     **limits: int,
 ) -> Iterator[Archive]:
-    """Write the texts of an archive to a folder, from the last checkpoint on; lock the folder during the `with` block.
+    """Write the texts of an archive to a folder, or resume from the last checkpoint; yield the written archive.
 
     `limits` are passed to `ShardWriter`.
     """
