@@ -49,8 +49,7 @@ def run(pytester, monkeypatch):
     return run_
 
 
-@pytest.mark.parametrize("ci", ["", "false"])
-@pytest.mark.parametrize("processes", [[], ["--numprocesses=2"]])
+@pytest.mark.parametrize(("ci", "processes"), [("", []), ("false", ["--numprocesses=2"])])
 def test_the_table_tells_reasons_and_numbers_before_the_closing_line(run, pytester, ci, processes):
     pytester.makepyfile(TESTS)
     result = run(ci, *processes)

@@ -24,11 +24,6 @@ def is_self(node):
     return isinstance(node, ast.Name) and node.id == "self"
 
 
-def nodes_of(path):
-    """What a file's syntax tree has: to walk through it takes longer than all else here."""
-    return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-
-
 def defined_in(nodes):
     """The names of a file's functions, classes, variables and attributes."""
     for node in nodes:
@@ -58,21 +53,21 @@ def called(function):
     return getattr(function, "attr", getattr(function, "id", ""))
 
 
-def trespasses(path, of_package):
-    """The private names of other files and folders that a file uses."""
-    nodes = nodes_of(path)
-    own = set(defined_in(nodes))
+def names_of(path):
+    """Return the names that a file defines, the private ones that it uses of others, and those in its strings."""
+    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]  # which takes longer than all else here
+    own, used, in_strings = set(defined_in(nodes)), set(), set()
     for node in nodes:
-        names = []
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from imported_by(node, path.relative_to(ROOT).parent.parts)
-        elif isinstance(node, ast.Attribute):
-            names = [node.attr]
+            used.update(imported_by(node, path.relative_to(ROOT).parent.parts))
+        elif isinstance(node, ast.Attribute) and node.attr not in own:
+            used.add(node.attr)
         elif isinstance(node, ast.Call) and called(node.func).endswith("setattr"):
-            names = [str(argument.value) for argument in node.args[1:2] if isinstance(argument, ast.Constant)]
+            names = {str(argument.value) for argument in node.args[1:2] if isinstance(argument, ast.Constant)}
+            used |= names - own
         elif isinstance(node, ast.Constant) and NAMING.fullmatch(str(node.value)):
-            names = [name for name in re.findall(r"(?<!\w)_\w+", str(node.value)) if name in of_package]
-        yield from (name for name in names if is_private(name) and name not in own)
+            in_strings |= {*re.findall(r"(?<!\w)_\w+", str(node.value))} - own
+    return own, {*filter(is_private, used)}, {*filter(is_private, in_strings)}
 
 
 def listed():
@@ -85,9 +80,14 @@ def listed():
 
 @pytest.fixture(scope="module")
 def used():
-    package = (path for path in FILES if path.is_relative_to(ROOT / "textcat"))
-    of_package = {name for path in package for name in defined_in(nodes_of(path))}
-    return {f"{path.relative_to(ROOT).as_posix()}: {name}" for path in FILES for name in trespasses(path, of_package)}
+    names = {path: names_of(path) for path in FILES}
+    package = ROOT / "textcat"
+    of_package = {name for path, (own, *_) in names.items() if path.is_relative_to(package) for name in own}
+    return {
+        f"{path.relative_to(ROOT).as_posix()}: {name}"
+        for path, (_, used, in_strings) in names.items()
+        for name in used | in_strings & of_package
+    }
 
 
 def test_an_underscore_means_this_file_only(used):
