@@ -184,7 +184,8 @@ def fit_for_long(then):
     learner(max_epochs=10**8).fit(X, Y)
 
 
-def test_training_ends_when_the_scheduler_is_lost():
+def test_training_ends_when_the_scheduler_is_lost(monkeypatch):
+    monkeypatch.setattr("textcat.base.cluster.SECONDS", 3)
     with (
         scheduler_and_worker() as (address, scheduler, _),
         pytest.raises(TextcatError, match=rf"The Dask scheduler at {address} no longer answers: .*same command again"),

@@ -13,6 +13,7 @@ import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import every
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_dual import Coefficients
@@ -156,9 +157,9 @@ def replace_margins(solution):
     return replace(solution, directional_margin=None, margin=None, certificate=None)
 
 
-@pytest.mark.parametrize("rule", FAMILY, ids=repr)
-@pytest.mark.parametrize("lambda_", [0.0, 1.0])
-@pytest.mark.parametrize("mini_epochs", [0, 5])
+@every("rule", FAMILY)
+@every("lambda_", [0.0, 1.0])
+@every("mini_epochs", [0, 5])
 def test_primal_and_dual_make_the_same_updates(rule, lambda_, mini_epochs):
     X = some_rows(100, 100)  # as many features as rows: separable, whatever the labels
     rng = np.random.default_rng(2)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.tables import FOLDER, Conditions, make_table, names_of_tables, read_table, with_tables, write_table
+from cases import every
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs/benchmarks"
@@ -25,7 +26,7 @@ def test_each_table_is_shown_once():
     assert Counter(name for text in TEXTS.values() for name in names_of_tables(text)) == Counter(TABLES.keys())
 
 
-@pytest.mark.parametrize("name", TABLES)
+@every("name", TABLES)
 def test_a_table_has_figures_and_says_how_they_were_measured(name):
     table = read_table(TABLES[name])
     assert all(len(row) == len(table.columns) for row in table.rows)

@@ -13,6 +13,7 @@ import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import every
 
 from textcat.margin.learners import LEARNERS
 from textcat.margin.problems import Problem
@@ -86,7 +87,7 @@ CASES = [
     for choice in covering_choices(turn)
 ]
 TASKS = [*dict.fromkeys(case.task for case in CASES)]
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
+every_case = every("case", CASES)
 
 
 def test_the_cases_have_every_pair_of_levels_for_every_learner():

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import every
 from same_documents import write
 
 from textcat import Corpus
@@ -19,8 +20,8 @@ from textcat.training.checks import check_training
 pandas = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
-@pytest.mark.parametrize(
-    ("value", "topics"),
+@every(
+    "value, topics",
     [
         (None, ()),
         (float("nan"), ()),
@@ -77,8 +78,8 @@ def test_an_object_of_scores_tells_topics_and_what_a_document_was_judged_for(val
     assert labels_in(value, "cats") == (("corn",), ("corn", "rye"))
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
+@every(
+    "value, message",
     [
         ([0, 1, 0, 1], "name the topics: give a list of the names"),
         ([1.0, 0.0], "name the topics: give a list of the names"),
@@ -115,9 +116,9 @@ def test_a_vector_is_refused_also_if_its_numbers_are_separated_in_a_text():
         labels_in("0,1,0,1", "kinds", ",")
 
 
-@pytest.mark.parametrize("size", [10_000, 200_000])
-@pytest.mark.parametrize("unit", ["'", '\\"', "[", ", dtype=", "' '", "np.a(", "(", "1 "])
-@pytest.mark.parametrize("begin", ["[", '["', "array(", "{'"])
+@every("size", [10_000, 200_000])
+@every("unit", ["'", '\\"', "[", ", dtype=", "' '", "np.a(", "(", "1 "])
+@every("begin", ["[", '["', "array(", "{'"])
 def test_a_long_value_ends_as_a_name_or_is_refused(begin, unit, size):
     try:
         topics = labels_in(begin + unit * (size // len(unit)), "kinds").topics

@@ -5,6 +5,7 @@ import io
 import sys
 
 import pytest
+from cases import every
 from read_sources import faults, ids, read, zipped
 
 from textcat.base.settings import read_toml
@@ -39,9 +40,9 @@ def bodies(found):
     return [" ".join(one.zones["body"].split()) if not isinstance(one, Rejection) else one for one in found]
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("block", [1, 30, 1 << 20])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@every("name", FILES)
+@every("block", [1, 30, 1 << 20])
+@every("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_lines_may_end_in_carriage_returns(folder, monkeypatch, name, block, encoding):
     text, texts = FILES[name]
     data = text.replace("\n", "\r").encode(encoding)

@@ -5,6 +5,7 @@ import datetime
 import pyarrow
 import pyarrow.parquet
 import pytest
+from cases import every
 from read_sources import read
 from same_documents import tagged, trained_on, write
 
@@ -51,9 +52,9 @@ def test_fields_are_mapped_for_every_format_that_has_them(tmp_path, form):
 BESIDE = {"id": "1", "text": "Corn.", "title": "Tin up", "body": "Gold.", "note": "Wheat.", "date": "1987"}
 
 
-@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet", "memory", "labelled"])
-@pytest.mark.parametrize(
-    ("named", "zones"),
+@every("form", ["jsonl", "json", "csv", "tsv", "parquet", "memory", "labelled"])
+@every(
+    "named, zones",
     [
         (None, {"title": "Tin up", "body": "Corn."}),
         ("text", {"body": "Corn."}),

@@ -59,18 +59,20 @@ def check_counts(out, summary, shows_counted=True):
 def killed_anywhere(tmp_path, kill_at):
     """Return a function that plays a story as often as its killed run has steps, each time in a folder of its own.
 
-    `before(folder)` sets the scene, `killed(folder, out)` is the run that is killed, `after(folder, out)` is what then
-    happens, and what must be.
+    `before(folder, out)` sets the scene, once, `killed(folder, out)` is the run that is killed, `after(folder, out)` is
+    what then happens, and what must be.
     """
 
     def play(before, killed, after, every=1):
         steps, place = [10**6], 0
+        scene, stage = tmp_path / "scene", tmp_path / "stage"
+        folder, out = stage / "in", stage / "out"
+        kill_at[:] = [-1, 0]
+        before(folder, out)
+        stage.rename(scene)
         while place <= steps[0]:
-            folder, out = tmp_path / "in", tmp_path / "out"
-            for path in (folder, out):
-                shutil.rmtree(path, ignore_errors=True)
-            kill_at[:] = [-1, 0]
-            before(folder, out)
+            shutil.rmtree(stage, ignore_errors=True)
+            shutil.copytree(scene, stage, symlinks=True)
             kill_at[:] = [place or -1, 0]
             with suppress(Killed):
                 killed(folder, out)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import every
 
 import textcat
 from textcat.base.errors import TextcatError
@@ -312,7 +313,7 @@ def test_the_tables_of_many_topics_are_measured_and_resumed(finna_titles, benchm
         assert tables_in(out)[name].rows == written[name].rows
 
 
-@pytest.mark.parametrize("script", sorted(SCRIPTS.rglob("*.py")), ids=lambda path: str(path.relative_to(SCRIPTS)))
+@every("script", sorted(SCRIPTS.rglob("*.py")))
 def test_all_that_a_script_takes_from_textcat_is_there(script):
     for node in ast.walk(ast.parse(script.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "textcat":

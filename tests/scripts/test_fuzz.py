@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import zstandard
+from cases import every
 from fuzzing import checks, models
 from fuzzing.targets import TARGETS
 from hypothesis import HealthCheck, given, settings
@@ -332,7 +333,7 @@ def test_tables_of_a_tokenizer_are_read(model):
     load(model)
 
 
-@pytest.mark.parametrize(
+@every(
     "entries",
     [
         *({"sets": sets} for sets in (1, [], ["x", "1"], [1, 1], ["-1", "1"], [f"{2**130:x}", "1"])),

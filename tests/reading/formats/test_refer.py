@@ -1,6 +1,7 @@
 """Refer, as EndNote exports it: every reference is a document, by name and by content, wherever it lies."""
 
 import pytest
+from cases import every
 from read_sources import read, zipped
 
 from textcat.corpus.catalogue import open_corpus
@@ -34,10 +35,10 @@ ports; ships
 CLASSIC = "%A A. V. Aho\n%A P. J. Weinberger\n%T Awk\n%J Software\n%D 1979\n\n%T Yacc\n%A S. C. Johnson\n%D July 1975\n"
 
 
-@pytest.mark.parametrize("block", [1, 100, 1 << 20])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("name", ["a.enw", "a.txt", "a"])
+@every("block", [1, 100, 1 << 20])
+@every("end", ["\n", "\r\n"])
+@every("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@every("name", ["a.enw", "a.txt", "a"])
 def test_every_reference_is_a_document(folder, name, encoding, end, block):
     (folder / name).write_bytes(REFER.replace("\n", end).encode(encoding))
     first, second = read(name, fields=("*",), block_bytes=block)

@@ -3,7 +3,7 @@
 import io
 import sys
 
-import pytest
+from cases import every
 from read_sources import read, tarred
 
 from textcat.corpus.catalogue import open_corpus
@@ -45,10 +45,10 @@ EF
 """
 
 
-@pytest.mark.parametrize("block", [1, 100, 1 << 20])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("name", ["a.ciw", "savedrecs.txt", "a"])
+@every("block", [1, 100, 1 << 20])
+@every("end", ["\n", "\r\n"])
+@every("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@every("name", ["a.ciw", "savedrecs.txt", "a"])
 def test_every_record_is_a_document(folder, name, encoding, end, block):
     (folder / name).write_bytes(WOS.replace("\n", end).encode(encoding))
     first, second = read(name, fields=("*",), block_bytes=block)
