@@ -156,8 +156,8 @@ def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
 def _settings_of(group: str) -> Callable[..., dict[str, Any]]:
     """Return a function for `with_options` that has the options of a group of settings, and returns their values."""
 
-    def values(**given: Any) -> dict[str, Any]:
-        return _setting_values(given)
+    def values(**option_values: Any) -> dict[str, Any]:
+        return _setting_values(option_values)
 
     options = []
     for name, (setting, kind) in SETTINGS.items():
@@ -175,10 +175,10 @@ def _settings_of(group: str) -> Callable[..., dict[str, Any]]:
     return values
 
 
-def _setting_values(given: Mapping[str, Any]) -> dict[str, Any]:
+def _setting_values(option_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of settings, given those of their options."""
     values: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in option_values.items():
         setting, kind = SETTINGS[name]
         if name == "topics_field" and value:
             values |= {"topics_field": value[0]} if len(value) == 1 else {"topic_fields": tuple(value)}
@@ -197,7 +197,7 @@ def _for_files(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
     except ValueError:
         raise BadParameter(f"--for takes a pattern and options, not {text!r}: write {example}") from None
     names = {setting.option: name for name, (setting, _) in SETTINGS.items() if setting.group and name != "for_files"}
-    given: dict[str, Any] = {}
+    option_values: dict[str, Any] = {}
     rest = iter([part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])])
     for option in rest:
         name = names.get(option, "")
@@ -205,10 +205,10 @@ def _for_files(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
         if not name or value is None:
             choices = ", ".join(names)
             raise BadParameter(f"--for {text!r}: {option!r} is none of its options, or has no value; write {choices}")
-        given[name] = [*given.get(name, ()), value] if SETTINGS[name][0].repeated else value
-    if not given:
+        option_values[name] = [*option_values.get(name, ()), value] if SETTINGS[name][0].repeated else value
+    if not option_values:
         raise BadParameter(f"--for {text!r} has no options: write {example}")
-    return pattern, tuple(_setting_values(given).items())
+    return pattern, tuple(_setting_values(option_values).items())
 
 
 @with_options(values=_settings_of("reading"))

@@ -40,23 +40,23 @@ def duplicates(
     drawn_on = (lambda: None) if quiet else partial(terminal.console, stderr=True)
     try:
         with progress_shown(drawn_on) as show:
-            found = find_duplicates(inputs, out, input_settings=read, jobs=jobs, restart=restart, progress=show)
+            result = find_duplicates(inputs, out, input_settings=read, jobs=jobs, restart=restart, progress=show)
     except Interrupted:
         raise Interrupted("give the same command without --restart to resume the run") from None
     if not quiet:
-        show_duplicates(terminal.console(), found, out, form)
-    raise typer.Exit(3 if found.counts.rejected or any(not change.grew for change in found.changes) else 0)
+        show_duplicates(terminal.console(), result, out, form)
+    raise typer.Exit(3 if result.counts.rejected or any(not change.grew for change in result.changes) else 0)
 
 
-def show_duplicates(console: "Console", found: "Duplicates", out: Path, form: str) -> None:
+def show_duplicates(console: "Console", result: "Duplicates", out: Path, form: str) -> None:
     """Print how many documents are duplicates, and in how many groups."""
     from textcat.cli.printing import Facts, show
 
     facts: dict[str, Any] = {
-        "documents": found.counts.records,
-        "rejected": found.counts.rejected,
-        "groups": found.groups,
+        "documents": result.counts.records,
+        "rejected": result.counts.rejected,
+        "groups": result.groups,
     }
-    facts |= {"exact_duplicates": found.exact, "other_duplicates": found.near}
-    facts |= {"seconds": found.seconds, "peak_memory": found.memory, "output": str(out)}
+    facts |= {"exact_duplicates": result.exact, "other_duplicates": result.near}
+    facts |= {"seconds": result.seconds, "peak_memory": result.memory, "output": str(out)}
     show(console, form, facts, Facts(facts))

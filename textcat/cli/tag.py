@@ -379,23 +379,23 @@ def growth_in_words(growth: "Growth") -> str:
     return "files " + ", ".join(f"{n:,} {what}" for n, what in numbers if n)
 
 
-def show_difference(console: "Console", found: "TagDifference", form: str) -> None:
+def show_difference(console: "Console", difference: "TagDifference", form: str) -> None:
     """Print how the tags of two runs differ: counts, and a row per topic."""
     from textcat.cli.printing import Facts, Table, show
 
-    rows = [row._asdict() for row in found.topics]
+    rows = [row._asdict() for row in difference.topics]
     facts = {
-        "documents in both": found.documents,
-        "with other topics": found.changed,
-        "only before": found.only_before or None,
-        "only now": found.only_now or None,
+        "documents in both": difference.documents,
+        "with other topics": difference.changed,
+        "only before": difference.only_before or None,
+        "only now": difference.only_now or None,
     }
     titles = {"examples_came": "came, for example", "examples_went": "went, for example"}
     shown = [
         {titles.get(name, name): ", ".join(cell) if name in titles else cell for name, cell in row.items()}
         for row in rows
     ]
-    show(console, form, {**found._asdict(), "topics": rows}, Facts(facts), Table(shown, needed=5))
+    show(console, form, {**difference._asdict(), "topics": rows}, Facts(facts), Table(shown, needed=5))
 
 
 def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:

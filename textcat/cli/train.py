@@ -134,14 +134,14 @@ def _in_language_of(corpus: "Corpus", recipe: "Recipe") -> "Recipe":
     """Return the recipe with the language that most documents of the corpus have, and print which language this is."""
     from textcat.training.identification import LANGUAGE_SAMPLE, identify_language
 
-    found = identify_language(corpus.sample_train(LANGUAGE_SAMPLE))
-    without = "" if found.lang != "xx" else "; spaCy has no rules for its words, so those of no language are used"
+    language = identify_language(corpus.sample_train(LANGUAGE_SAMPLE))
+    without = "" if language.lang != "xx" else "; spaCy has no rules for its words, so those of no language are used"
     echo(
-        f"textcat: language {found.identified}, by {found.n_documents:,} of {found.n_sampled:,} sampled "
+        f"textcat: language {language.identified}, by {language.n_documents:,} of {language.n_sampled:,} sampled "
         f"documents{without}; --lang names another.",
         err=True,
     )
-    return recipe.with_settings([f"tokens.lang={found.lang}"])
+    return recipe.with_settings([f"tokens.lang={language.lang}"])
 
 
 def _check_replacing(folder: Path, *, force: bool) -> None:

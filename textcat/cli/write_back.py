@@ -64,8 +64,8 @@ class WriteBack(NamedTuple):
                 f"--{unused[0].replace('_', '-')} is for tags in the folder of --out: leave it out, or add that"
             )
         if out is not None:
-            one, other = expanded(self.folder).resolve(), expanded(out).resolve()
-            if one == other or one in other.parents or other in one.parents:
+            folder, out_folder = expanded(self.folder).resolve(), expanded(out).resolve()
+            if folder == out_folder or folder in out_folder.parents or out_folder in folder.parents:
                 raise TextcatError(f"--out {out} and --write-back {self.folder} overlap: write to separate folders.")
 
     def check_inputs(self, plan: "TaggingPlan | None") -> None:

@@ -156,8 +156,7 @@ def holds_documents(reader: str, name: str) -> bool:
 def is_wanted(card: Card, settings: InputSettings) -> Callable[[str], bool]:
     """Return a function that takes the name of a file and returns whether the file is read.
 
-    A file is read if the card (the description of the corpus) says so, or if `settings.for_files` names a format for
-    it.
+    A file is read if the card says so, or if `settings.for_files` names a format for it.
     """
     return lambda name: card.wanted(name) or bool(settings.for_files and settings.for_file(name).format)
 

@@ -116,10 +116,10 @@ class Vocabulary:
         """
         if not self.replacements:
             return [*documents]
-        found: Counter[str] = Counter()
+        deprecated: Counter[str] = Counter()
 
         def renewed(document: Document) -> Document:
-            found.update(topic for topic in document.topics if topic in self.replacements)
+            deprecated.update(topic for topic in document.topics if topic in self.replacements)
             judged = document.labelled_for
             return replace(
                 document,
@@ -129,7 +129,7 @@ class Vocabulary:
 
         documents = [*map(renewed, documents)]
         for are_replaced in (True, False):
-            topics = sorted(topic for topic in found if bool(self.replacements[topic]) == are_replaced)
+            topics = sorted(topic for topic in deprecated if bool(self.replacements[topic]) == are_replaced)
             if topics:
                 by = " and ".join(self.replacements[topics[0]])
                 remedy = f"replaced, such as {topics[0]} by {by}" if are_replaced else f"left out, such as {topics[0]}"
@@ -292,8 +292,8 @@ def _deprecated_concepts(graph: "rdflib.Graph") -> dict["rdflib.URIRef", list["r
                 deprecated.setdefault(concept, []).extend(map(rdflib.URIRef, _URI.findall(str(note))))
     for concept, other in graph.subject_objects(DCTERMS.isReplacedBy):
         deprecated.setdefault(concept, []).append(other)
-    known = concepts | deprecated.keys()
-    return {concept: sorted({*others} & known - {concept}) for concept, others in deprecated.items()}
+    possible = concepts | deprecated.keys()
+    return {concept: sorted({*others} & possible - {concept}) for concept, others in deprecated.items()}
 
 
 def _current(
@@ -332,8 +332,8 @@ class _Texts(NamedTuple):
         texts = [(code, text) for code, text in texts if text]
         by_language = dict(reversed(texts))
         chosen = language.lower() if language.lower() in by_language else ""
-        own = [text for code, text in texts if code == chosen]
-        return cls(own, [text for code, text in texts if code != chosen], by_language)
+        of_language = [text for code, text in texts if code == chosen]
+        return cls(of_language, [text for code, text in texts if code != chosen], by_language)
 
 
 def _language(literal: "rdflib.Literal") -> str:

@@ -340,7 +340,9 @@ def _compare_topics(
     if not columns:
         return ()
     topics = [evaluations[0].topics[column] for column in columns]
-    values = np.array([[each.topics[column].average_precision for column in columns] for each in evaluations])
+    values = np.array(
+        [[evaluation.topics[column].average_precision for column in columns] for evaluation in evaluations]
+    )
     differences = values[1:] - values[0]
     positives = [topic.test_positives for topic in topics]
     p_values = [

@@ -756,7 +756,7 @@ cdef class SpanCutter:
         cdef Py_ssize_t i = 0, start
         cdef Buffer starts = Buffer(sizeof(int32_t))
         cdef list tokens = [], of_span
-        cdef dict known = {}
+        cdef dict tokens_by_span = {}
         cdef str span, token
         while i < string.length:
             start = i
@@ -771,9 +771,9 @@ cdef class SpanCutter:
                     i += 1
             if start < i:
                 span = text[start:i]
-                of_span = <list>known.get(span)
+                of_span = <list>tokens_by_span.get(span)
                 if of_span is None:
-                    of_span = known[span] = self.split(span) if i - start <= longest else runs_of(span)
+                    of_span = tokens_by_span[span] = self.split(span) if i - start <= longest else runs_of(span)
                 tokens += of_span
                 for token in of_span:
                     push(starts, <int32_t>start)
@@ -1270,10 +1270,10 @@ cdef class TokenCache:
             each = self.suspect_list.data.suspects[i]
             if left != sequence[each.position - 1] or right != sequence[each.position]:
                 left, right = sequence[each.position - 1], sequence[each.position]
-                told = meet.get((left, right))
-                if told is None:
-                    told = meet[left, right] = may_meet(left, right)
-                meets = told
+                pair_meets = meet.get((left, right))
+                if pair_meets is None:
+                    pair_meets = meet[left, right] = may_meet(left, right)
+                meets = pair_meets
             if not meets:
                 continue
             if behind and run.text == each.text and behind == each.position:
@@ -1299,11 +1299,11 @@ cdef class TokenCache:
         cdef Buffer numbers = Buffer(sizeof(int32_t)), starts = Buffer(sizeof(int32_t)), spans
         for k in range(runs.shape[0]):
             text = (<str>batch[runs[k, 0]])[runs[k, 3] : runs[k, 4]]
-            found = number_of.get(text)
-            if found is None:
-                found = number_of[text] = len(texts)
+            text_number = number_of.get(text)
+            if text_number is None:
+                text_number = number_of[text] = len(texts)
                 texts.append(text)
-            push(numbers, found)
+            push(numbers, text_number)
         cuts, ids = cut(texts)
         start = 0
         for tokens in cuts:

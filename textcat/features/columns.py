@@ -25,7 +25,7 @@ class NamedColumns:
 
     @cached_property
     def column_of(self) -> dict[str, int]:
-        """The column of each name, in the order of the columns."""
+        """The number of the column of each name, as a dict in the order of the columns."""
         return dict(zip(self.names, range(len(self.names)), strict=True))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -80,12 +80,12 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
         for zone, spaces, placed in _placed(features, texts):
             as_given = _GivenPlaces(features.tokens_, texts[zone])
             for space in spaces:
-                found = _occurrences_of(features, column_of, placed, space)
-                if not len(found.columns):
+                occurrences = _occurrences_of(features, column_of, placed, space)
+                if not len(occurrences.columns):
                     continue
-                starts, ends = _standing(features, column_of, as_read(texts[zone]), space, found)
+                starts, ends = _standing(features, column_of, as_read(texts[zone]), space, occurrences)
                 starts, ends = as_given.of(starts, ends)
-                for column, span in _spans_by_column(zone, found.columns, starts, ends):
+                for column, span in _spans_by_column(zone, occurrences.columns, starts, ends):
                     spans_of.setdefault(column, {}).update(span)
     names = features.listed_names()
     return {column: Place(shown(names[column]), tuple(spans)) for column, spans in spans_of.items()}

@@ -178,8 +178,8 @@ class FeatureSteps(Parameters, FeatureSettings):
     def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:
         """Return the parts, term counts and lengths of documents, for `rows_of_counts`."""
         texts = ZoneTexts(documents, self.zones, self.zone_terms)
-        known = self.known_terms()
-        counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=known)
+        known_terms = self.known_terms()
+        counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=known_terms)
         return texts.parts(), counts, text_lengths(counts.ends, counts.counts)
 
     def columns_of(self, parts: TextParts, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:

@@ -593,9 +593,9 @@ def _with_crossings(placed: TermPlaces, text: str, crossing: str) -> TermPlaces:
     examples, _, ids, starts, ends = ngrams_of_runs(crossing, np.array([[0, len(crossing)]]))
     names = [crossing[start:end] for start, end in examples.tolist()]
     chosen = np.flatnonzero(np.array([*map(has_stand_in, names)])[ids])
-    more = len(placed.terms) + ids[chosen], starts[chosen], ends[chosen]
+    added = len(placed.terms) + ids[chosen], starts[chosen], ends[chosen]
     tokens = [text[start:end] for start, end in examples.tolist()]
-    joined = (np.concatenate(both) for both in zip(placed[2:], more, strict=True))
+    joined = (np.concatenate(both) for both in zip(placed[2:], added, strict=True))
     return TermPlaces(placed.tokens + tokens, placed.terms + names, *joined)
 
 
@@ -673,8 +673,8 @@ def padded_places(located: Located) -> list[tuple[int, int]]:
     token, term = located.token, located.term.lower()
     of_lower = [(i, i + 1) for i, character in enumerate(token) for _ in character.lower()]
     pairs = zip(token.lower(), term, strict=False)
-    same = next((i for i, (one, other) in enumerate(pairs) if one != other), min(len(of_lower), len(term)))
-    places = of_lower[: min(same, len(term) - 1)]
+    n_equal = next((i for i, (one, other) in enumerate(pairs) if one != other), min(len(of_lower), len(term)))
+    places = of_lower[: min(n_equal, len(term) - 1)]
     start = of_lower[len(places)][0] if len(places) < len(of_lower) else len(token)
     return [(0, 0), *places, *[(start, len(token))] * (len(term) - len(places)), (len(token), len(token))]
 

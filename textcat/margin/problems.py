@@ -146,7 +146,7 @@ class Solution:
 
     @property
     def converged(self) -> bool:
-        """Whether training ended because it had converged."""
+        """Whether training ended because the last epoch had no update, or as few as the problem's `tol` allows."""
         return self.reason is StopReason.CONVERGED
 
     def __repr__(self) -> str:
@@ -155,7 +155,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class PackedWeights:
-    """A weight vector stored without its zeros, which are many if there are many features; numpy can read it."""
+    """Hold a weight vector without its zeros, which are many if there are many features; numpy can read it."""
 
     shape: tuple[int]
     features: np.ndarray  # int32, ascending

@@ -53,8 +53,8 @@ def nearest(
     cdef int32_t[:, ::1] out = listed
     cdef float[::1] total = np.empty(n_topics, np.float32)
     cdef float[::1] none = np.zeros(n_topics, np.float32)
-    cdef float[::1] some = np.empty(n_topics, np.float32)
-    cdef int32_t[::1] found = np.empty(n_topics + 1, np.int32)
+    cdef float[::1] sample = np.empty(n_topics, np.float32)
+    cdef int32_t[::1] reached = np.empty(n_topics + 1, np.int32)
     with nogil:
         for i in range(n_rows):
             row_times(
@@ -64,31 +64,31 @@ def nearest(
             # A value of a sample that most likely k others exceed spares looking at most of them again.
             n_sampled = (n_topics + SAMPLED_ONE_OF - 1) // SAMPLED_ONE_OF
             for t in range(n_sampled):
-                some[t] = total[t * SAMPLED_ONE_OF]
-            bound = nth_highest(&some[0], n_sampled, rank) if rank < n_sampled else 0
+                sample[t] = total[t * SAMPLED_ONE_OF]
+            bound = nth_highest(&sample[0], n_sampled, rank) if rank < n_sampled else 0
             n = 0
             if bound > 0:
                 for t in range(n_topics):  # without a branch, as no processor can guess which topics these are
-                    found[n] = <int32_t>t
+                    reached[n] = <int32_t>t
                     n += total[t] >= bound
             if n < k:
                 n = 0
                 for t in range(n_topics):
-                    found[n] = <int32_t>t
+                    reached[n] = <int32_t>t
                     n += total[t] > 0
             least, ties = 0, 0
             if n > k:
                 for t in range(n):
-                    some[t] = total[found[t]]
-                least, ties = nth_highest(&some[0], n, k - 1), k
+                    sample[t] = total[reached[t]]
+                least, ties = nth_highest(&sample[0], n, k - 1), k
                 for t in range(n):
-                    ties -= some[t] > least  # how many of those that equal the least one are taken
+                    ties -= sample[t] > least  # how many of those that equal the least one are taken
             taken = 0
             for t in range(n):
-                if total[found[t]] == least:
+                if total[reached[t]] == least:
                     ties -= 1
-                if total[found[t]] > least or (total[found[t]] == least and ties >= 0):
-                    out[i, taken] = found[t]
+                if total[reached[t]] > least or (total[reached[t]] == least and ties >= 0):
+                    out[i, taken] = reached[t]
                     taken += 1
     return listed
 

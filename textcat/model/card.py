@@ -126,4 +126,7 @@ def _html(element: Element | str, level: int) -> str:
 
 def plain(elements: Any) -> Any:
     """Convert elements to lists for JSON, ``[tag, address, [child, …]]``; texts stay as they are."""
-    return [one if isinstance(one, str) else [one.tag, one.address, plain(one.children)] for one in elements]
+    return [
+        element if isinstance(element, str) else [element.tag, element.address, plain(element.children)]
+        for element in elements
+    ]

@@ -185,7 +185,7 @@ class Explanation:
         if self.related:
             added = ((topic.label, f"{topic.contribution:+.4f}") for topic in self.related)
             terms += html_table(("topic that often goes with it", "adds"), added)
-        documents = [(one.id, one.title, f"{one.contribution:+.4f}") for one in self.documents]
+        documents = [(document.id, document.title, f"{document.contribution:+.4f}") for document in self.documents]
         return terms + (html_table(("training document", "title", "adds"), documents) if documents else "")
 
 
@@ -288,7 +288,7 @@ def explanation_in_words(
     Contributions of terms of which nothing is left go into `rest`, so the sum is still the score. A reason's weight is
     its contribution divided by its value.
     """
-    own = {reason.term for reason in explanation.reasons}
+    terms = {reason.term for reason in explanation.reasons}
     sums: dict[str, float] = defaultdict(float)
     values: dict[str, float] = {}
     spans: dict[str, dict[Span, None]] = defaultdict(dict)
@@ -301,7 +301,7 @@ def explanation_in_words(
             parts.append(reason)
         elif kept := _without_ends(term, is_stop):
             sums[kept] += reason.contribution
-            if kept == term or not own.intersection((kept, *(f"{prefix}{kept}" for prefix in prefixes))):
+            if kept == term or not terms.intersection((kept, *(f"{prefix}{kept}" for prefix in prefixes))):
                 values[kept] = max(values.get(kept, 0.0), reason.value)
                 spans[kept].update(dict.fromkeys(reason.spans))
         elif " " not in term and _has_letter(term):  # n-grams of characters may be in it

@@ -58,12 +58,12 @@ class RelatedTopics:
         whole contribution is divided among the topics s in proportion to ``P(s) · share(s, t)``, where t is `topic` or,
         if `topic` has no training documents, the topic that is raised most (see the class).
         """
-        known = listed >= 0
+        is_listed = listed >= 0
         if self.unseen[topic]:
-            own = replace(self, unseen=np.zeros_like(self.unseen)).evidence(listed[None], scores[None])
-            topic = int(listed[np.argmax(own[0])])
-        best = np.argsort(-scores[known], kind="stable")[: self.best]
-        speaking, of_speaking = listed[known][best], scores[known][best].astype(np.float64)
+            raised = replace(self, unseen=np.zeros_like(self.unseen)).evidence(listed[None], scores[None])
+            topic = int(listed[np.argmax(raised[0])])
+        best = np.argsort(-scores[is_listed], kind="stable")[: self.best]
+        speaking, of_speaking = listed[is_listed][best], scores[is_listed][best].astype(np.float64)
         probabilities = 1 / (1 + np.exp(-(self.a[speaking] * of_speaking + self.b[speaking])))
         terms = probabilities * np.array([self._share(s, topic) for s in speaking.tolist()])
         total = terms.sum()
@@ -74,5 +74,5 @@ class RelatedTopics:
 
     def _share(self, speaking: int, topic: int) -> float:
         start, end = self.shares.indptr[speaking : speaking + 2].tolist()
-        found = np.flatnonzero(self.shares.indices[start:end] == topic)
-        return float(self.shares.data[start + found[0]]) if len(found) else 0.0
+        places = np.flatnonzero(self.shares.indices[start:end] == topic)
+        return float(self.shares.data[start + places[0]]) if len(places) else 0.0

@@ -117,4 +117,4 @@ def n_held(scorer: Scorer) -> int:
 
 def reasons_of(has_terms: np.ndarray) -> list[Reason | None]:
     """Return for each document the reason why it has no evidence; None if it has a term that the model knows."""
-    return [None if known else Reason.NO_KNOWN_TERM for known in has_terms.tolist()]
+    return [None if has_term else Reason.NO_KNOWN_TERM for has_term in has_terms.tolist()]

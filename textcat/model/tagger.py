@@ -177,8 +177,8 @@ class Tagger:
         -------
         given : ndarray of shape (n_documents, n_topics), int64, or DataFrame
         """
-        given = self.decisions.decide(*self.scored(documents, text=text)).astype(np.int64)
-        return answer_in_kind(documents, given, self.topics)
+        decisions = self.decisions.decide(*self.scored(documents, text=text)).astype(np.int64)
+        return answer_in_kind(documents, decisions, self.topics)
 
     def tag(
         self,
@@ -320,7 +320,9 @@ class Tagger:
         """Return the tags, but none for documents without a known term, unless each document must have a topic."""
         if has_terms is None or self.decisions.single or has_terms.all():
             return tags
-        return [tags_of_document if known else [] for tags_of_document, known in zip(tags, has_terms, strict=True)]
+        return [
+            tags_of_document if has_term else [] for tags_of_document, has_term in zip(tags, has_terms, strict=True)
+        ]
 
     def _tags(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int) -> list[list[Tag]]:
         """Return the tags of each document, given the cells of a matrix of scores, sorted by rows, and their values."""

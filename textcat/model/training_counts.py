@@ -21,8 +21,8 @@ _OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depen
 class TrainingCounts:
     """Hold what `textcat.learn` needs to update a model: its documents, the counts of their terms, and its options.
 
-    Training documents in `corpus` have only the zones (named texts) that `keep_support` keeps: none for "none", the
-    title for "ids", and all zones for "texts".
+    Training documents in `corpus` have only the zones that `keep_support` keeps: none for "none", the title for "ids",
+    and all zones for "texts".
     """
 
     corpus: Corpus

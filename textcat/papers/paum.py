@@ -335,7 +335,7 @@ def margin_grid(printed: Printed) -> list[_Pair]:
 
 
 def pair_name(pair: _Pair) -> str:
-    """Return the name of the rule PAUM with a pair of margins."""
+    """Return the label of PAUM with a pair of margins, such as "PAUM(1,50)"."""
     return f"PAUM({pair[0]:g},{pair[1]:g})"
 
 

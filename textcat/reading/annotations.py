@@ -186,11 +186,11 @@ def _chosen(answers: _Answers, asked: str, what: str) -> str:
 
 def _agreed(values: Iterable[Any], field: str) -> list[str]:
     """Return the topics that more than half of several persons gave; raise UnreadableError if half of them did."""
-    given = [labels_in(value, field).topics for value in values]
-    counts = Counter(topic for topics in given for topic in topics)
-    agreed = [topic for topic, count in counts.items() if 2 * count > len(given)]
-    none_agreed = not agreed and 2 * sum(not topics for topics in given) <= len(given)
-    if given and (none_agreed or any(2 * count == len(given) for count in counts.values())):
+    topics_of_persons = [labels_in(value, field).topics for value in values]
+    counts = Counter(topic for topics in topics_of_persons for topic in topics)
+    agreed = [topic for topic, count in counts.items() if 2 * count > len(topics_of_persons)]
+    none_agreed = not agreed and 2 * sum(not topics for topics in topics_of_persons) <= len(topics_of_persons)
+    if topics_of_persons and (none_agreed or any(2 * count == len(topics_of_persons) for count in counts.values())):
         raise _left_out("Records about which persons do not agree, half of them or more, are left out")
     return agreed
 

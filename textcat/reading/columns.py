@@ -172,8 +172,8 @@ def usual_name(names: Collection[str], what: str) -> str:
 
     `what` is the kind: "body", "title", "topics" or "id". Return "" if none of `names` is usual, or if several are.
     """
-    found = [name for name in names if name.strip().lower() in usual_names(what)]
-    return found[0] if len(found) == 1 else ""
+    usual = [name for name in names if name.strip().lower() in usual_names(what)]
+    return usual[0] if len(usual) == 1 else ""
 
 
 def has_usual_name(names: Iterable[str]) -> bool:

@@ -103,11 +103,11 @@ def listed_neighbours(files: Callable[[], Iterable[tuple[str, Callable[[], ByteS
 
     @cache
     def by_folder() -> dict[str, dict[str, Callable[[], ByteStream]]]:
-        found: dict[str, dict[str, Callable[[], ByteStream]]] = defaultdict(dict)
+        openers: dict[str, dict[str, Callable[[], ByteStream]]] = defaultdict(dict)
         for path, opened in files():
             inside, _, name = path.rpartition("/")
-            found[inside][name] = opened
-        return dict(found)
+            openers[inside][name] = opened
+        return dict(openers)
 
     def open_listed(inside: str, name: str) -> ByteStream:
         inside, _, name = posixpath.join(inside, name).rpartition("/")

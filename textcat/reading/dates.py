@@ -79,5 +79,5 @@ def moment(date: str) -> datetime | None:
 
 def date_range(dates: Iterable[str]) -> tuple[str, str] | None:
     """Return the earliest and the latest of dates, as they are written; None if no date can be parsed."""
-    known = [(when, date) for date in dict.fromkeys(dates) if (when := moment(date)) is not None]
-    return (min(known)[1], max(known)[1]) if known else None
+    moments = [(when, date) for date in dict.fromkeys(dates) if (when := moment(date)) is not None]
+    return (min(moments)[1], max(moments)[1]) if moments else None

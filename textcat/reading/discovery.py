@@ -132,8 +132,8 @@ def _local(path: str, settings: InputSettings) -> Source:
         reading = partial(open_file, path, mark)
         guess = guess_format(name, reading, settings)
         changed = partial(mark.change, path)
-        found = Source(name, "file", guess, mark.size, mark.modified, 1, reading, changed=changed)
-        return found._replace(neighbours=folder_neighbours(os.path.dirname(path)))
+        source = Source(name, "file", guess, mark.size, mark.modified, 1, reading, changed=changed)
+        return source._replace(neighbours=folder_neighbours(os.path.dirname(path)))
     if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
         return _pipe(name, lambda: pipe_stream(open(path, "rb"), closes=True), settings)
     raise TextcatError(f"{path} is not a file, folder or pipe: check the path.")
@@ -160,8 +160,8 @@ def _folder(name: str, path: str) -> Source:
     marks = FolderMarks(met())
     guess, entries = FormatGuess("folder", "content"), partial(folder_entries, path, marks, faults)
     changed = (lambda: marks.change(files_in(path))) if marks.is_whole else None
-    found = Source(name, "folder", guess, size, state.hexdigest(), files, entries=entries, changed=changed)
-    return found._replace(states=marks.states if marks.is_whole else None)
+    source = Source(name, "folder", guess, size, state.hexdigest(), files, entries=entries, changed=changed)
+    return source._replace(states=marks.states if marks.is_whole else None)
 
 
 def _once(sources: list[Source]) -> Iterator[Source]:

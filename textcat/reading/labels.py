@@ -114,7 +114,7 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
 
 
 def labels_of_fields(values: Mapping[str, Any]) -> Labels:
-    """Return the labels of a document, given its values, 1 or 0, in fields that are a topic each."""
+    """Return the labels of a document in whose record each topic is a field, with the value 1 or 0 in `values`."""
     for field, value in values.items():
         if is_missing(value) or _flag(value) not in (0, 1):
             raise UnreadableError(

@@ -69,8 +69,8 @@ def _remote_source(url: str, system: Any, path: str, settings: InputSettings) ->
     info = system.info(path)
     if info.get("type") != "directory":
         reading = partial(_open_remote, system, path)
-        found = Source(url, "file", guess_format(url, reading, settings), _size(info), _state(info), 1, reading)
-        return found._replace(neighbours=Neighbours(lambda _: iter(()), partial(_open_beside, system, path)))
+        source = Source(url, "file", guess_format(url, reading, settings), _size(info), _state(info), 1, reading)
+        return source._replace(neighbours=Neighbours(lambda _: iter(()), partial(_open_beside, system, path)))
     listing = system.find(path, detail=True)
     path_of = {name[len(path) :].lstrip("/"): name for name in listing}
     files = [(name, path_of[name], listing[path_of[name]]) for name in sorted(path_of) if not hidden(name)]
@@ -82,8 +82,8 @@ def _remote_source(url: str, system: Any, path: str, settings: InputSettings) ->
     ]
     state = _sum([(name, _size(info), _state(info)) for name, _, info in files])
     size, guess = sum(entry.size for entry in entries), FormatGuess("folder", "content")
-    found = Source(url.rstrip("/"), "folder", guess, size, state, max(len(files), 1), entries=lambda: iter(entries))
-    return found._replace(states=[FileState(name, _size(info) or 0, _state(info)) for name, _, info in files])
+    source = Source(url.rstrip("/"), "folder", guess, size, state, max(len(files), 1), entries=lambda: iter(entries))
+    return source._replace(states=[FileState(name, _size(info) or 0, _state(info)) for name, _, info in files])
 
 
 def _size(info: dict[str, Any]) -> int | None:

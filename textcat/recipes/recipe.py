@@ -367,15 +367,17 @@ class Recipe:
         from textcat.features.tokens import Tokens
 
         explained = {"tokens": Tokens, "features": TfIdf, "learner": self._learner_class()}
-        found = []
+        recipe_fields = []
         for section, record in self._record_classes().items():
             settings = self.settings(section)
             explanations = {"name": "Which learner.", **_explanations(explained.get(section, record))}
             for setting in fields(record):
                 name, kind, default = setting.name, describe_type(setting.type), setting.default
                 explanation = explanations.get(_KEYWORD_OF.get(name, name), "")
-                found.append(_RecipeField(section, name, kind, default, settings.get(name, default), explanation))
-        return found
+                recipe_fields.append(
+                    _RecipeField(section, name, kind, default, settings.get(name, default), explanation)
+                )
+        return recipe_fields
 
     def complete(self) -> "Recipe":
         """Return the recipe with all parameters of the learner; those that were not given have their defaults."""

@@ -81,10 +81,10 @@ def card_text(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields 
     """Return a tagger's card, with the figures of an evaluation."""
     title = fields.title or f"{tagger.facts.corpus or 'Model'}: {len(tagger.topics):,} topics"
     head = "\n".join(_front_matter(tagger, evaluation, fields, title))
-    given = "one of them" if tagger.decisions.single else "those that apply"
+    assigned = "one of them" if tagger.decisions.single else "those that apply"
     parts = [
         f"---\n{head}\n---\n\n# {markdown_text(title)}\n",
-        f"This model ranks {len(tagger.topics):,} topics by their relevance to a text, and gives the text {given}. "
+        f"This model ranks {len(tagger.topics):,} topics by their relevance to a text, and gives the text {assigned}. "
         " It was trained with [textcat](https://github.com/textcat-margin/textcat-margin) "
         f"{textcat.__version__}, by margin perceptrons on weighted terms: one ranker per topic.\n",
         f"{fields.about.strip()}\n" if fields.about else "",

@@ -125,7 +125,7 @@ def worst_documents(
 def _worst_document(tagger: Tagger, rankings: Rankings, i: int, ndcg: float, n_first: int) -> WorstDocument:
     document, top = rankings.documents[i], [int(j) for j in rankings.top[i] if j >= 0]
     rank_of = {tagger.topics[j]: rank for rank, j in enumerate(top, 1)}
-    known = {tagger.topics[j] for j in rankings.relevant[[i]].indices.tolist()}
-    wanted = [RankedTopic(topic, rank_of.get(topic), True, topic in known) for topic in document.topics]
+    wanted_names = {tagger.topics[j] for j in rankings.relevant[[i]].indices.tolist()}
+    wanted = [RankedTopic(topic, rank_of.get(topic), True, topic in wanted_names) for topic in document.topics]
     first = [RankedTopic(topic, rank, topic in document.topics) for topic, rank in rank_of.items()]
     return WorstDocument(document, ndcg, wanted, first[:n_first])

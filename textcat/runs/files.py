@@ -181,8 +181,8 @@ class RunFiles:
             for item in (self.known.values() if sources else ())
         }
         for generation, source in sources:
-            found = ((generation, above) for above in paths_above(source))
-            yield from [readings[key] for key in found if key in readings][:1]
+            candidates = ((generation, above) for above in paths_above(source))
+            yield from [readings[key] for key in candidates if key in readings][:1]
 
 
 def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:

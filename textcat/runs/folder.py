@@ -116,8 +116,8 @@ def _begin_or_resume(
     journal, sources = own_journal(path), () if growing is None else growing.sources
     if journal is None:
         first = [name + part for name in (INPUTS, FILES.format(0), JOURNAL) for part in ("", UNFINISHED)]
-        own = {LOCK, *first}  # of a run that was killed at once
-        if foreign := sorted({file.name for file in path.iterdir()} - own):
+        own_files = {LOCK, *first}  # of a run that was killed at once
+        if foreign := sorted({file.name for file in path.iterdir()} - own_files):
             raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
     if journal is None or restart:
         return _begin(path, facts, inputs, sources)

@@ -65,7 +65,10 @@ class VersionFile(NamedTuple):
 
 
 class Superseded(NamedTuple):
-    """Hold the rows that newer versions replace at the end of a generation, and the sources to read again."""
+    """Hold the rows that newer versions replace, found after a generation has read all its files.
+
+    `again` has the sources to read once more, because older versions in them are the newest ones now.
+    """
 
     chunk: bytes  # that lists the entries whose rows are replaced; b"" if there are none
     shards: dict[str, int]  # the number of these rows by shard

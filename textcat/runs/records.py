@@ -38,7 +38,7 @@ class _Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, ta
 
 
 class Generation(_Record, tag="generation"):
-    """Record that the run begins to read files that are new or have changed.
+    """Record that a new generation begins: the run reads files that are new or have changed.
 
     If the generation before is unfinished, it is abandoned.
     """
@@ -67,7 +67,7 @@ class Shard(_Record, tag="shard"):
 
 
 class Sums(_Record, tag="sums"):
-    """Record checksums of files that the generation has read to their ends."""
+    """Record checksums of files that the run has read to their ends."""
 
     sums: dict[str, str]
 

@@ -58,15 +58,15 @@ def settle(log: Log, remove: RemoveRows) -> Settlement:
     if len(log.generations) > 1:
         files = RunFiles(log, is_read=True)
         stale, unblocked = files.stale, files.unblocked
-    found = _find_superseded(log, stale)
-    if not (stale or unblocked or found.shards or found.again):
+    superseded = _find_superseded(log, stale)
+    if not (stale or unblocked or superseded.shards or superseded.again):
         return Settlement(Counts(), True)
     versions = None
-    if found.chunk:
-        length = _append(log.folder / VERSIONS.format(log.part.number), found.chunk)
-        versions = length, zlib.crc32(found.chunk, log.part.versions[1])
-    log.append(Settled(stale, unblocked, found.shards, found.again, versions))
-    return Settlement(carry_out(log, remove), not found.again)
+    if superseded.chunk:
+        length = _append(log.folder / VERSIONS.format(log.part.number), superseded.chunk)
+        versions = length, zlib.crc32(superseded.chunk, log.part.versions[1])
+    log.append(Settled(stale, unblocked, superseded.shards, superseded.again, versions))
+    return Settlement(carry_out(log, remove), not superseded.again)
 
 
 def carry_out(log: Log, remove: RemoveRows) -> Counts:

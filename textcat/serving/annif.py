@@ -30,10 +30,10 @@ class Labels(NamedTuple):
     def languages(self, served: Served) -> list[str]:
         """Return the languages in which a model's topics have labels, the default one first."""
         tagger = served.tagger
-        known = {*self.by_language, tagger.names_language or tagger.features.tokens_.lang}
-        first = [self.language, tagger.names_language, tagger.features.tokens_.lang, "", *sorted(known)]
-        by_default = next((one for one in first if one in (self.by_language or known)), "")
-        return [*dict.fromkeys([by_default, *sorted(known)])]
+        languages = {*self.by_language, tagger.names_language or tagger.features.tokens_.lang}
+        first = [self.language, tagger.names_language, tagger.features.tokens_.lang, "", *sorted(languages)]
+        by_default = next((language for language in first if language in (self.by_language or languages)), "")
+        return [*dict.fromkeys([by_default, *sorted(languages)])]
 
     def find(self, topic: str, name: str, language: str, served: Served) -> str | None:
         """Return the label of a topic in a language; for the language "", in the first language that has a label.
@@ -185,7 +185,7 @@ def _choice(query: SuggestQuery, served: Served) -> Choice:
 def _language(query: SuggestQuery, call: Call, served: Served) -> str:
     """Return the language that a request asks for; raise a Problem if it has no label."""
     language = query.language.lower()
-    languages = [one for one in call.app.labels.languages(served) if one]
+    languages = [code for code in call.app.labels.languages(served) if code]
     if language and language not in languages:
         raise Problem(400, f"The model has no labels in {language!r}, but in {', '.join(languages)}: ask for these.")
     return language
@@ -204,7 +204,7 @@ def _subjects(tags: Tags, labels: Labels, language: str, served: Served) -> list
 
 
 def _project(served: Served, labels: Labels) -> dict[str, Any]:
-    languages = [one for one in labels.languages(served) if one]
+    languages = [code for code in labels.languages(served) if code]
     return {
         "project_id": served.name,
         "name": served.name,

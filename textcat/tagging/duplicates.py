@@ -301,8 +301,8 @@ class _Names:
     def __getitem__(self, number: int) -> bytes:
         begin, end = 0, 0
         first = max(number - 1, 0)
-        found = np.frombuffer(os.pread(self._ends.fileno(), 8 * (number - first + 1), 8 * first), np.int64).tolist()
-        begin, end = (0, *found)[-2:]
+        ends = np.frombuffer(os.pread(self._ends.fileno(), 8 * (number - first + 1), 8 * first), np.int64).tolist()
+        begin, end = (0, *ends)[-2:]
         return os.pread(self._names.fileno(), end - begin, begin)
 
     def close(self) -> None:

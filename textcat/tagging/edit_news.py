@@ -122,7 +122,7 @@ def _edited(
             return EditedBlock(block.source, is_broken=True)
         places.add(place)
         try:
-            found = edit(span.data, _tags(tags[place], table), work.creator) if place in tags else None
+            changes = edit(span.data, _tags(tags[place], table), work.creator) if place in tags else None
         except (LookupError, UnicodeError):
             name = settings.encoding or declared or "UTF-8"
             reason = f"It is in {name}, in which tags cannot be written into it: convert it to UTF-8."
@@ -133,8 +133,8 @@ def _edited(
             reason = f"Its tags cannot be written into it ({type(error).__name__}: {error})."
             tagged.rejections.append(Rejection(block.source, span.position, reason))
             continue
-        n += found is not None
-        edits += (edit._replace(start=span.offset + edit.start, end=span.offset + edit.end) for edit in found or ())
+        n += changes is not None
+        edits += (edit._replace(start=span.offset + edit.start, end=span.offset + edit.end) for edit in changes or ())
     return EditedBlock(block.source, n, tuple(edits), encoding=encoding)
 
 

@@ -22,15 +22,15 @@ def edits_in(encoding: str, editor: Editor, data: bytes, tags: Sequence[Tag], cr
     text = data.decode(encoding)
     if text.encode(encoding) != data:
         raise UnicodeError("its characters can be written in several ways")
-    edits, converted, found, place = list[Edit](), text.encode(), 0, 0
+    edits, converted, n_encoded, place = list[Edit](), text.encode(), 0, 0
     for edit in editor(converted, tags, creator):
         bounds = []
         for bound in edit[:2]:
-            found += len(converted[place:bound].decode().encode(encoding))
+            n_encoded += len(converted[place:bound].decode().encode(encoding))
             place = bound
-            bounds.append(found)
+            bounds.append(n_encoded)
         edits.append(Edit(bounds[0], bounds[1], edit.data.decode().encode(encoding)))
-    if edits and len(converted[place:].decode().encode(encoding)) != len(data) - found:
+    if edits and len(converted[place:].decode().encode(encoding)) != len(data) - n_encoded:
         raise UnicodeError("the bytes of a character depend on those before it")
     return edits
 

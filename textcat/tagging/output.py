@@ -93,7 +93,7 @@ class OutputSettings(NamedTuple):
 
     @property
     def shows_counted(self) -> bool:
-        """Whether the rows have just the topics that a run counts, those above thresholds, under their own names."""
+        """Whether rows have exactly the topics that the summary counts: those above their thresholds."""
         return self.top is None and not self.all_topics and self.to != "csv"
 
 

@@ -32,9 +32,9 @@ def edits_of_newsml_g2(data: bytes, tags: Sequence[Tag], creator: str) -> list[E
     if meta is None:
         return _nested(data, item, about, [item.prefix + b"contentMeta"], _subjects(tags, creator, item.prefix))
     children = [*child_elements(data, meta.start)]
-    own = [child for child in children if child.name == "subject" and is_own(child.attributes.get("creator", ""))]
+    earlier = [child for child in children if child.name == "subject" and is_own(child.attributes.get("creator", ""))]
     before = _last(children, {"subject"}) or _last(children, _BEFORE_SUBJECT)
-    return _replaced(data, meta, own, before, _subjects(tags, creator, meta.prefix))
+    return _replaced(data, meta, earlier, before, _subjects(tags, creator, meta.prefix))
 
 
 def edits_of_nitf(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
@@ -43,15 +43,15 @@ def edits_of_nitf(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
     elements = _classifiers(tags, creator, above.prefix)
     for depth, name in enumerate(_OF_NITF):
         children = [*takewhile(lambda child: child.name != "body", child_elements(data, above.start))]
-        found = next((child for child in children if child.name == name), None)
-        if found is None:
+        element = next((child for child in children if child.name == name), None)
+        if element is None:
             before = _last(children, _BEFORE_IN_NITF.get(name, {child.name for child in children}))
             return _nested(data, above, before, [above.prefix + tag.encode() for tag in _OF_NITF[depth:]], elements)
-        above = found
+        above = element
     children = [*child_elements(data, above.start)]
-    own = [child for child in children if child.name == "classifier" and is_own(child.attributes.get("class", ""))]
+    earlier = [child for child in children if child.name == "classifier" and is_own(child.attributes.get("class", ""))]
     before = _last(children, {"classifier"}) or _last(children, {child.name for child in children})
-    return _replaced(data, above, own, before, elements)
+    return _replaced(data, above, earlier, before, elements)
 
 
 def edits_of_rss(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:

@@ -70,32 +70,32 @@ def watch_archive(
             continue
         began = time.monotonic()
         try:
-            found = plan()
+            planned = plan()
         except TextcatError as error:
             if done is None:
                 raise
             log.warning("%s The inputs are looked at again later.", error)
             clock.set(0.0, began)
             continue
-        if list_files(found.sources) is None:
+        if list_files(planned.sources) is None:
             raise TextcatError(
                 "Standard input, and folders of very many files, cannot be watched: name folders or files."
             )
-        sources, complete = seen.complete(found.sources, done or {})
+        sources, complete = seen.complete(planned.sources, done or {})
         if complete == done and not is_due:
             continue
         new = {name: state for name, state in complete.items() if (done or {}).get(name) != state}
         if any(state.is_blocked and complete.get(name) != state for name, state in (done or {}).items()):
             renew.set()  # the system does not notify of changes in what was a folder that could not be listed
         n_bytes = sum(state.size for state in new.values())
-        jobs = found.jobs if done is None or n_bytes > _FEW_BYTES else 1
-        summary = tag_to_folder(found._replace(sources=sources, jobs=jobs), out, trusted=done is not None, **options)
+        jobs = planned.jobs if done is None or n_bytes > _FEW_BYTES else 1
+        summary = tag_to_folder(planned._replace(sources=sources, jobs=jobs), out, trusted=done is not None, **options)
         options.pop("restart", None)  # which the first round has done
         again = summary.growth.again if summary.growth else ()
         new |= {name: complete[name] for name in again if name in complete}
         if after is not None and (new or done is None):
-            parts = [part for source in found.sources for part in _with_states(source, new)]
-            after(found._replace(sources=parts, jobs=jobs))
+            parts = [part for source in planned.sources for part in _with_states(source, new)]
+            after(planned._replace(sources=parts, jobs=jobs))
         is_new = done is None or bool(summary.growth) or summary.counts.records > summary.before.counts.records
         if is_new:
             show(summary)
@@ -151,16 +151,16 @@ class SettledFiles:
         gone = (FileState(name, -1, _GONE) for name in done if name not in listed)
         complete: States = {}
         for state in (*listed.values(), *gone):
-            known = done.get(state.name)
+            former = done.get(state.name)
             since = before[state.name][1] if state.name in before and before[state.name][0] == state else now
             is_first = not self._looked and not _is_fresh(state)
-            if state == known or is_first or now - since >= SETTLED:
+            if state == former or is_first or now - since >= SETTLED:
                 if state.state != _GONE:
                     complete[state.name] = state
             else:
                 self.waiting[state.name] = (state, since)
-                if known is not None:
-                    complete[state.name] = known
+                if former is not None:
+                    complete[state.name] = former
         self._looked = True
         return [part for source in sources for part in _with_states(source, complete)], complete
 

@@ -70,12 +70,12 @@ class _Exported(NamedTuple):
     @property
     def labels(self) -> dict[str, bool]:
         """The labels by topic, for topics that have one."""
-        return {topic: one.label for topic, one in self.decisions.items() if one.label is not None}
+        return {topic: decision.label for topic, decision in self.decisions.items() if decision.label is not None}
 
     @property
     def disputed(self) -> list[str]:
         """The topics on which persons disagree."""
-        return [topic for topic, one in self.decisions.items() if one.is_disputed]
+        return [topic for topic, decision in self.decisions.items() if decision.is_disputed]
 
 
 def write_labels(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
@@ -101,7 +101,7 @@ def write_labels(view: View, out: str | os.PathLike[str], topics: Sequence[str] 
     -------
     Path
     """
-    return _write_records(view, out, topics, LABEL_FORMATS, lambda one: bool(one.labels))
+    return _write_records(view, out, topics, LABEL_FORMATS, lambda record: bool(record.labels))
 
 
 def write_included(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
@@ -122,7 +122,11 @@ def write_included(view: View, out: str | os.PathLike[str], topics: Sequence[str
     Path
     """
     return _write_records(
-        view, out, topics, LABEL_FORMATS, lambda one: any(one.labels.values()) and one.position == one.judged_as
+        view,
+        out,
+        topics,
+        LABEL_FORMATS,
+        lambda record: any(record.labels.values()) and record.position == record.judged_as,
     )
 
 
@@ -141,7 +145,7 @@ def write_records(view: View, out: str | os.PathLike[str], topics: Sequence[str]
     -------
     Path
     """
-    return _write_records(view, out, topics, RECORD_FORMATS, lambda one: True)
+    return _write_records(view, out, topics, RECORD_FORMATS, lambda record: True)
 
 
 def _write_records(
@@ -154,15 +158,16 @@ def _write_records(
     made_as, chosen = format_by_ending(out, formats, "records"), view.chosen_topics(topics)
     records = filter(is_wanted, _exported(view, chosen))
     if made_as == "jsonl":
-        return write_lines(out, (json_line(_label_line(view, one)) for one in records))
+        return write_lines(out, (json_line(_label_line(view, record)) for record in records))
     if made_as == "ris":
         return write_lines(
-            out, (ris_entry(bibliographic_fields(view.pool, one.position), _notes(view, one)) for one in records)
+            out,
+            (ris_entry(bibliographic_fields(view.pool, record.position), _notes(view, record)) for record in records),
         )
     prefixes = dict.fromkeys(chosen, "") if len(chosen) == 1 else {topic: f"{topic}: " for topic in chosen}
     decisions = [prefix + name for prefix in prefixes.values() for name in _DECISION_COLUMNS]
     columns = ["id", *_BIBLIOGRAPHIC, *decisions, "disputed", "judged_as"]
-    return write_lines(out, csv_lines(columns, (_label_row(view, one, prefixes) for one in records)))
+    return write_lines(out, csv_lines(columns, (_label_row(view, record, prefixes) for record in records)))
 
 
 def _exported(view: View, topics: list[str]) -> Iterator[_Exported]:
@@ -204,7 +209,9 @@ def _ranks(scores: NDArray[np.float32], groups: Groups) -> NDArray[np.int64]:
 def _label_line(view: View, record: _Exported) -> dict[str, Any]:
     ids = view.pool.ids
     line: dict[str, Any] = {"id": ids[record.position], "labels": record.labels, "judged_as": ids[record.judged_as]}
-    reasons = {topic: one.exclusion_reason for topic, one in record.decisions.items() if one.exclusion_reason}
+    reasons = {
+        topic: decision.exclusion_reason for topic, decision in record.decisions.items() if decision.exclusion_reason
+    }
     further = {"disputed": record.disputed, "exclusion_reasons": reasons}
     return line | {name: value for name, value in further.items() if value}
 
@@ -212,20 +219,26 @@ def _label_line(view: View, record: _Exported) -> dict[str, Any]:
 def _label_row(view: View, record: _Exported, prefixes: Mapping[str, str]) -> dict[str, Any]:
     ids = view.pool.ids
     row = _bibliographic_row(view.pool, record.position) | {"id": ids[record.position]}
-    for topic, one in record.decisions.items():
-        texts = one.word, one.exclusion_reason, one.rank, "; ".join(one.answers), "; ".join(one.notes)
+    for topic, decision in record.decisions.items():
+        texts = (
+            decision.word,
+            decision.exclusion_reason,
+            decision.rank,
+            "; ".join(decision.answers),
+            "; ".join(decision.notes),
+        )
         row |= {prefixes[topic] + name: text for name, text in zip(_DECISION_COLUMNS, texts, strict=True)}
     return row | {"disputed": "; ".join(record.disputed), "judged_as": ids[record.judged_as]}
 
 
 def _notes(view: View, record: _Exported) -> Iterator[str]:
     """Yield the notes that a document gets in RIS: for each topic its label, rank, answers, and persons' notes."""
-    for topic, one in record.decisions.items():
-        reason = f" ({one.exclusion_reason})" if one.exclusion_reason else ""
-        disputed = "; disputed" if one.is_disputed else ""
-        yield f"{topic}: {one.word or 'not judged'}{reason}{disputed}"
-        yield f"{topic}: {'; '.join([f'rank {one.rank}', *one.answers])}"
-        yield from (f"{topic}: note of {note}" if ": " in note else f"{topic}: note: {note}" for note in one.notes)
+    for topic, decision in record.decisions.items():
+        reason = f" ({decision.exclusion_reason})" if decision.exclusion_reason else ""
+        disputed = "; disputed" if decision.is_disputed else ""
+        yield f"{topic}: {decision.word or 'not judged'}{reason}{disputed}"
+        yield f"{topic}: {'; '.join([f'rank {decision.rank}', *decision.answers])}"
+        yield from (f"{topic}: note of {note}" if ": " in note else f"{topic}: note: {note}" for note in decision.notes)
     if record.position != record.judged_as:
         yield f"near-duplicate of {view.pool.ids[record.judged_as]}"
 
@@ -271,8 +284,8 @@ def bibliographic_fields(pool: Pool, i: int) -> dict[str, Any]:
     """Return a document's fields under the common names of references; its text is the field `abstract`."""
     zones = pool.document(i)
     text = "\n".join(text for name, text in zones.items() if text and name != "title")
-    own = {"id": pool.ids[i], "title": zones.get("title", ""), "abstract": text}
-    return common_fields(pool.fields(i)) | {name: value for name, value in own.items() if value}
+    values = {"id": pool.ids[i], "title": zones.get("title", ""), "abstract": text}
+    return common_fields(pool.fields(i)) | {name: value for name, value in values.items() if value}
 
 
 def write_corpus(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:

@@ -150,8 +150,8 @@ class TopicState:
         if self.labels.get(group, True):
             return ""
         judgements = self.adjudications.get(group) or self.standing(group).values()
-        given = [judgement for judgement in judgements if judgement.exclusion_reason]
-        return max(given, key=lambda judgement: judgement.step).exclusion_reason if given else ""
+        reasoned = [judgement for judgement in judgements if judgement.exclusion_reason]
+        return max(reasoned, key=lambda judgement: judgement.step).exclusion_reason if reasoned else ""
 
     def n_answers(self) -> int:
         """Count the current answers, including skips and adjudications."""
@@ -251,8 +251,10 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
     if not both:
         return None
     n = len(both)
-    one, other = sum(a for a, _ in both), sum(b for _, b in both)
-    by_chance = one * other + (n - one) * (n - other)  # times n squared: whole numbers, so that 1 is found exactly
+    n_first, n_second = sum(a for a, _ in both), sum(b for _, b in both)
+    by_chance = n_first * n_second + (n - n_first) * (
+        n - n_second
+    )  # times n squared: whole numbers, so that 1 is found exactly
     agreed = sum(a == b for a, b in both)
     return None if by_chance == n * n else (agreed * n - by_chance) / (n * n - by_chance)
 

@@ -89,12 +89,12 @@ def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
     return Mean(mean, mean - half, mean + half)
 
 
-def recall_curve(founds: Sequence[ArrayLike], n_documents: int, at: ArrayLike) -> NDArray[np.float64]:
+def recall_curve(curves: Sequence[ArrayLike], n_documents: int, at: ArrayLike) -> NDArray[np.float64]:
     """Return the recall after each of the numbers of answers in `at`, averaged over runs: shape (n_at,).
 
-    `founds` has the curve of each run, as `found_at` returns it.
+    `curves` has the curve of each run, as `found_at` returns it.
 
     `n_documents` is the number of all documents.
     """
     counts = np.minimum(np.asarray(at, np.float64), n_documents)
-    return np.mean([np.searchsorted(np.asarray(f), counts, side="right") / len(np.asarray(f)) for f in founds], axis=0)
+    return np.mean([np.searchsorted(np.asarray(f), counts, side="right") / len(np.asarray(f)) for f in curves], axis=0)

@@ -17,7 +17,7 @@ STRATEGIES = {"highest": 0.0, "mixture": 0.2, "uncertain": 1.0}
 
 
 class Reason(str, Enum):
-    """The reason why a document is asked about, in the words of journals, exports and pages."""
+    """List the reasons why a document is asked about; journals, exports and pages show the values."""
 
     HIGHEST = "highest score"
     UNCERTAIN = "uncertain"

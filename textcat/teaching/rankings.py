@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Rankings:
-    """The rankings of a session's topics."""
+    """Hold the latest ranking of each topic of a session, and train rankers when a ranking lacks answers."""
 
     def __init__(self, pool: Pool, ranker: Ranker, folder: Path | None, seed: int):
         self._pool, self._ranker, self._folder, self._seed = pool, ranker, folder, seed
@@ -44,9 +44,9 @@ class Rankings:
         return loop.rank(state, self._examples(state), self._prior(state))
 
     def ask(self, state: TopicState, is_open: NDArray[np.bool_], person: str) -> Choice | None:
-        """Choose a document to ask a person about; return None if no document is open (can be asked about).
+        """Choose a document to ask a person about; return None if no document is open.
 
-        `is_open` is the mask of the open documents.
+        `is_open` is the mask of the open documents: those that the person can be asked about.
         """
         self.of(state)
         return self._loops[state.name].ask(state.query, is_open, state.n_answers(), person)

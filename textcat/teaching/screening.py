@@ -84,11 +84,11 @@ def write_counts(view: View, out: str | os.PathLike[str], topics: Sequence[str] 
     made_as = format_by_ending(out, FORMATS, "counts")
     counts = [screening_counts(view, topic) for topic in view.chosen_topics(topics)]
     if made_as == "jsonl":
-        return write_lines(out, (json_line(one.as_dict()) for one in counts))
+        return write_lines(out, (json_line(row.as_dict()) for row in counts))
     rows = []
-    for one in counts:
-        stages = [(name, value, "") for name, value in one.as_dict().items() if isinstance(value, int)]
+    for row in counts:
+        stages = [(name, value, "") for name, value in row.as_dict().items() if isinstance(value, int)]
         at = [name for name, *_ in stages].index("excluded") + 1
-        stages[at:at] = [("excluded", n, reason) for reason, n in one.exclusion_reasons.items()]
-        rows += [{"topic": one.topic, "stage": s, "exclusion_reason": r, "records": n} for s, n, r in stages]
+        stages[at:at] = [("excluded", n, reason) for reason, n in row.exclusion_reasons.items()]
+        rows += [{"topic": row.topic, "stage": s, "exclusion_reason": r, "records": n} for s, n, r in stages]
     return write_lines(out, csv_lines(("topic", "stage", "exclusion_reason", "records"), rows))

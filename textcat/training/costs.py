@@ -111,8 +111,8 @@ def sampled(corpus: Corpus, n: int, n_topics: int) -> Corpus:
     if n_topics < len(topics):
         seen = {topic for document in train for topic in document.topics}
         topics = tuple(at_equal_distances([topic for topic in topics if topic in seen] or topics, n_topics))
-    known = set(topics)
-    tested = [document for document in corpus.test if not known.isdisjoint(document.topics)]
+    kept = set(topics)
+    tested = [document for document in corpus.test if not kept.isdisjoint(document.topics)]
     n_tested = max(len(corpus.test) * n // len(corpus.train), 1)
     if len(corpus.topics) >= MANY_TOPICS:
         n_tested = max(CELLS_AT_ONCE // len(corpus.topics), 1)

@@ -152,15 +152,15 @@ def train_shortlist(
     TrainedTopics
     """
     sizes = np.diff(sp.csc_array(labels)[:n_documents].indptr)
-    known = _Names(names, sizes, None if terms is None or (sizes > 0).all() else LookAlikes(terms))
-    topics = _ListedTopics(rows, labels, known, learner, size, n_documents, Workers(n_jobs))
+    topic_names = _Names(names, sizes, None if terms is None or (sizes > 0).all() else LookAlikes(terms))
+    topics = _ListedTopics(rows, labels, topic_names, learner, size, n_documents, Workers(n_jobs))
     with one_blas_thread():
         evidence = weigh_evidence(topics, seed)
         of_names = weigh_names(topics, seed) if (sizes == 0).any() else None
     rankers = _combined_rankers(topics, evidence, of_names, progress)
-    shortlist = Shortlist(known.listing(topics.centroids), topics.size)
+    shortlist = Shortlist(topic_names.listing(topics.centroids), topics.size)
     log_sizes, n_features = np.log1p(topics.sizes), rows.shape[1]
-    del topics, known  # the next step takes as much memory again
+    del topics, topic_names  # the next step takes as much memory again
     odds_of_score = np.full(len(log_sizes), max(evidence.odds_of_score, 0.0))
     odds = evidence.odds_by_size * log_sizes + evidence.odds
     if of_names is not None:

@@ -213,8 +213,8 @@ class _Study:
         study = optuna.create_study(direction="maximize", sampler=sampler)
         for first in range(0, n, _BATCH):
             asked = [study.ask() for _ in range(min(_BATCH, n - first))]
-            recipes = [space.suggested(start, one) for one in asked]
-            asked_for = {id(recipe): one for recipe, one in zip(recipes, asked, strict=True)}
+            recipes = [space.suggested(start, question) for question in asked]
+            asked_for = {id(recipe): question for recipe, question in zip(recipes, asked, strict=True)}
             for trial in self.trials(sorted(recipes, key=feature_key)):
                 study.tell(asked_for[id(trial.recipe)], trial.goal)
                 yield trial
@@ -334,8 +334,8 @@ def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     """Return the trial with the fewest support documents, among those that rank as well as a reference trial.
 
     A trial ranks as well if its figure is at most `tolerance` lower. The reference is the trial of PAUM(1, 50), the
-    setting of Li et al. (2002), if this setting was cross-validated; a trial must then rank as well in the bands (sets
-    of topics) ALL, TOP10 and RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared,
+    setting of Li et al. (2002), if this setting was cross-validated; a trial must then rank as well in the bands ALL,
+    TOP10 and RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared,
     because it changes far more between splits than between settings.
     """
     paper = next(filter(is_yardstick, trials), None)
@@ -439,7 +439,10 @@ def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
 
 
 def to_toml(recipe: Recipe) -> str:
-    """Return a recipe as the text of a TOML file that `read_recipe` reads, without a section [ranker] of defaults."""
+    """Return a recipe as the text of a TOML file, which `read_recipe` reads.
+
+    A section [ranker] in which all settings have their defaults is left out.
+    """
     lines = [f"title = {format_value(recipe.title)}"]
     for section in (*_SECTIONS, *(["ranker"] if recipe.ranker != RankerSettings() else []), "tags"):
         # TOML has no null.

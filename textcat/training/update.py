@@ -252,10 +252,10 @@ def _with_current_topics(corpus: Corpus, vocabulary: Vocabulary | None, place: s
     if vocabulary is None:
         return corpus
     earlier = {topic: others for topic, others in corpus.replacements.items() if topic not in vocabulary.names}
-    known = Vocabulary({}, place, replacements={**earlier, **vocabulary.replacements})
-    topics = tuple(sorted(known.replaced(corpus.topics)))
-    train, test = known.current(corpus.train), known.current(corpus.test)
-    return replace(corpus, train=train, test=test, topics=topics, replacements=known.replacements)
+    combined = Vocabulary({}, place, replacements={**earlier, **vocabulary.replacements})
+    topics = tuple(sorted(combined.replaced(corpus.topics)))
+    train, test = combined.current(corpus.train), combined.current(corpus.test)
+    return replace(corpus, train=train, test=test, topics=topics, replacements=combined.replacements)
 
 
 def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:

@@ -96,11 +96,11 @@ def _spans(root: Any, wanted: Collection[str]) -> dict[str, list[tuple[int, int]
         else:
             start = starts.pop()
             if (name := element.get("ID")) in wanted:
-                found = spans.setdefault(name, [])
-                while found and found[-1][0] >= start:  # inside of it, with the same ID
-                    found.pop()
+                places = spans.setdefault(name, [])
+                while places and places[-1][0] >= start:  # inside of it, with the same ID
+                    places.pop()
                 if start < n_words:
-                    found.append((start, n_words))
+                    places.append((start, n_words))
     return spans
 
 

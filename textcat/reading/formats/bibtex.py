@@ -135,11 +135,11 @@ def _end_of_quoted(text: str, start: int, opening: str) -> int:
 def _fields(values: dict[str, list[str]]) -> dict[str, object]:
     authors = [name for value in values.get("author", ()) for name in _AND.split(value)]
     keywords = [word for name in ("keywords", "keyword") for value in values.pop(name, ()) for word in _split(value)]
-    texts = {name: [*filter(None, map(latex_text, found))] for name, found in values.items()}
+    texts = {name: [*filter(None, map(latex_text, content))] for name, content in values.items()}
     texts |= {"author": [*filter(None, map(latex_text, authors))], "keywords": keywords}
     if texts.get("pages"):
         texts["pages"] = [pages.replace("–", "-") for pages in texts["pages"]]
-    return reference_fields({name: found for name, found in texts.items() if found}, _TAGS)
+    return reference_fields({name: content for name, content in texts.items() if content}, _TAGS)
 
 
 def _split(keywords: str) -> list[str]:

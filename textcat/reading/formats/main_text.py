@@ -94,10 +94,10 @@ def main_text(tree: Any, with_author: bool = False) -> tuple[str, str]:
     """Extract the main text of a page, given its tree, and the author if `with_author`; "" where the page has none."""
     extractor, options = _extractor(with_author)
     try:
-        found = extractor.bare_extraction(tree, options=options)
+        extracted = extractor.bare_extraction(tree, options=options)
     except Exception:  # the library raises many kinds for odd pages, whose visible text is taken then
         return "", ""
-    return ((found.text or "").strip(), (found.author or "").strip()) if found is not None else ("", "")
+    return ((extracted.text or "").strip(), (extracted.author or "").strip()) if extracted is not None else ("", "")
 
 
 @cache

@@ -136,7 +136,7 @@ def read_plan(data: bytes, settings: InputSettings) -> ScanPlan:
 
 def _page_files(root: Any) -> dict[str, str]:
     """Return the references to ALTO files, by the IDs of their elements, in the order of the METS file."""
-    found: list[tuple[bool, str, str]] = []
+    references: list[tuple[bool, str, str]] = []
     is_of_texts = _Inherited(
         lambda element, around: bool(
             around
@@ -150,9 +150,9 @@ def _page_files(root: Any) -> dict[str, str]:
         if not reference or not ("alto" in kind or (kind in _XML_TYPES and _XML_NAME.search(reference))):
             continue
         is_named = bool(_TEXTS.search(kind)) or is_of_texts[file.getparent()]
-        found.append((is_named, attribute(file, "ID") or reference, reference))
-    are_named = any(is_named for is_named, *_ in found)  # or else all XML files are tried
-    return {name: reference for is_named, name, reference in found if is_named or not are_named}
+        references.append((is_named, attribute(file, "ID") or reference, reference))
+    are_named = any(is_named for is_named, *_ in references)  # or else all XML files are tried
+    return {name: reference for is_named, name, reference in references if is_named or not are_named}
 
 
 _Value = TypeVar("_Value")
@@ -250,15 +250,15 @@ def _links(root: Any) -> dict[str, list[str]]:
 
 def _pages(root: Any, files: Mapping[str, int], about: "_Descriptions") -> Iterator[PlannedDocument]:
     """Yield the pages of the physical structure; if it has none, each ALTO file is a page."""
-    found = set[int]()
+    pages = set[int]()
     for structure in children(root, "structMap"):
         if _kind(structure) != "physical":
             continue
         for div, page in _page_divs(structure, files):
-            if page not in found:
-                found.add(page)
+            if page not in pages:
+                pages.add(page)
                 yield about.document(div, [Area(page, "", "", False)])
-    if not found:
+    if not pages:
         yield from (about.document(None, [Area(page, "", "", False)]) for page in files.values())
 
 
@@ -295,8 +295,10 @@ class _Descriptions:
     def _said(self, element: Any, around: _Said) -> _Said:
         if not _is(element, "div"):
             return around
-        own = self._own(element)
-        return _Said(own.date or around.date, own.language or around.language, around.publication or own.title)
+        described = self._own(element)
+        return _Said(
+            described.date or around.date, described.language or around.language, around.publication or described.title
+        )
 
     def _own(self, div: Any) -> "_Description":
         """Return of each kind what the first of a div's own sections says that says anything."""

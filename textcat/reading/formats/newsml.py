@@ -26,9 +26,9 @@ def _content(item: Any, opening: Opening, settings: InputSettings) -> RecordCont
     named, managed = child(item, "Identification", "NewsIdentifier"), child(item, "NewsManagement")
     parts = [line_of(child(named, name)) for name in ("ProviderId", "DateId", "NewsItemId")]
     texts, language = _texts(item)
-    own = {"title": _first_line(item, "HeadLine"), "slugline": _first_line(item, "SlugLine")}
-    if not own["slugline"]:
-        own["slugline"] = line_of(child(item, "Identification", "NameLabel"))
+    marked = {"title": _first_line(item, "HeadLine"), "slugline": _first_line(item, "SlugLine")}
+    if not marked["slugline"]:
+        marked["slugline"] = line_of(child(item, "Identification", "NameLabel"))
     dates = [line_of(child(managed, name)) for name in ("ThisRevisionCreated", "FirstCreated")]
     status, change = (
         attribute(child(managed, "Status"), "FormalName"),
@@ -38,7 +38,7 @@ def _content(item: Any, opening: Opening, settings: InputSettings) -> RecordCont
     declared = next(item.iter("{*}Language"), None)
     said = NewsItem(
         f"urn:newsml:{':'.join(parts)}" if all(parts) else line_of(child(named, "PublicIdentifier")),
-        texts | {zone: text for zone, text in own.items() if text},
+        texts | {zone: text for zone, text in marked.items() if text},
         next(filter(None, dates), "") or parts[1],
         attribute(declared, "FormalName") or language or language_of(item) or opening.language,
         list(_subjects(item)) if settings.labels is not None or settings.fields else (),

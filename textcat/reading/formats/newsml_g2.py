@@ -34,7 +34,7 @@ def _content(element: Any, opening: Opening, settings: InputSettings) -> RecordC
         raise left_out(f"is {_OTHERS[kind]}")
     about, meta, contents = (child(element, name) for name in ("itemMeta", "contentMeta", "contentSet"))
     texts, language = _inline(contents)
-    own = {
+    marked = {
         "title": line_of(child(meta, "headline")),
         "slugline": line_of(child(meta, "slugline")),
         "abstract": lines_of(child(meta, "description")),
@@ -43,7 +43,7 @@ def _content(element: Any, opening: Opening, settings: InputSettings) -> RecordC
     embargo = child(about, "embargoed")
     item = NewsItem(
         attribute(element, "guid"),
-        texts | {zone: text for zone, text in own.items() if text},
+        texts | {zone: text for zone, text in marked.items() if text},
         next(filter(None, dates), "") or line_of(child(meta, "contentCreated")),
         attribute(child(meta, "language"), "tag") or language or language_of(element) or opening.language,
         list(_subjects(meta)) if settings.labels is not None or settings.fields else (),

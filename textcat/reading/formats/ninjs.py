@@ -57,16 +57,18 @@ def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
     items: list[tuple[int, int]] = []
     members = members_of(data, start)
     for name in _LISTS:
-        found = members.get(name)
-        if found is None:
+        member = members.get(name)
+        if member is None:
             continue
-        listed = values_in(data, found.start)[0] if data[found.start] == ord("[") else []
+        listed = values_in(data, member.start)[0] if data[member.start] == ord("[") else []
         if listed and all(data[element.start] == ord("{") for element in listed):
             wrapped = (members_of(data, element.start).get("item", element) for element in listed)
             items += [(element.start, element.end) for element in wrapped]
-        elif data[found.start] == ord("{"):
-            is_item = name == "item" and not members_of(data, found.start).keys().isdisjoint(("uri", "guid"))
-            items += [(found.start, found.end)] if is_item else _listed(data, found.start, depth - 1) if depth else []
+        elif data[member.start] == ord("{"):
+            is_item = name == "item" and not members_of(data, member.start).keys().isdisjoint(("uri", "guid"))
+            items += (
+                [(member.start, member.end)] if is_item else _listed(data, member.start, depth - 1) if depth else []
+            )
     return items
 
 

@@ -234,9 +234,9 @@ def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str,
     first text of the first of its tags that occurs. The remaining texts are returned under their tags.
     """
     fields: dict[str, Any] = {}
-    given = values.keys()
+    tags_left = values.keys()
     for name, sources in tags.items():
-        if given.isdisjoint(sources):
+        if tags_left.isdisjoint(sources):
             continue
         if name in _LISTS:
             texts = [text for tag in sources for text in values.pop(tag, ())]

@@ -99,12 +99,12 @@ def _inside(element: Any, name: str) -> Iterable[Any]:
 
 def _title(described: Any) -> str:
     """Return the title of the article; or else the main title, or the first one."""
-    own = [*children(child(described, "titleStmt"), "title")]
+    titles_here = [*children(child(described, "titleStmt"), "title")]
     others = _parts(child(described, "sourceDesc"), "title")
-    articles = [title for title in (*own, *others) if title.get("level") == "a"]
-    mains = [title for title in own if title.get("type") == "main"]
-    simple = [title for title in own if title.get("type") is None]
-    titles = (_text_of([title]) for title in (*articles, *mains, *simple, *own, *others))
+    articles = [title for title in (*titles_here, *others) if title.get("level") == "a"]
+    mains = [title for title in titles_here if title.get("type") == "main"]
+    simple = [title for title in titles_here if title.get("type") is None]
+    titles = (_text_of([title]) for title in (*articles, *mains, *simple, *titles_here, *others))
     return next(filter(None, titles), "")
 
 
@@ -198,9 +198,11 @@ class _Text:
         if name in _BREAKS:
             self._pieces.append(_NO_BREAK if element.get("break") == "no" else _BREAK)
         elif name in _EITHER:
-            given = {version.tag.rpartition("}")[2]: version for version in reversed(element)}  # the first of each name
-            if given:
-                self.add(next((given[name] for name in _MEANT if name in given), element[0]))
+            versions = {
+                version.tag.rpartition("}")[2]: version for version in reversed(element)
+            }  # the first of each name
+            if versions:
+                self.add(next((versions[name] for name in _MEANT if name in versions), element[0]))
         elif name == "note" and element.get("place") != "inline":
             before, self._pieces = self._pieces, ["\n"]
             self._add_parts(element)

@@ -221,9 +221,9 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     page = ExtractedText("", text.strip()) if is_plain else extract_text(text, settings)
     language = fields.get("warc-identified-content-language", "").split(",")[0].strip() or page.language
     date = iso_date(fields.get("warc-date", ""))
-    more = _more_fields(fields, page, date, language, settings)
+    further = _more_fields(fields, page, date, language, settings)
     zones = titled_zones(" ".join(clean(page.title).split()), [clean(page.body)], settings)
-    return RecordContent(fields.get("warc-record-id", "").strip("<>"), zones, (), date, "", None, more, language)
+    return RecordContent(fields.get("warc-record-id", "").strip("<>"), zones, (), date, "", None, further, language)
 
 
 def _damage(what: str) -> UnreadableError:
@@ -264,8 +264,8 @@ def _more_fields(
     if not settings.fields:
         return None
     uri = fields.get("warc-target-uri", "").strip("<>")
-    more = {"uri": uri, "date": date, "language": language, "published": page.date, "author": page.author}
-    return {name: value for name, value in more.items() if value and {name, "*"} & {*settings.fields}}
+    further = {"uri": uri, "date": date, "language": language, "published": page.date, "author": page.author}
+    return {name: value for name, value in further.items() if value and {name, "*"} & {*settings.fields}}
 
 
 def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:

@@ -351,9 +351,9 @@ def outermost(element: Any, *names: str) -> Iterator[Any]:
     from lxml import etree
 
     walk = etree.iterwalk(element, events=("start",), tag=[f"{{*}}{name}" for name in names])
-    for _, found in walk:
+    for _, descendant in walk:
         walk.skip_subtree()
-        yield found
+        yield descendant
 
 
 def attribute(element: Any, *names: str) -> str:

@@ -29,17 +29,17 @@ def same_works(
     `are_similar` if both have one. A record is compared with at most 32 parts, and 8 records of the same title.
     """
     works = _Works(firsts, identities)
-    known = [(i, identity) for i, identity in enumerate(identities) if identity is not None]
+    identified = [(i, identity) for i, identity in enumerate(identities) if identity is not None]
     for name in ("doi", "pmid"):
         first_of: dict[str, int] = {}
-        for i, identity in known:
+        for i, identity in identified:
             if value := getattr(identity, name):
                 other = first_of.setdefault(value, i)
                 one_doi, other_doi = works.identity_of(i).doi, works.identity_of(other).doi
                 if not (one_doi and other_doi and one_doi != other_doi):
                     works.join(i, other)
     of_title: dict[tuple[str, ...], list[int]] = {}
-    for i, identity in known:
+    for i, identity in identified:
         others = of_title.setdefault(identity.main_title, [])
         for other in others:
             before = identities[other]
@@ -68,7 +68,7 @@ class _Works:
                 self._identities[i] = identity or _UNKNOWN
                 continue
             parts, mine = parts_of.setdefault(int(firsts[i]), []), identity or _UNKNOWN
-            part = next((one for one in parts[:_PARTS] if not self._identities[one].conflicts(mine)), i)
+            part = next((position for position in parts[:_PARTS] if not self._identities[position].conflicts(mine)), i)
             self._first[i] = part
             if part == i:
                 parts.append(i)

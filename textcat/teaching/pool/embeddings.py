@@ -96,7 +96,7 @@ class MiniLM:
         """Return for each text the mean of the last layer's outputs for its first tokens: shape (n_texts, 384)."""
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(_PIECES_OF_A_TITLE)
-        pieces = [np.array(one.ids) for one in self._tokenizer.encode_batch(list(texts))]
+        pieces = [np.array(encoded.ids) for encoded in self._tokenizer.encode_batch(list(texts))]
         parts = [self._means(pieces[first : first + _AT_ONCE]) for first in range(0, len(pieces), _AT_ONCE)]
         return np.concatenate([np.empty((0, _WIDTH), np.float32), *parts])
 
@@ -105,8 +105,8 @@ class MiniLM:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         counted = [
-            np.unique(np.array(one.ids, np.int64), return_counts=True)
-            for one in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+            np.unique(np.array(encoded.ids, np.int64), return_counts=True)
+            for encoded in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         ]
         df = np.zeros(len(self.table))
         for pieces, _ in counted:
@@ -118,9 +118,9 @@ class MiniLM:
         return sums
 
     def _means(self, pieces: Sequence[NDArray[np.int64]]) -> Array:
-        sizes = np.array([len(one) for one in pieces])
+        sizes = np.array([len(ids) for ids in pieces])
         ends = sizes.cumsum()
-        x = self._normed(np.concatenate([self.table[one] + self._places[: len(one)] for one in pieces]), "embeddings")
+        x = self._normed(np.concatenate([self.table[ids] + self._places[: len(ids)] for ids in pieces]), "embeddings")
         for layer in range(_LAYERS):
             name = f"encoder.layer.{layer}."
             q, k, v = (self._linear(x, f"{name}attention.self.{part}") for part in ("query", "key", "value"))

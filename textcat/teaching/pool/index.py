@@ -161,9 +161,9 @@ def _works(
 
     def are_similar(i: int, j: int) -> bool:
         """Return whether two documents have half of their terms in common."""
-        one, other = (rows.indices[rows.indptr[k] : rows.indptr[k + 1]] for k in (i, j))
-        one, other = one[counted[one]], other[counted[other]]
-        return 2 * len(np.intersect1d(one, other)) >= len(np.union1d(one, other))
+        terms_i, terms_j = (rows.indices[rows.indptr[k] : rows.indptr[k + 1]] for k in (i, j))
+        terms_i, terms_j = terms_i[counted[terms_i]], terms_j[counted[terms_j]]
+        return 2 * len(np.intersect1d(terms_i, terms_j)) >= len(np.union1d(terms_i, terms_j))
 
     return same_works(firsts, identities, are_similar)
 

@@ -73,7 +73,7 @@ class Shard(NamedTuple):
 
 @dataclass
 class Archive:
-    """The texts of an archive, written to shards (numbered files of JSON Lines) in a folder."""
+    """Describe the texts of an archive, written to a folder as numbered files of JSON Lines (`shards`)."""
 
     folder: Path
     shards: list[Shard]
