@@ -22,7 +22,7 @@ from harness import Row, Work
 SIZES = (5_000_000, 1_000_000, 100_000, 10_000)  # bytes
 QUICK = 5  # patterns
 _SMALL = 200_000  # what is no larger is measured three times, all else twice
-_SLOWEST = 10
+_SLOWEST = 3
 _SHORT = "Wheat rose. " * 100
 Seconds = Mapping[str, Mapping[str, Mapping[str, float]]]  # by operation, pattern and size; size 0: a short text
 

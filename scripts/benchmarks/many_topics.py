@@ -31,7 +31,7 @@ QUICK = 3_000  # titles
 OURS: dict[str, list[str]] = {"textcat": [], "textcat without names": ["topics.description_copies=0"]}
 PEERS = {"Omikuji, default": "default", "Omikuji, Bonsai-like": "bonsai"}
 BANDS = ("ALL", "1-5", "6-20", "21-100", "101-")
-MEASURES = {"P@1": "precision@1", "P@3": "precision@3", "P@5": "precision@5", "nDCG@10": "ndcg@10"}
+MEASURES = {"P@1": "precision@1", "nDCG@10": "ndcg@10"}
 MORE_MEASURES = {"recall@10": "recall@10", "PSP@5": "psp@5"}
 RESAMPLES = 1000
 TAGGED_BY_PEER = 5_000  # titles; those, too, that Annif's systems are measured on

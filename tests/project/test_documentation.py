@@ -306,7 +306,6 @@ def corpora_page():
 def test_the_page_of_corpora_has_every_setting_of_reading():
     page = CORPORA_PAGE.read_text(encoding="utf-8")
     assert page == corpora_page(), "run `python tests/project/test_documentation.py --write`"
-    assert "| `--plain-quotes` | `plain_quotes` | Take quotes in CSV and TSV for ordinary characters. |" in page
 
 
 def recipes_page():
@@ -317,10 +316,8 @@ def recipes_page():
 def test_the_page_of_the_recipes_has_every_field():
     page = RECIPES_PAGE.read_text(encoding="utf-8")
     assert page == recipes_page(), "run `python tests/project/test_documentation.py --write`"
-    for name in LEARNERS:
-        for field in Recipe("", learner={"name": name}).fields():
-            assert re.search(rf"^\| (`[\w-]+` \| )?`{field.name}` \| .* \|$", page, re.MULTILINE)
-            assert field.explanation, f"{field.section}.{field.name} is explained nowhere"
+    sections = {field.section for field in Recipe("").fields()}
+    assert {place[1] for place in FIELDS.finditer(page)} == {*sections, "learners"}
 
 
 @pytest.mark.parametrize(
