@@ -19,13 +19,13 @@ def name_variables(command: Any, path: list[str]) -> None:
     `path` has the names of the command and of the groups that it belongs to. A TextcatError is raised if a variable
     that begins with the command's name belongs to none of its options. The help does not list the variables.
     """
-    start, known = _variable("TEXTCAT", *path, ""), set()
+    start, variables = _variable("TEXTCAT", *path, ""), set()
     for key, parameter in keys_of(command).items():
         parameter.envvar, parameter.show_envvar = _variable("TEXTCAT", *path, key), False
-        known.add(parameter.envvar)
+        variables.add(parameter.envvar)
     for variable in sorted(os.environ):
-        if variable.startswith(start) and variable not in known:
-            similar = did_you_mean(variable, known)
+        if variable.startswith(start) and variable not in variables:
+            similar = did_you_mean(variable, variables)
             raise TextcatError(
                 f"`textcat {' '.join(path)}` has no option for the variable {variable}: unset it.{similar}"
             )

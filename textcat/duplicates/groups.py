@@ -155,6 +155,6 @@ def first_positions(parts: Sequence[Assigned]) -> np.ndarray:
     if not parts:
         return np.zeros(0, np.int64)
     numbers, _, kept = map(np.concatenate, zip(*parts, strict=True))
-    positions, found = np.arange(len(kept)), numbers >= 0
-    positions[found] = np.flatnonzero(kept)[numbers[found]]
+    positions, has_group = np.arange(len(kept)), numbers >= 0
+    positions[has_group] = np.flatnonzero(kept)[numbers[has_group]]
     return positions

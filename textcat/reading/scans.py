@@ -157,8 +157,8 @@ class AltoOwners:
         owners: dict[str, str] = {}
         for name in names:
             path = f"{folder}/{name}".lstrip("/")
-            own = settings.for_file(f"{self._above}{path}")
-            if not own.skip and own.format in ("", "mets"):
-                pages = pages_of_mets(partial(self.neighbours.open, folder, name), name, own)
+            settings_of_file = settings.for_file(f"{self._above}{path}")
+            if not settings_of_file.skip and settings_of_file.format in ("", "mets"):
+                pages = pages_of_mets(partial(self.neighbours.open, folder, name), name, settings_of_file)
                 owners |= dict.fromkeys(pages - owners.keys(), path)
         return owners

@@ -95,8 +95,8 @@ def read_codes(path: str) -> Mapping[str, Subject]:
     rows.fieldnames = [name.strip().lower() for name in rows.fieldnames or ()]
     column = next((name for name in _CODES if name in rows.fieldnames), "")
     if "topic" not in rows.fieldnames or not column:
-        found = ", ".join(rows.fieldnames) or "none"
-        raise TextcatError(f"{path} needs columns named topic and code (or uri), and has {found:.100}: name them so.")
+        names = ", ".join(rows.fieldnames) or "none"
+        raise TextcatError(f"{path} needs columns named topic and code (or uri), and has {names:.100}: name them so.")
     concepts: dict[str, Subject] = {}
     try:
         for row in rows:

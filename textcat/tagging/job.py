@@ -120,8 +120,8 @@ def tag_by_language(
         positions = list(run)
         in_run = [records[i] for i in positions]
         if language:
-            known = [scored[i] for i in positions] if positions[0] in scored else None
-            tag_records(taggers[language], output, in_run, tagged, known)
+            scored_here = [scored[i] for i in positions] if positions[0] in scored else None
+            tag_records(taggers[language], output, in_run, tagged, scored_here)
         elif output.other_languages == "untagged":
             _write_untagged(output, in_run, tagged)
         else:
@@ -129,9 +129,9 @@ def tag_by_language(
 
 
 def _rejected(record: Record, language: str, taggers: "dict[str, Tagger]") -> Rejection:
-    known = ", ".join(taggers)
+    languages = ", ".join(taggers)
     reason = (
-        f"It is in {language}, and there are models for {known} only."
+        f"It is in {language}, and there are models for {languages} only."
         if language
         else "It has no letter to tell its language by."
     )

@@ -143,15 +143,15 @@ def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
         cells = dict(zip(names, next(csv.reader(io.StringIO(row.decode(), newline=""))), strict=True))
         many = [topic for topic in cells.get("topics", "").split(BETWEEN_TOPICS) if topic]
         topics = (*many, *filter(None, [cells.get("topic", "")]))
-        found = TaggedDocument(
+        row_document = TaggedDocument(
             cells["id"], cells["source"], int(float(cells["position"])), topics, cells.get(REASON) or None
         )
-        if document is not None and found[:3] == document[:3]:
+        if document is not None and row_document[:3] == document[:3]:
             document, rows = document._replace(topics=(*document.topics, *topics)), [*rows, row]
             continue
         if document is not None:
             yield document, b"".join(rows)
-        document, rows = found, [row]
+        document, rows = row_document, [row]
     if document is not None:
         yield document, b"".join(rows)
 

@@ -24,10 +24,10 @@ def edits_of_ninjs(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]
     version = _version(data, members)
     name = "subject" if version < (2, 0) else "subjects"
     subjects = [_subject(tag, creator, version) for tag in tags]
-    found = members.get(name)
-    if found is not None and data[found.start] == ord("["):
-        return _edits_of_list(data, found, subjects)
-    if found is not None or not subjects:  # what is no list is left as it is: the item is not valid
+    member = members.get(name)
+    if member is not None and data[member.start] == ord("["):
+        return _edits_of_list(data, member, subjects)
+    if member is not None or not subjects:  # what is no list is left as it is: the item is not valid
         return []
     return [_new_member(data, name, subjects)]
 
@@ -135,8 +135,8 @@ def _encoded(subjects: Sequence[dict[str, Any]], is_spaced: bool) -> list[bytes]
 
 
 def _subjects(data: bytes, members: Mapping[str, ValueSpan]) -> list[Any]:
-    found = members.get("subject")
-    listed = [] if found is None else _loaded(data, found)
+    member = members.get("subject")
+    listed = [] if member is None else _loaded(data, member)
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 

@@ -77,9 +77,9 @@ def edits_of_atom(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
 def _edits_of_feed(data: bytes, of_creator: str, made: Sequence[tuple[dict[str, str], bytes]]) -> list[Edit]:
     item, children = element_at(data, 0), [*child_elements(data, 0)]
     categories = [child for child in children if (child.prefix, child.name) == (item.prefix, "category")]
-    own = [category for category in categories if is_own(category.attributes.get(of_creator, ""))]
+    earlier = [category for category in categories if is_own(category.attributes.get(of_creator, ""))]
     before = next(reversed(categories or children), None)
-    return _replaced(data, item, own, before, [_element(item.prefix + b"category", *parts) for parts in made])
+    return _replaced(data, item, earlier, before, [_element(item.prefix + b"category", *parts) for parts in made])
 
 
 def _last(elements: Sequence[ElementSpan], names: Set[str]) -> ElementSpan | None:
