@@ -193,8 +193,10 @@ def test_reuters_opens_and_is_verified(reuters_archive):
 def test_twenty_newsgroups_opens_and_is_verified(newsgroups_archive):
     corpus = open_corpus("20newsgroups", newsgroups_archive.parent)
     counts = cards()["20newsgroups"].counts
-    assert {"train": len(corpus.train), "test": len(corpus.test)} == {k: counts[k] for k in ("train", "test")}
-    assert len(corpus.topics) == counts["topics"]
+    found = {"train": len(corpus.train), "test": len(corpus.test), "topics": len(corpus.topics)}
+    assert found == {"train": 11314, "test": 7532, "topics": 20}, "as published"
+    assert counts == {**found, "documents": len({document.id for document in (*corpus.train, *corpus.test)})}
+    assert {len(document.topics) for document in (*corpus.train, *corpus.test)} == {1}
 
 
 # ---- downloads ----

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import every
 from zoned_texts import TOKENS, TRAIN, Zones
 
 from textcat.base.errors import TextcatError
@@ -30,8 +31,8 @@ def test_parameters_are_those_that_scikit_learn_would_see():
         tokens.set_params(language="fr")
 
 
-@pytest.mark.parametrize(
-    ("settings", "train", "message"),
+@every(
+    "settings, train, message",
     [
         ({}, [], "There is no document to learn terms from: give at least one."),
         ({}, ["a", 3.5], "Document 2 is 3.5: give a string or a document with zones."),

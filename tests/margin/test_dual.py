@@ -309,8 +309,8 @@ def test_the_scale_is_taken_into_the_coefficients_before_it_vanishes(dtype):
 # --- a warm start ---
 
 
-@pytest.mark.parametrize("rule", FAMILY, ids=repr)
-@pytest.mark.parametrize("cache_mb", [0, 1000])
+@every("rule", FAMILY)
+@every("cache_mb", [0, 1000])
 def test_a_start_goes_on_as_though_training_had_not_ended(rule, cache_mb):
     X, labels = some_rows(), np.where(np.arange(150) % 3, -1, 1)
     problem = Problem.from_labels(labels, rule, lambda_=0.5, rho=2.0, max_epochs=4)

@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import every
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -220,8 +221,8 @@ def test_the_memory_allowed_is_that_of_all_threads_together(blocks_in_cache, n_j
 # --- what is wrong with a kernel ---
 
 
-@pytest.mark.parametrize(
-    ("X", "kernel", "params", "said"),
+@every(
+    "X, kernel, params, said",
     [
         (some_rows(), "rfb", {}, r"No kernel 'rfb'; give a function of \(X, Y\), or one of: additive_chi2, .*\."),
         (some_rows(), "rbf", {"gama": 1}, r"Kernel 'rbf' has no parameter 'gama'; known: gamma\."),

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -117,10 +118,8 @@ def test_a_topic_is_the_solution_of_its_column(cls):
     assert learner.prevalence_.tolist() == Y.mean(axis=0).tolist()
 
 
-@pytest.mark.parametrize(
-    "form", [sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_matrix, np.asarray, np.ndarray.tolist]
-)
-@pytest.mark.parametrize("dtype", [bool, int, float])
+@every("form", [sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_matrix, np.asarray, np.ndarray.tolist])
+@every("dtype", [bool, int, float])
 def test_an_indicator_may_be_dense_or_sparse_and_of_any_number_type(form, dtype):
     X, Y = rows(), indicator()
     expected = PAUM().fit(X, Y)
@@ -140,8 +139,8 @@ def test_explicit_zeros_of_an_indicator_are_zeros_and_stay_where_they_are():
         assert now.tolist() == then.tolist()
 
 
-@pytest.mark.parametrize("kind", [list, tuple, set, np.array])
-@pytest.mark.parametrize("container", [list, tuple, lambda lists: pd.Series(lists)], ids=["list", "tuple", "series"])
+@every("kind", [list, tuple, set, np.array])
+@every("container", [list, tuple, lambda lists: pd.Series(lists)])
 def test_lists_of_labels_make_one_ranker_a_label(kind, container):
     X, Y = rows(), indicator()
     names = np.array([f"topic {k:02}" for k in range(20)])
@@ -367,8 +366,8 @@ def test_the_margins_are_those_of_the_rows_in_the_space_that_was_trained_in(cls)
 # --- kernels ---
 
 
-@pytest.mark.parametrize("cls", CLASSES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@every("cls", CLASSES)
+@every("dtype", [np.float32, np.float64])
 def test_a_linear_kernel_ranks_as_the_weights_do(cls, dtype):
     X, Y = rows(dtype=dtype), indicator()
     primal, dual = cls(mini_epochs=2).fit(X, Y), cls(mini_epochs=2, kernel="linear").fit(X, Y)
@@ -415,14 +414,13 @@ def test_rho_R_is_the_length_of_the_longest_row():
     assert facts_of(PAUM(rho="R").fit(X, Y)) == facts_of(PAUM(rho=longest).fit(X, Y))
 
 
-@pytest.mark.parametrize(
+@every(
     "parameters",
     [
         {"tau_neg": "a"}, {"tau_neg": np.inf}, {"tau_pos": "often"}, {"tau_pos": np.nan}, {"kappa": None},
         {"scale": "S"}, {"eta": 0}, {"eta": -1.0}, {"eta": np.inf}, {"lambda_": -0.1}, {"rho": -1}, {"rho": "r"},
         {"max_epochs": 0}, {"max_epochs": 1.5}, {"random_state": -1}, {"n_jobs": 1.5}, {"warm_start": "yes"},
     ],
-    ids=repr,
 )  # fmt: skip
 def test_a_parameter_out_of_range_is_refused_by_name(parameters):
     (name,) = parameters
@@ -561,9 +559,7 @@ def test_a_grid_search_chooses_the_margin():
     assert search.best_score_ > 0.7
 
 
-@pytest.mark.parametrize(
-    "thing", [*CLASSES, PAUM.fit, PAUM.predict, PAUM.decision_function, PAUM.facts, prevalence_tau]
-)
+@every("thing", [*CLASSES, PAUM.fit, PAUM.predict, PAUM.decision_function, PAUM.facts, prevalence_tau])
 def test_public_things_are_documented_with_their_sources(thing):
     assert thing.__doc__
     if thing in CLASSES:

@@ -6,6 +6,7 @@ import pickle
 import re
 
 import pytest
+from cases import every
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ MEMBERS = [
 MARGINS = st.floats(-100, 100)
 
 
-@pytest.mark.parametrize("rule", MEMBERS, ids=repr)
+@every("rule", MEMBERS)
 def test_a_rule_comes_back_from_its_parameters_its_repr_a_copy_and_a_pickle(rule):
     assert type(rule)(**rule.parameters) == rule
     assert eval(repr(rule)) == rule
@@ -33,7 +34,7 @@ def test_rules_with_other_parameters_or_of_another_kind_are_not_equal():
     assert PA() != "PA(eta=1)"
 
 
-@pytest.mark.parametrize("rule", MEMBERS, ids=repr)
+@every("rule", MEMBERS)
 def test_every_member_documents_its_formula_parameters_and_source(rule):
     text = type(rule).__doc__
     assert re.search(r"[Uu]pdate ``[aw] ← ", text)

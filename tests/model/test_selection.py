@@ -1,13 +1,13 @@
 """The topics of highest score are found among many, whichever place they have."""
 
 import numpy as np
-import pytest
+from cases import every
 
 from textcat.model.scorer import highest
 
 
-@pytest.mark.parametrize("n_topics", [63, 64, 65, 200, 1000])
-@pytest.mark.parametrize("k", [1, 10, 63])
+@every("n_topics", [63, 64, 65, 200, 1000])
+@every("k", [1, 10, 63])
 def test_the_highest_of_many_scores_are_found_wherever_they_stand(n_topics, k):
     rng = np.random.default_rng(n_topics)
     scores = rng.integers(0, 9, size=(30, n_topics)).astype(np.float32)

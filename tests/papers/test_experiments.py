@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from cases import every
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -335,7 +336,7 @@ def test_names_and_all_exclude_each_other(reproduce):
 # --- the real experiments --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("experiment", papers.known_experiments().values(), ids=lambda experiment: experiment.name)
+@every("experiment", papers.known_experiments().values())
 def test_an_experiment_says_what_it_is_and_needs(experiment):
     assert re.fullmatch(r"[a-z]+(-[a-z0-9.]+)+", experiment.name)
     assert experiment.title

@@ -1,6 +1,7 @@
 """Dates in the forms of agencies, feeds, mail and Reuters become ISO 8601, and have an order."""
 
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("text", FORMS)
+@every("text", FORMS)
 def test_a_date_is_written_in_iso_8601_with_its_zone(text):
     assert iso_date(text) == FORMS[text]
     assert iso_date(FORMS[text]) == FORMS[text]

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,8 +42,8 @@ def test_an_answer_that_is_sent_is_read_as_it_is(sent):
     assert {name: getattr(read, name) for name in sent} == sent
 
 
-@pytest.mark.parametrize(
-    ("change", "place"),
+@every(
+    "change, place",
     [
         ({"topic": ""}, "topic"),
         ({"topic": "x" * (LONGEST_NAME + 1)}, "topic"),

@@ -3,6 +3,7 @@
 import codecs
 
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from news_tags import CREATOR, TAGS, changed
@@ -18,8 +19,8 @@ ITEM = '{"uri": "u:1", "headlines": [{"value": "ソ表能 tin"}], "x": "表", "s
 G2 = "<newsItem><itemMeta/><contentMeta><h><![CDATA[表]ソ]></h>]]></h><subject creator='ソ'/></contentMeta></newsItem>"
 
 
-@pytest.mark.parametrize("encoding", ["shift_jis", "euc_jp", "gb18030", "cp932", "utf-8", ""])
-@pytest.mark.parametrize(("editor", "text"), [(edits_of_ninjs, ITEM), (edits_of_newsml_g2, G2)])
+@every("encoding", ["shift_jis", "euc_jp", "gb18030", "cp932", "utf-8", ""])
+@every("editor, text", [(edits_of_ninjs, ITEM), (edits_of_newsml_g2, G2)])
 def test_a_byte_that_is_a_part_of_a_character_is_no_sign(encoding, editor, text):
     data = text.encode(encoding or "utf-8")
     found = changed(data, edits_in(encoding, editor, data, TAGS, CREATOR))

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 from lines_run import lines_run
@@ -182,8 +183,8 @@ def test_our_subjects_are_replaced_and_others_never_touched(parts, space, first,
     assert changed(again, edits_of_newsml_g2(again, [], CREATOR)) == without
 
 
-@pytest.mark.parametrize("form", ["newsml-g2", "nitf"])
-@pytest.mark.parametrize("filling", ["O", "P", "OP", "<!--O-->", "<?O?>", "<h><![CDATA[O]]></h>", "<x:y z='>'>O</x:y>"])
+@every("form", ["newsml-g2", "nitf"])
+@every("filling", ["O", "P", "OP", "<!--O-->", "<?O?>", "<h><![CDATA[O]]></h>", "<x:y z='>'>O</x:y>"])
 def test_the_work_grows_as_the_number_of_elements_does(form, filling):
     name, creator = ("subject", "creator") if form == "newsml-g2" else ("classifier", "class")
     filling = filling.replace("O", f'<{name} {creator}="textcat:old"/>').replace("P", f"<{name}/>")

@@ -1,6 +1,7 @@
 """Charsets that mail and pages declare: each means what browsers take it for."""
 
 import pytest
+from cases import every
 from formats_read import FROM, parsed
 
 from textcat.corpus.catalogue import open_corpus
@@ -40,7 +41,7 @@ DECLARED = [
 ]
 
 
-@pytest.mark.parametrize(("declared", "actual", "text"), DECLARED)
+@every("declared, actual, text", DECLARED)
 def test_mail_is_read_in_the_encoding_that_its_charset_means(declared, actual, text):
     body = f"Content-Type: text/plain; charset={declared}\n\n".encode() + text.encode(actual)
     mail = b"Subject: Tin\n" + body
@@ -51,7 +52,7 @@ def test_mail_is_read_in_the_encoding_that_its_charset_means(declared, actual, t
     assert text_of_file("a.eml", mixed)["body"] == f"{text}\nKäse", "each part by itself"
 
 
-@pytest.mark.parametrize(("declared", "actual", "text"), [one for one in DECLARED if len(one[0]) < 40])
+@every("declared, actual, text", [one for one in DECLARED if len(one[0]) < 40])
 def test_a_subject_is_read_in_the_encoding_that_its_charset_means(declared, actual, text):
     word = "".join(f"={byte:02X}" for byte in text.encode(actual))
     assert text_of_file("a.eml", f"Subject: Re: =?{declared}?Q?{word}?= x\n\n".encode())["title"] == f"Re: {text} x"
@@ -107,13 +108,13 @@ def test_an_encoding_that_was_asked_for_is_not_guessed_otherwise(tmp_path):
     assert parsed("mbox", FROM + b"\n\xcf", encoding="koi8-r")[0].zones == {"body": "о"}
 
 
-@pytest.mark.parametrize(("declared", "actual", "text"), [one for one in DECLARED[:20] if one[1] != "iso2022_jp"])
+@every("declared, actual, text", [one for one in DECLARED[:20] if one[1] != "iso2022_jp"])
 def test_a_page_means_the_same_by_a_charset(declared, actual, text):
     page = f'<meta charset="{declared}"><p>{text}'.encode(actual)
     assert text_of_file("a.html", page)["body"] == text
 
 
-@pytest.mark.parametrize(("declared", "actual", "text"), [one for one in DECLARED[:14] if one[1] != "iso2022_jp"])
+@every("declared, actual, text", [one for one in DECLARED[:14] if one[1] != "iso2022_jp"])
 def test_a_feed_means_the_same_by_an_encoding(declared, actual, text):
     feed = f'<?xml version="1.0" encoding="{declared}"?><rss version="2.0"><channel><item><title>Tin</title>'
     feed += f"<description>{text}</description></item></channel></rss>"

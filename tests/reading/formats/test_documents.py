@@ -4,6 +4,7 @@ import sys
 from email.message import EmailMessage
 
 import pytest
+from cases import every
 from office_files import changed, drawn, locked, pdf, word
 
 from textcat.base.errors import TextcatError
@@ -13,8 +14,8 @@ from textcat.reading import InputSettings, Record, Rejection, find_sources, form
 BOMB = changed(word("Tin"), lambda name, data: b"<!--" + b" " * (40 << 20) + b"-->" if "document" in name else data)
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "sentence"),
+@every(
+    "name, data, sentence",
     [
         ("a.pdf", locked(pdf("Tin"), "secret", None, "AES-256"), "is encrypted: save it without its pass"),
         ("a.pdf", pdf(), "has no text, like scanned pages"),

@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 
 import pytest
+from cases import every
 from corpus_files import parse as parse_file
 from corpus_files import read
 from formats_read import outcome, parsed
@@ -93,8 +94,8 @@ def test_fields_may_have_other_names():
     assert document == Document("x", {"title": "", "body": "Tin"}, ("tin",))
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
+@every(
+    "line, message",
     [
         ('{"a', r"is not valid JSON \(Unterminated string starting at column 2\): correct it"),
         ("{", r"is not valid JSON \(Expecting property name enclosed in double quotes at column 2\): correct it"),
@@ -112,7 +113,6 @@ def test_fields_may_have_other_names():
         ("[" * 100_000, "is not valid JSON"),
         ('{"id": ' + "1" * 5000 + ', "text": "a"}', "is not valid JSON"),
     ],
-    ids=lambda text: text[:20],
 )
 def test_a_malformed_line_is_told_with_file_and_number(line, message):
     with pytest.raises(TextcatError, match=rf"a\.jsonl: line 2 {message}"):

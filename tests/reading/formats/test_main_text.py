@@ -5,6 +5,7 @@ import sys
 import lxml.html
 import pytest
 import trafilatura
+from cases import every
 from read_sources import read
 from web_records import MORE, PAGE, TEXT
 
@@ -25,7 +26,7 @@ def test_a_page_is_read_without_what_surrounds_its_main_text(folder):
     assert (main.id, main.date) == (shown.id, shown.date) == ("a.html", "2024-04-30")
 
 
-@pytest.mark.parametrize(
+@every(
     "there",
     [
         '<title>Tin fell</title><meta itemprop="datePublished" content="2024-05-01">',
@@ -34,7 +35,7 @@ def test_a_page_is_read_without_what_surrounds_its_main_text(folder):
         "<!-- <body > --><meta content='2024-05-01'>",
     ],
 )
-@pytest.mark.parametrize("place", ["<title>", "</head>", "</body>"])
+@every("place", ["<title>", "</head>", "</body>"])
 def test_title_date_and_language_are_those_of_the_page_as_it_is_shown(there, place):
     html = PAGE.replace(place, there + place)
     shown, main = (extract_text(html, InputSettings(main_text=asked)) for asked in (False, True))

@@ -4,6 +4,7 @@ import gzip
 import os
 
 import pytest
+from cases import every
 from read_sources import faults, ids, read, tarred, zipped
 from scanned_pages import ISSUE, ISSUE_FILES, MODS, alto, area, article, line, mets, page_of
 
@@ -246,7 +247,7 @@ def test_references_are_paths_in_the_folder_of_the_mets_file(reference, path):
     assert path_of(reference) == path
 
 
-@pytest.mark.parametrize(
+@every(
     "reference",
     [
         *(

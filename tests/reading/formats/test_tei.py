@@ -5,6 +5,7 @@ import re
 import xml.sax
 
 import pytest
+from cases import every
 from formats_read import parsed
 from read_sources import faults, ids, read
 from tei_texts import ABSTRACT, BODY, NAMESPACE, TEXT, TITLE, TOPICS, body, corpus, tei
@@ -38,8 +39,8 @@ def test_keywords_categories_and_codes_are_topics_of_all_schemes_or_of_one(folde
         assert record.topics == expected
 
 
-@pytest.mark.parametrize(
-    ("inside", "expected"),
+@every(
+    "inside, expected",
     [
         ("<p>Berg<lb break='no'/>werk</p>", "Bergwerk"),
         ("<p>Berg-\n <pb break='no'/>\n <lb break='no'/> werk</p>", "Bergwerk"),

@@ -1,7 +1,5 @@
 """Texts: a file, a line, or a file of a folder per topic is a document."""
 
-from collections import Counter
-
 import pytest
 from corpus_files import read as read_corpus
 from formats_read import parsed
@@ -104,10 +102,3 @@ def test_lines_of_text_are_documents_of_the_topic_their_file_is_named_after(tmp_
         [("neg",), *[("pos",)] * 2],
     )
     assert [text for _, text in tagged(tmp_path, lines=True)] == ["Poor.", "Fine.", "Good."]
-
-
-def test_twenty_newsgroups_has_its_published_counts(newsgroups_archive):
-    documents = list(read_corpus("folders", newsgroups_archive, headers="subject", encoding="latin-1"))
-    assert Counter(d.split for d in documents) == {"train": 11314, "test": 7532}
-    assert len({d.topics for d in documents}) == 20
-    assert len({d.id for d in documents}) == 18846

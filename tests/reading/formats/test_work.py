@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from cases import every
 from formats_read import parsed
 from lxml import etree
 from read_sources import faults, read
@@ -279,10 +280,8 @@ class CountedBytes(bytes):
         return place
 
 
-@pytest.mark.parametrize("final", [True, False])
-@pytest.mark.parametrize(
-    "piece", [b';""', b';",', b'a""', b'\\"', b'""', b'"a";', b'"a";"\n";', b';""\n', b'"\n', b'"a\n', b'\r"']
-)
+@every("final", [True, False])
+@every("piece", [b';""', b';",', b'a""', b'\\"', b'""', b'"a";', b'"a";"\n";', b';""\n', b'"\n', b'"a\n', b'\r"'])
 def test_of_rows_with_quotes_each_byte_is_searched_a_few_times(piece, final):
     data = CountedBytes(piece * 3000)
     for _ in row_ends(data, b";", final):
