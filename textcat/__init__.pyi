@@ -32,11 +32,11 @@ from textcat.margin.problems import Solution as Solution
 from textcat.margin.solve import solve as solve
 from textcat.model.compare import compare as compare
 from textcat.model.decisions import Decisions as Decisions
+from textcat.model.evaluate import evaluate as evaluate
 from textcat.model.explain import Explanation as Explanation
 from textcat.model.explain_corpus import Explained as Explained
 from textcat.model.explain_corpus import explain as explain
 from textcat.model.facts import TrainingFacts as TrainingFacts
-from textcat.model.measure import evaluate as evaluate
 from textcat.model.selection import Tag as Tag
 from textcat.model.selection import Tags as Tags
 from textcat.model.storage import load as load

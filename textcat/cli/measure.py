@@ -223,13 +223,12 @@ def _test_corpus(
     With `labelled_only`, the test part has only documents that have a topic of the tagger, if there are such documents.
     """
     from textcat.corpus.cards import is_shipped
-    from textcat.model.measure import is_corpus_of, measured_part, own_split, with_test_documents
+    from textcat.corpus.catalogue import own_arguments
+    from textcat.model.evaluate import measured_part, with_test_documents
 
-    source: str | Mapping[str, Any] = corpus or _origin(tagger)
     if corpus and read.test_size is None:  # a model's own corpus has the parts that training made of it
-        read = read._replace(**own_split(tagger, corpus)) if read.settings else read
-        source = corpus if read.settings or not is_corpus_of(tagger, corpus) else tagger.facts.origin
-    documents = with_test_documents(tagger, read(source, stages))
+        read = read._replace(**own_arguments(tagger.facts.origin, corpus, read.settings))
+    documents = with_test_documents(tagger, read(corpus or _origin(tagger), stages))
     if corpus and not is_shipped(corpus) and (said := measured_part(tagger, documents, corpus)):
         echo(f"textcat: {said}", err=True)
     if not labelled_only:

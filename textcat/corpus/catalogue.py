@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from textcat.base.progress import Bar
     from textcat.reading import ForkedCorpus
 
+#: The arguments of `open_corpus` that say which test part is made of training documents.
+SPLIT = ("test_size", "seed", "keep_groups")
 _STREAMED_BYTES = 2**26  # the largest file of a corpus, maybe compressed, that two processes hold at the same time
 
 
@@ -111,12 +113,17 @@ def corpus_of(source: Any, **columns: Any) -> Corpus:
         )
     if not isinstance(source, Corpus):
         return Corpus.from_records(source, name=TABLE if is_table(source) else RECORDS, **columns)
+    refuse_columns(source, **columns)
+    return source
+
+
+def refuse_columns(corpus: Corpus, **columns: Any) -> None:
+    """Raise TextcatError if arguments of `column_settings` name columns, of which a corpus has none."""
     if column_settings(**columns):
         named = ", ".join(f"{name}={value!r}" for name, value in columns.items() if value)
         raise TextcatError(
-            f"Corpus {source.name} has its texts and topics already: leave out the columns of a table, {named}."
+            f"Corpus {corpus.name} has its texts and topics already: leave out the columns of a table, {named}."
         )
-    return source
 
 
 def column_settings(
@@ -159,6 +166,20 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
     except (TypeError, AttributeError) as error:
         message = "The model does not say how to open the corpus it was trained on: name the corpus."
         raise TextcatError(message) from error
+
+
+def own_arguments(
+    origin: Mapping[str, Any], name_or_path: str | Path, settings: InputSettings | None
+) -> dict[str, Any]:
+    """Return the arguments by which `open_corpus` reads and splits a corpus as its `Corpus.origin` says.
+
+    With `settings` by which to read it, they only split it. Return {} if the origin is that of another corpus.
+    """
+    if origin.get("name_or_path") not in (str(name_or_path), os.path.abspath(expanded(name_or_path))):
+        return {}
+    if settings is not None:
+        return {name: origin[name] for name in SPLIT if name in origin}
+    return {**{name: origin[name] for name in origin if name != "name_or_path"}, "settings": _settings_of(origin)}
 
 
 def settings_like(origin: Mapping[str, Any], name_or_path: str | Path) -> InputSettings | None:

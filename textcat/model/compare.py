@@ -10,7 +10,8 @@ from textcat.base.errors import TextcatError
 from textcat.base.progress import Stages
 from textcat.evaluation.significance import Comparison, compare_evaluations
 from textcat.model import storage
-from textcat.model.measure import corpus_to_measure, evaluate_tagger
+from textcat.model.evaluate import corpus_to_measure, with_test_documents
+from textcat.model.measure import evaluate_tagger
 from textcat.model.restrict import restrict_topics
 from textcat.model.tagger import Tagger
 
@@ -57,7 +58,10 @@ def compare(
     taggers = shared_topics(models)
     columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
     documents = corpus_to_measure(taggers[0], corpus, **columns)
-    evaluations = [evaluate_tagger(tagger, documents, bands=bands, stages=stages) for tagger in taggers]
+    evaluations = [
+        evaluate_tagger(tagger, with_test_documents(tagger, documents), bands=bands, stages=stages)
+        for tagger in taggers
+    ]
     return compare_evaluations(evaluations, n_resamples=n_resamples, seed=seed)
 
 

@@ -1,106 +1,43 @@
 """Measure a tagger on a corpus: each topic's ranking or, with many topics, each document's top-ranked topics."""
 
 import logging
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
-from textcat.base.frames import is_table
 from textcat.base.progress import Advance, Stages, advance_over
-from textcat.corpus.cards import is_shipped
-from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, reopen_corpus
-from textcat.corpus.documents import RECORDS, TABLE, Corpus, Document, topic_counts
-from textcat.corpus.fetch import warn_once
+from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import BandQuality, Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
-from textcat.model import storage
 from textcat.model.tagger import Tagger
 from textcat.model.topic_names import facts_with_names
-from textcat.reading.in_memory import as_documents
-from textcat.reading.labels import folded_name
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _log = logging.getLogger(__name__)
 _FEW_TWINS = 0.05  # of the test documents: so few change figures by less than their intervals
-_SEPARATORS = (";", "|", ",", "/", " ")  # of topics in one string
-_SPLIT = ("test_size", "seed", "keep_groups")  # what training says of the test part that it set aside
 CELLS_AT_ONCE = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
-
-
-def evaluate(
-    model: Tagger | str | Path,
-    corpus: Any,
-    *,
-    text: str | Sequence[str] | None = None,
-    topics: str | Sequence[str] = "topics",
-    topics_separator: str = "",
-    bands: str | Iterable[str] | None = None,
-    stages: Stages | None = None,
-) -> Evaluation:
-    """Measure a model on documents whose topics are known.
-
-    With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more topics,
-    it measures the top-ranked topics of each document, and topics that the model does not know count as not found.
-    Bands (sets of topics to average over) are made by the sizes of topics in training.
-
-    If the documents have a test part, only the test part is measured, otherwise all documents are. If `corpus` is the
-    path of the corpus that the model was trained on, the test part that training set aside is measured. If `corpus` is
-    a `Corpus` without a test part, and the model was trained on it, the evaluation made after training is returned: its
-    `measured_on` names the documents.
-
-    Parameters
-    ----------
-    model : Tagger, str or Path
-        A tagger, or the folder of one.
-    corpus : Corpus, DataFrame, iterable of dict, str or Path
-        The documents: a corpus, a table of pandas or polars, records, or the name or the path of a corpus.
-    text, topics, topics_separator : str or sequence of str, str or sequence of str, str
-        The columns or fields of the texts and topics, as for `textcat.train`.
-    bands : str or iterable of str, optional
-        As `spec` in `textcat.evaluate_scores`, or with many topics in `textcat.evaluate_at_k`.
-    stages : Stages, optional
-        Times the work, and draws its progress.
-
-    Returns
-    -------
-    Evaluation
-
-    Raises
-    ------
-    TextcatError
-        If the model or the corpus cannot be read, no document has a topic of the model, or the corpus has no test
-        documents and no evaluation on it was kept.
-    """
-    tagger = storage.load(model) if isinstance(model, str | Path) else model
-    columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
-    return evaluate_tagger(tagger, corpus, bands=bands, stages=stages, **columns)
 
 
 def evaluate_tagger(
     tagger: Tagger,
-    corpus: Any,
+    corpus: Corpus,
     *,
     bands: str | Iterable[str] | None = None,
     stages: Stages | None = None,
     twins: NDArray[np.bool_] | None = None,
-    **columns: Any,
 ) -> Evaluation:
-    """Measure a tagger on a corpus, a table or records: see `textcat.evaluate`.
+    """Measure a tagger on the test documents of a corpus; if it has none, return the evaluation that training kept.
 
     `twins` is what `Corpus.twins` returns, if the texts of training documents have been removed since.
     """
-    corpus = corpus_to_measure(tagger, corpus, **columns)
     if not corpus.test:
         return _kept_evaluation(tagger, corpus, bands)
     if not relevant_topics(tagger, corpus).nnz:
@@ -278,128 +215,6 @@ def has_many_topics(tagger: Tagger) -> bool:
     A tagger of fewer topics is measured by the ranking of each topic.
     """
     return len(tagger.topics) >= MANY_TOPICS
-
-
-def corpus_to_measure(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
-    """Return the corpus to measure a tagger on, given a corpus, a table, records, or the name or path of a corpus.
-
-    Its test part is what is measured; it has none only if the tagger was trained on it. `columns` are the arguments of
-    `evaluate` that name columns.
-    """
-    return with_test_documents(tagger, _opened(tagger, source, **columns))
-
-
-def _opened(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
-    """Return a corpus, given a corpus, a table, records, or the name or path of a corpus.
-
-    Log a warning if some of the documents are not measured, or if the tagger may have been trained on the documents.
-    """
-    if isinstance(source, str | Path):
-        settings = column_settings(**columns)
-        if settings is None and is_corpus_of(tagger, source):
-            corpus = reopen_corpus(tagger.facts.origin)
-        else:
-            corpus = open_corpus(source, settings=settings, **own_split(tagger, source))
-        if not is_shipped(str(source)) and (said := measured_part(tagger, corpus, str(source))):
-            _log.warning(said)
-        return corpus
-    if isinstance(source, Corpus):
-        return corpus_of(source, **columns)
-    documents = as_documents(source, **columns, trained_on=tagger.facts.text_columns)
-    if tagger.facts.corpus in (TABLE, RECORDS) and len(documents) == tagger.facts.train_documents:
-        _log.warning(
-            "The model was trained on %s documents, as many as these: if they are the same, the figures are too good, "
-            "so measure it on others.",
-            f"{len(documents):,}",
-        )
-    tested = [document for document in documents if document.split == "test"] or documents
-    others = [] if tested is documents else [document for document in documents if document.split in ("", "train")]
-    corpus = Corpus(TABLE if is_table(source) else RECORDS, others, tested, tuple(sorted(topic_counts(others))))
-    if said := measured_part(tagger, corpus, "the table"):
-        _log.warning(said)
-    return corpus
-
-
-def is_corpus_of(tagger: Tagger, name_or_path: str | Path) -> bool:
-    """Return whether a name or path is that of a tagger's training corpus, and the corpus can be opened again."""
-    own = tagger.facts.origin.get("name_or_path")
-    return own in (str(name_or_path), os.path.abspath(expanded(name_or_path)))
-
-
-def own_split(tagger: Tagger, name_or_path: str | Path) -> dict[str, Any]:
-    """Return the arguments of `open_corpus` that set the same test part aside as training did: its size and seed.
-
-    Return {} if training set no test part aside, or if the name or path is not that of the training corpus.
-    """
-    if not is_corpus_of(tagger, name_or_path) or tagger.facts.origin.get("test_size") is None:
-        return {}
-    return {name: tagger.facts.origin[name] for name in _SPLIT if name in tagger.facts.origin}
-
-
-def measured_part(tagger: Tagger, corpus: Corpus, called: str) -> str:
-    """Return a sentence on which part of a corpus is measured; "" if the corpus has a single part.
-
-    `called` is the corpus's name or path, which the sentence mentions.
-    """
-    if not (corpus.train and corpus.test):
-        return ""
-    split = own_split(tagger, called)
-    is_own = bool(split) and split.items() <= corpus.origin.items()
-    set_aside = f" that training set aside (--test-size {split['test_size']:g})" if is_own else ""
-    return (
-        f"measured on the {len(corpus.test):,} test documents of {called}{set_aside}; "
-        f"its {len(corpus.train):,} training documents are left out."
-    )
-
-
-def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
-    """Return a corpus whose test part is to be measured.
-
-    If a corpus has no test documents, and the tagger was not trained on it, all its documents become the test part. Any
-    other corpus is returned as it is. Warn if the tagger was trained on some of the documents that are measured.
-    """
-    if not corpus.test and was_trained_on(tagger, corpus):
-        return corpus
-    _warn_of_topics_written_otherwise(tagger, corpus.test or corpus.train)
-    source, own = corpus.origin, tagger.facts.origin
-    same_parts = all(source.get(name) == own.get(name) for name in _SPLIT)
-    if not source.get("name_or_path") or source["name_or_path"] != own.get("name_or_path"):
-        pass
-    elif not corpus.test or not same_parts:
-        warn_once(
-            f"The model was trained on documents of {corpus.name}, so these figures are too good: measure it on "
-            "others, or name no corpus, to measure it as after its training."
-        )
-    elif own.get("test_size") is not None and len(corpus.train) > tagger.facts.train_documents:
-        warn_once(
-            f"Corpus {corpus.name} has {len(corpus.train):,} training documents, and the model was trained on "
-            f"{tagger.facts.train_documents:,}: if documents were added since, its test part is another one, and these "
-            "figures are too good; measure it on others."
-        )
-    return corpus if corpus.test else replace(corpus, train=[], test=corpus.train)
-
-
-def _warn_of_topics_written_otherwise(tagger: Tagger, documents: Sequence[Document]) -> None:
-    """Warn of topics that the tagger lacks, but that consist of its topics, or differ from one in case or form only."""
-    unknown = {topic for document in documents for topic in document.topics}.difference(tagger.topics)
-    alike = {folded_name(topic): topic for topic in tagger.topics}
-    if several := sorted(topic for topic in unknown if folded_name(topic) in alike):
-        warn_once(
-            f"{len(several):,} topics of the documents to measure on, such as {several[0]!r}, differ from those of the "
-            f"model, such as {alike[folded_name(several[0])]!r}, in case or Unicode form only, and do not count: if "
-            "they are the same, write them in the same way."
-        )
-    known = set(tagger.topics)
-    for sign in _SEPARATORS:
-        joined = sorted(
-            topic for topic in unknown if sign in topic and known.issuperset(map(str.strip, topic.split(sign)))
-        )
-        if joined:
-            warn_once(
-                f"{len(joined):,} topics of the documents to measure on, such as {joined[0]!r}, are several of the "
-                f"model's, joined by {sign!r}: give --topics-separator {sign!r} (in Python topics_separator={sign!r})."
-            )
-            return
 
 
 def was_trained_on(tagger: Tagger, corpus: Corpus) -> bool:

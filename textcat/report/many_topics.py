@@ -9,7 +9,8 @@ from textcat.base.markup import Html, html_text
 from textcat.base.progress import Stages
 from textcat.corpus.documents import shortened_text
 from textcat.evaluation.significance import add_intervals
-from textcat.model.measure import evaluate_tagger, with_test_documents
+from textcat.model.evaluate import with_test_documents
+from textcat.model.measure import evaluate_tagger
 from textcat.model.topic_names import topic_label
 from textcat.report.overview import about_evaluation, bands_table
 from textcat.report.page import scrolled_table
@@ -45,7 +46,9 @@ def sections_of_many(
     (sets of topics to average over) are as for `textcat.evaluate`; `resamples` is the number of resamples for 95 %
     intervals, and 0 stands for no intervals.
     """
-    evaluations = [evaluate_tagger(tagger, corpus, bands=bands, stages=stages) for tagger, _ in models]
+    evaluations = [
+        evaluate_tagger(tagger, with_test_documents(tagger, corpus), bands=bands, stages=stages) for tagger, _ in models
+    ]
     sections = []
     for number, ((tagger, name), evaluation) in enumerate(zip(models, evaluations, strict=True)):
         measured = evaluation
@@ -56,8 +59,7 @@ def sections_of_many(
         about = f"<p>{html_text(about_evaluation(tagger, measured))} {why}</p>"
         sections.append((f"overview-{number}", heading, about + bands_table(f"bands-{number}", measured)))
     tagger, evaluation = models[0][0], evaluations[0]
-    tested = with_test_documents(tagger, corpus)
-    rankings = rank_documents(tagger, tested, stages) if tested.test else None
+    rankings = rank_documents(tagger, corpus, stages) if corpus.test else None
     rows = topic_rows(tagger, rankings, [topic_label(topic, tagger.topic_names) for topic in tagger.topics])
     sections.append(("topics", "Topics", _topics(rows)))
     if rankings is not None:

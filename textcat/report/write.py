@@ -22,7 +22,8 @@ from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.significance import add_intervals
 from textcat.model import storage
 from textcat.model.card import card_html
-from textcat.model.measure import corpus_to_measure, evaluate_tagger, has_many_topics, measure_scores, was_trained_on
+from textcat.model.evaluate import corpus_to_measure
+from textcat.model.measure import evaluate_tagger, has_many_topics, measure_scores, was_trained_on
 from textcat.model.tagger import Tagger
 from textcat.report import figures
 from textcat.report.changes import decision_changes

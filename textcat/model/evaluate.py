@@ -1,0 +1,177 @@
+"""Evaluate a model: load it, open the corpus to measure it on, and choose the documents that are measured."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from textcat.base.frames import is_table
+from textcat.base.progress import Stages
+from textcat.corpus.cards import is_shipped
+from textcat.corpus.catalogue import SPLIT, column_settings, open_corpus, own_arguments, refuse_columns
+from textcat.corpus.documents import RECORDS, TABLE, Corpus, Document, topic_counts
+from textcat.corpus.fetch import warn_once
+from textcat.evaluation.evaluation import Evaluation
+from textcat.model import storage
+from textcat.model.measure import evaluate_tagger, was_trained_on
+from textcat.model.tagger import Tagger
+from textcat.reading.in_memory import as_documents
+from textcat.reading.labels import folded_name
+
+_log = logging.getLogger(__name__)
+_SEPARATORS = (";", "|", ",", "/", " ")  # of topics in one string
+
+
+def evaluate(
+    model: Tagger | str | Path,
+    corpus: Any,
+    *,
+    text: str | Sequence[str] | None = None,
+    topics: str | Sequence[str] = "topics",
+    topics_separator: str = "",
+    bands: str | Iterable[str] | None = None,
+    stages: Stages | None = None,
+) -> Evaluation:
+    """Measure a model on documents whose topics are known.
+
+    With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more topics,
+    it measures the top-ranked topics of each document, and topics that the model does not know count as not found.
+    Bands (sets of topics to average over) are made by the sizes of topics in training.
+
+    If the documents have a test part, only the test part is measured, otherwise all documents are. If `corpus` is the
+    path of the corpus that the model was trained on, the test part that training set aside is measured. If `corpus` is
+    a `Corpus` without a test part, and the model was trained on it, the evaluation made after training is returned: its
+    `measured_on` names the documents.
+
+    Parameters
+    ----------
+    model : Tagger, str or Path
+        A tagger, or the folder of one.
+    corpus : Corpus, DataFrame, iterable of dict, str or Path
+        The documents: a corpus, a table of pandas or polars, records, or the name or the path of a corpus.
+    text, topics, topics_separator : str or sequence of str, str or sequence of str, str
+        The columns or fields of the texts and topics, as for `textcat.train`.
+    bands : str or iterable of str, optional
+        As `spec` in `textcat.evaluate_scores`, or with many topics in `textcat.evaluate_at_k`.
+    stages : Stages, optional
+        Times the work, and draws its progress.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    TextcatError
+        If the model or the corpus cannot be read, no document has a topic of the model, or the corpus has no test
+        documents and no evaluation on it was kept.
+    """
+    tagger = storage.load(model) if isinstance(model, str | Path) else model
+    corpus = corpus_to_measure(tagger, corpus, text=text, topics=topics, topics_separator=topics_separator)
+    return evaluate_tagger(tagger, corpus, bands=bands, stages=stages)
+
+
+def corpus_to_measure(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
+    """Return the corpus to measure a tagger on, given a corpus, a table, records, or the name or path of a corpus.
+
+    Its test part is what is measured; it has none only if the tagger was trained on it. `columns` are the arguments of
+    `evaluate` that name columns. Log a warning if some of the documents are not measured, or if the tagger may have
+    been trained on the documents.
+    """
+    called = "" if isinstance(source, Corpus) else str(source) if isinstance(source, str | Path) else "the table"
+    if isinstance(source, str | Path):
+        settings = column_settings(**columns)
+        own = own_arguments(tagger.facts.origin, source, settings)
+        corpus = open_corpus(source, **{"settings": settings, **own})
+    elif isinstance(source, Corpus):
+        refuse_columns(source, **columns)
+        corpus = source
+    else:
+        corpus = _corpus_in_memory(tagger, source, **columns)
+    if called and not is_shipped(called) and (said := measured_part(tagger, corpus, called)):
+        _log.warning(said)
+    return with_test_documents(tagger, corpus)
+
+
+def _corpus_in_memory(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
+    """Return a corpus of a table or records; its test part is all documents if none is for test."""
+    documents = as_documents(source, **columns, trained_on=tagger.facts.text_columns)
+    if tagger.facts.corpus in (TABLE, RECORDS) and len(documents) == tagger.facts.train_documents:
+        _log.warning(
+            "The model was trained on %s documents, as many as these: if they are the same, the figures are too good, "
+            "so measure it on others.",
+            f"{len(documents):,}",
+        )
+    tested = [document for document in documents if document.split == "test"] or documents
+    others = [] if tested is documents else [document for document in documents if document.split in ("", "train")]
+    return Corpus(TABLE if is_table(source) else RECORDS, others, tested, tuple(sorted(topic_counts(others))))
+
+
+def measured_part(tagger: Tagger, corpus: Corpus, called: str) -> str:
+    """Return a sentence on which part of a corpus is measured; "" if the corpus has a single part.
+
+    `called` is the corpus's name or path, which the sentence mentions.
+    """
+    if not (corpus.train and corpus.test):
+        return ""
+    own = tagger.facts.origin
+    is_own = own.get("test_size") is not None and _are_alike(("name_or_path", *SPLIT), own, corpus.origin)
+    set_aside = f" that training set aside (--test-size {own['test_size']:g})" if is_own else ""
+    return (
+        f"measured on the {len(corpus.test):,} test documents of {called}{set_aside}; "
+        f"its {len(corpus.train):,} training documents are left out."
+    )
+
+
+def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
+    """Return a corpus whose test part is to be measured.
+
+    If a corpus has no test documents, and the tagger was not trained on it, all its documents become the test part. Any
+    other corpus is returned as it is. Warn if the tagger was trained on some of the documents that are measured.
+    """
+    if not corpus.test and was_trained_on(tagger, corpus):
+        return corpus
+    _warn_of_topics_written_otherwise(tagger, corpus.test or corpus.train)
+    source, own = corpus.origin, tagger.facts.origin
+    if not source.get("name_or_path") or source["name_or_path"] != own.get("name_or_path"):
+        pass
+    elif not corpus.test or not _are_alike(SPLIT, own, source):
+        warn_once(
+            f"The model was trained on documents of {corpus.name}, so these figures are too good: measure it on "
+            "others, or name no corpus, to measure it as after its training."
+        )
+    elif own.get("test_size") is not None and len(corpus.train) > tagger.facts.train_documents:
+        warn_once(
+            f"Corpus {corpus.name} has {len(corpus.train):,} training documents, and the model was trained on "
+            f"{tagger.facts.train_documents:,}: if documents were added since, its test part is another one, and these "
+            "figures are too good; measure it on others."
+        )
+    return corpus if corpus.test else replace(corpus, train=[], test=corpus.train)
+
+
+def _are_alike(names: Iterable[str], origin: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(origin.get(name) == other.get(name) for name in names)
+
+
+def _warn_of_topics_written_otherwise(tagger: Tagger, documents: Sequence[Document]) -> None:
+    """Warn of topics that the tagger lacks, but that consist of its topics, or differ from one in case or form only."""
+    unknown = {topic for document in documents for topic in document.topics}.difference(tagger.topics)
+    alike = {folded_name(topic): topic for topic in tagger.topics}
+    if several := sorted(topic for topic in unknown if folded_name(topic) in alike):
+        warn_once(
+            f"{len(several):,} topics of the documents to measure on, such as {several[0]!r}, differ from those of the "
+            f"model, such as {alike[folded_name(several[0])]!r}, in case or Unicode form only, and do not count: if "
+            "they are the same, write them in the same way."
+        )
+    known = set(tagger.topics)
+    for sign in _SEPARATORS:
+        joined = sorted(
+            topic for topic in unknown if sign in topic and known.issuperset(map(str.strip, topic.split(sign)))
+        )
+        if joined:
+            warn_once(
+                f"{len(joined):,} topics of the documents to measure on, such as {joined[0]!r}, are several of the "
+                f"model's, joined by {sign!r}: give --topics-separator {sign!r} (in Python topics_separator={sign!r})."
+            )
+            return
