@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -24,6 +24,27 @@ def is_missing(value: Any) -> bool:
     if value is None or isinstance(value, str):
         return value is None
     return type(value).__name__ in _MISSING or (isinstance(value, Real) and bool(value != value))
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value of numpy, or a column, set or other collection, as Python's number, text, list or dict.
+
+    Missing data are None, also in a list or a dict. The list of a set is sorted.
+    """
+    if type(value) is not list:
+        if isinstance(value, Mapping):
+            return {name: _plain(member) for name, member in value.items()}
+        value = _plain(value)
+        if not isinstance(value, Iterable) or isinstance(value, str | bytes):
+            return value
+        value = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+    return [member if type(member) is str else _plain(member) for member in value]
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # of numpy and pandas
+        value = value.tolist()
+    return None if is_missing(value) else value
 
 
 class Frame(NamedTuple):

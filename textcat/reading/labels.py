@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from sys import intern
 from typing import Any, NamedTuple
 
-from textcat.base.frames import is_boolean, is_missing
+from textcat.base.frames import plain_value
 from textcat.reading.columns import usual_names
 from textcat.reading.document import Document
 from textcat.reading.faults import UnreadableError
@@ -82,6 +82,8 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
     UnreadableError
         If it is unclear which topics are meant.
     """
+    if type(value) is not str:
+        value = plain_value(value)
     if isinstance(value, str):
         if separator:
             parts = [*filter(None, map(str.strip, value.split(separator)))]
@@ -95,28 +97,23 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
             return Labels((label_name(text),))
         else:
             value = _listed(text, field)
-            if isinstance(value, str):
-                return Labels(unique_names([value]))
+            return Labels(unique_names([value])) if isinstance(value, str) else labels_in(value, field)
     if type(value) is list:  # first, as most values are
         return Labels(unique_names(_names(value, field)))
-    if getattr(value, "shape", None) == ():  # a single value of numpy
-        return labels_in(value.item(), field, separator)
-    if is_missing(value):
+    if value is None:
         return _NO_LABELS
-    if is_boolean(value) and field not in ("topics", "labelled_for"):
-        return Labels((str(bool(value)),))  # see `with_meanings`
-    if isinstance(value, Mapping):
+    if isinstance(value, bool) and field not in ("topics", "labelled_for"):
+        return Labels((str(value),))  # see `with_meanings`
+    if isinstance(value, dict):
         return _labels_of_object(value, field)
-    if isinstance(value, Iterable) and not isinstance(value, bytes):
-        values = sorted(value, key=str) if isinstance(value, set | frozenset) else list(value)
-        return Labels(unique_names(_names(values, field)))
     return Labels((_name(value, field, value),))
 
 
 def labels_of_fields(values: Mapping[str, Any]) -> Labels:
     """Return the labels of a document in whose record each topic is a field, with the value 1 or 0 in `values`."""
+    values = plain_value(values)
     for field, value in values.items():
-        if is_missing(value) or _flag(value) not in (0, 1):
+        if _flag(value) not in (0, 1):
             raise UnreadableError(
                 f"has {_shown(value)} in the field {field!r}: give 1 in the field of a topic if the document has it, "
                 "else 0; or, if the field holds names of topics, name it alone"
@@ -124,15 +121,15 @@ def labels_of_fields(values: Mapping[str, Any]) -> Labels:
     return Labels(unique_names(field for field, value in values.items() if _flag(value)))
 
 
-def _labels_of_object(value: Mapping[str, Any], field: str) -> Labels:
+def _labels_of_object(value: dict[str, Any], field: str) -> Labels:
     if [*value] == ["choices"]:  # as Label Studio writes several
         return labels_in(value["choices"], field)
     if type(value.get("uri", value.get("label"))) is str:
         return Labels(unique_names([_name(value, field, value)]))
-    scores = {label_name(str(name)): _flag(score) for name, score in value.items() if not is_missing(score)}
+    scores = {label_name(str(name)): _flag(score) for name, score in value.items() if score is not None}
     scores = {name: score for name, score in scores.items() if score != ""}
     for score in scores.values():
-        if not (is_boolean(score) or (isinstance(score, Real) and 0 <= float(score) <= 1)):
+        if not (isinstance(score, Real) and 0 <= float(score) <= 1):
             raise _fault(value, field, "for each topic, there must be a score between 0 and 1")
     if any(score not in (0, 1) for score in scores.values()):
         _warn_of_scores(field)
@@ -154,8 +151,8 @@ def _names(values: list[Any], field: str) -> list[str]:
     """Return the names in a list; raise UnreadableError if the list is no list of names."""
     if len(values) > 1 and not all(type(value) is str and (len(value) > 2 or value.isalpha()) for value in values):
         written = [str(value).strip() for value in values]
-        are_numbers = all(isinstance(value, Real) or is_boolean(value) for value in values)
-        is_vector = are_numbers and (any(map(_is_fraction, values)) or any(map(is_boolean, values)))
+        are_numbers = all(value is None or isinstance(value, Real) for value in values)
+        is_vector = are_numbers and any(isinstance(value, bool | float) for value in values)
         if is_vector or ({*written} <= {"0", "1", "-1"} and len({*written}) < len(written)):
             raise _fault(
                 values,
@@ -168,12 +165,8 @@ def _names(values: list[Any], field: str) -> list[str]:
     return [
         value if type(value) is str and value.strip() else _name(value, field, values)
         for value in values
-        if type(value) is str or not is_missing(value)
+        if value is not None
     ]
-
-
-def _is_fraction(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, Integral) and not is_missing(value)
 
 
 def _is_span(values: Any) -> bool:
@@ -188,7 +181,7 @@ def _name(value: Any, field: str, whole: Any) -> str:
     """Return the name that a value is; `whole` is what is shown if it is none."""
     if isinstance(value, str) and value.strip():
         return value
-    if isinstance(value, Real) and not is_boolean(value) and float(value).is_integer():
+    if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
         return str(int(value) if isinstance(value, Integral) else int(float(value)))
     if isinstance(value, Mapping) and type(name := value.get("uri", value.get("label"))) is str:
         return name
