@@ -1,6 +1,6 @@
 """Learn the curves by which learners turn scores into probabilities, from out-of-fold scores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -13,6 +13,8 @@ from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import Rule
 from textcat.margin.solve import nothing, solve
 
+#: The rows of a problem that are positives, and those that are left out of training.
+ProblemRows = tuple[np.ndarray, np.ndarray]
 _N_FOLDS = 5
 
 
@@ -51,7 +53,8 @@ def out_of_fold_scores(
         nan where a problem leaves a row out.
     """
     folds = [np.flatnonzero(fold_of == fold).astype(np.int32) for fold in range(fold_of.max() + 1)]
-    parts = [part for held_out in folds for part in _without(learner, X, problems, held_out)]
+    rows = [(problem.positives, problem.left_out) for problem in problems]
+    parts = [part for held_out in folds for part in make_problems(learner, X, rows_without(rows, held_out))]
     solutions = iter(solve(X, parts, keep=nothing, **options))
     scores = np.empty((len(fold_of), len(problems)))
     for held_out in folds:
@@ -62,17 +65,26 @@ def out_of_fold_scores(
     return scores
 
 
-def _without(learner: Learner, X: Any, problems: Sequence[Problem], held_out: np.ndarray) -> list[Problem]:
-    """Return problems in which the rows of a fold, `held_out`, are left out of training, too.
+def rows_without(rows: Iterable[ProblemRows], held_out: np.ndarray) -> list[ProblemRows]:
+    """Return the rows of problems that are trained without the rows of a fold, `held_out`, which are left out first."""
+    return [
+        (
+            np.setdiff1d(positives, held_out).astype(np.int32),
+            np.append(held_out, np.setdiff1d(left_out, held_out)).astype(np.int32),
+        )
+        for positives, left_out in rows
+    ]
 
-    In the field `left_out` of a problem, the rows of the fold come first.
+
+def make_problems(learner: Learner, X: Any, rows: Sequence[ProblemRows]) -> list[Problem]:
+    """Return a problem for each topic, by the rules and settings that a learner has for the topic's prevalence in X.
+
+    A topic's positives are none of the rows that are left out.
     """
-    left_out = [np.append(held_out, np.setdiff1d(problem.left_out, held_out)).astype(np.int32) for problem in problems]
-    positives = [np.setdiff1d(problem.positives, held_out).astype(np.int32) for problem in problems]
-    n_trained = np.maximum(X.shape[0] - np.array(list(map(len, left_out))), 1)
-    prevalence = np.array(list(map(len, positives))) / n_trained
-    parts = zip(positives, left_out, learner.rules_for(prevalence), learner.settings_for(X, prevalence), strict=True)
-    return [Problem(rows, rule, out, **settings) for rows, out, rule, settings in parts]
+    n_trained = np.maximum(X.shape[0] - np.array([len(left_out) for _, left_out in rows]), 1)
+    prevalence = np.array([len(positives) for positives, _ in rows]) / n_trained
+    parts = zip(rows, learner.rules_for(prevalence), learner.settings_for(X, prevalence), strict=True)
+    return [Problem(positives, rule, left_out, **settings) for (positives, left_out), rule, settings in parts]
 
 
 def fit_calibration(

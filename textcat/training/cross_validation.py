@@ -25,8 +25,8 @@ from textcat.evaluation.bands import DEFAULT_BANDS, Band, choose_bands
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.rows import release_memory
 from textcat.features.tokens import Tokens
-from textcat.margin.learners import MarginClassifier
-from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
+from textcat.margin.probabilities import ProblemRows, make_problems, rows_without
+from textcat.margin.problems import NO_ROWS, Solution, rows_by_column
 from textcat.margin.solve import nothing, solve
 from textcat.recipes.recipe import Recipe
 from textcat.training.examples import CountedCorpus, Examples, examples_without
@@ -272,8 +272,9 @@ def _train(
     by_seed: dict[int | None, list[_Candidate]] = {}
     for candidate in candidates:
         by_seed.setdefault(candidate.learner.random_state, []).append(candidate)
+    rows = fold.rows(examples)
     for seed, same_seed in by_seed.items():
-        problems = [list(fold.problems(candidate.learner, examples)) for candidate in same_seed]
+        problems = [make_problems(candidate.learner, examples.rows, rows) for candidate in same_seed]
         solutions = iter(solve(examples.rows, list(chain(*problems)), n_jobs=n_jobs, seed=seed, keep=nothing))
         for candidate, of_candidate in zip(same_seed, problems, strict=True):
             yield candidate, list(islice(solutions, len(of_candidate)))
@@ -319,10 +320,8 @@ class _RareTopic(NamedTuple):
 
 
 class HeldOutFold:
-    """A fold of held-out documents: make training problems without the fold, and measure their solutions on the fold.
+    """A fold of held-out documents: name the rows to train on without it, and measure solutions on the fold.
 
-    A problem is the training of one topic: its labels over the rows, and the rule to train by. A solution is the
-    result.
     `held_out` has the positions of the fold's documents, and `labels` has the labels of all documents. If a random
     generator is given, common topics are also trained as rare ones, with positives that the generator draws.
     """
@@ -343,28 +342,20 @@ class HeldOutFold:
             trained = random.permutation(np.setdiff1d(self.positives[topic], self.held_out))
             n_kept = int(random.choice(rare))
             if n_kept < len(trained) < self.sizes[topic]:
-                left_out = np.union1d(self.held_out, trained[n_kept:]).astype(np.int32)
-                yield _RareTopic(topic, np.sort(trained[:n_kept]), left_out)
+                yield _RareTopic(topic, np.sort(trained[:n_kept]), trained[n_kept:])
 
-    def problems(self, learner: MarginClassifier, examples: Examples) -> Iterator[Problem]:
-        """Yield a problem (labels over the rows, and a rule) for each topic, then for each simulated rare topic.
+    def rows(self, examples: Examples) -> list[ProblemRows]:
+        """Return the positives and the left-out rows of each topic, then of each simulated rare topic.
 
         Rows of descriptions are never held out, and are examples of simulated topics, too.
         """
-        n_documents, n_rows = self.labels.shape[0], examples.rows.shape[0]
+        n_documents = self.labels.shape[0]
         never = [NO_ROWS] * len(self.sizes) if examples.left_out is None else rows_by_column(examples.left_out)
         labelled = zip(rows_by_column(examples.labels), never, strict=True)
         further = [np.setdiff1d(rows[rows >= n_documents], out) for rows, out in labelled]
-        topics = [(k, rows, self.held_out, self.trained[k]) for k, rows in enumerate(self.positives)]
-        topics += [(rare.topic, rare.positives, rare.left_out, len(rare.positives)) for rare in self.rare_topics]
-        parts = [
-            (np.append(positives, further[k]), np.append(left_out, never[k]), int(n_trained) + len(further[k]))
-            for k, positives, left_out, n_trained in topics
-        ]
-        prevalence = np.array([n_trained / max(1, n_rows - len(left_out)) for _, left_out, n_trained in parts])
-        set_to = learner.rules_for(prevalence), learner.settings_for(examples.rows, prevalence)
-        for (positives, left_out, _), rule, settings in zip(parts, *set_to, strict=True):
-            yield Problem(positives, rule, left_out, **settings)
+        topics = [*((k, rows, NO_ROWS) for k, rows in enumerate(self.positives)), *self.rare_topics]
+        rows = ((np.append(positives, further[k]), np.append(left_out, never[k])) for k, positives, left_out in topics)
+        return rows_without(rows, self.held_out)
 
     def scores(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the scores of the held-out documents for every topic, shape (n_held_out, n_topics)."""
@@ -380,8 +371,8 @@ class HeldOutFold:
         precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
         figures = {band.name: nanmean(precisions[list(band.topics)]) for band in chosen}
         scores = np.zeros(self._rare_labels.shape, np.float32)
-        for k, (rare, solution) in enumerate(zip(self.rare_topics, solutions[len(self.positives) :], strict=True)):
-            scores[:, k] = solution.held_out[np.searchsorted(rare.left_out, self.held_out)]
+        for k, solution in enumerate(solutions[len(self.positives) :]):
+            scores[:, k] = solution.held_out[: len(self.held_out)]
         figures[RARE] = nanmean(average_precisions(self._rare_labels, scores))
         figures[EXPECTED] = figures["ALL"]
         n = len(precisions)
