@@ -180,13 +180,12 @@ def card(name_or_path: str | Path) -> Card:
 
     A TextcatError is raised if the name is unknown or the file is no card.
     """
-    if str(name_or_path).endswith(".toml"):
-        return read_card(Path(name_or_path))
-    shipped_cards = _shipped_cards()
-    if str(name_or_path) not in shipped_cards:
-        hint = did_you_mean(str(name_or_path), shipped_cards)
-        raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(shipped_cards)}.{hint}")
-    return read_card(shipped_cards[str(name_or_path)])
+    name, shipped_cards = str(name_or_path), _shipped_cards()
+    path = Path(name) if name.endswith(".toml") else shipped_cards.get(name)
+    if path is None:
+        hint = did_you_mean(name, shipped_cards)
+        raise TextcatError(f"No corpus {name!r}. Known corpora: {', '.join(shipped_cards)}.{hint}")
+    return read_card(path)
 
 
 def _shipped_cards() -> dict[str, Path]:

@@ -103,6 +103,9 @@ def corpus_of(source: Any, **columns: Any) -> Corpus:
     `column_settings`, which name the columns or fields of texts and topics. TextcatError is raised if they are given
     together with a Corpus, or if the corpus cannot be made.
     """
+    if isinstance(source, Corpus):
+        refuse_columns(source, **columns)
+        return source
     if isinstance(source, str | Path | Card):
         return open_corpus(source, settings=column_settings(**columns))
     if hasattr(source, "shape") and not is_table(source):
@@ -111,10 +114,7 @@ def corpus_of(source: Any, **columns: Any) -> Corpus:
             f"A {kind} of shape {source.shape} has rows of features, but a tagger makes its own of texts: give "
             "documents with topics; or train a learner on the rows, as in textcat.PAUM(probability=True).fit(X, y)."
         )
-    if not isinstance(source, Corpus):
-        return Corpus.from_records(source, name=TABLE if is_table(source) else RECORDS, **columns)
-    refuse_columns(source, **columns)
-    return source
+    return Corpus.from_records(source, name=TABLE if is_table(source) else RECORDS, **columns)
 
 
 def refuse_columns(corpus: Corpus, **columns: Any) -> None:
@@ -207,13 +207,17 @@ def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str, str
     If `text` is the name of a corpus or the path of a card, the second value is "". Data without a card get a card that
     is guessed from the names of their files.
     """
-    if is_url(text):
-        return guess_card(text, settings), text, text
     path = expanded(text)
-    is_file, place = path.suffix == ".toml", os.path.abspath(path)
-    if not is_file and not is_shipped(text):
-        if path.exists() or matches(str(path)):
-            return guess_card(str(path), settings), str(path), place
-        if path.suffix or path.name != text:
-            raise TextcatError(f"There is no file or folder {text}.{similar_files(path)}")
-    return card(path if is_file else text), "", place if is_file else text
+    if is_url(text):
+        data, place = text, text
+    elif path.suffix == ".toml":
+        return card(path), "", os.path.abspath(path)
+    elif is_shipped(text):
+        return card(text), "", text
+    elif path.exists() or matches(str(path)):
+        data, place = str(path), os.path.abspath(path)
+    elif path.suffix or path.name != text:
+        raise TextcatError(f"There is no file or folder {text}.{similar_files(path)}")
+    else:
+        return card(text), "", text  # which says that there is none
+    return guess_card(data, settings), data, place

@@ -50,12 +50,8 @@ def read_corpus(
     raised if files are missing, damaged or not as the card describes them.
     """
     _log.info("Reading %s from %s", card.name, data)
-    # Every file of a folder is of the format that has been asked for, whatever its name.
-    of_one_format = settings is not None and settings.format not in ("", "text")
-    wanted = None if of_one_format else is_wanted(card, settings or InputSettings())
-    settings = card.settings(settings)
-    contents = _Contents(card, data)
-    documents = read_documents([data], settings, wanted, contents.open, as_read, progress)
+    contents = _Contents(card, data, settings)
+    documents = read_documents([data], contents.settings, contents.wanted, contents.open, as_read, progress)
     contents.read_beside()
     contents.check_complete()
     if card.files == [Path(data).name] and not card.urls:
@@ -63,7 +59,7 @@ def read_corpus(
     parts = {document.split or "train" for document in documents}
     unlabelled = ""
     if card.reader in ("records", *RECORD_READERS) and not any(document.topics for document in documents):
-        unlabelled = _why_unlabelled(data, settings, wanted, contents)
+        unlabelled = _why_unlabelled(data, contents)
     if "test" in parts and "train" not in parts:  # a model can be measured on them; what trains refuses them
         tests = [document for document in documents if document.split == "test"]
         return Corpus(card.name, [], tests, (), unlabelled=unlabelled)
@@ -91,11 +87,10 @@ def _log_empty_texts(card: Card, documents: list[Document]) -> None:
         )
 
 
-def _why_unlabelled(
-    data: str, settings: InputSettings, wanted: Callable[[str], bool] | None, contents: "_Contents"
-) -> str:
+def _why_unlabelled(data: str, contents: "_Contents") -> str:
     """Return why no record has a topic, as the end of a sentence; raise TextcatError if the named field is in none."""
-    documents = read_documents([data], settings._replace(fields=EVERY_FIELD), wanted, contents.open)
+    settings = contents.settings
+    documents = read_documents([data], settings._replace(fields=EVERY_FIELD), contents.wanted, contents.open)
     names = dict.fromkeys(name for document in documents for name in document.fields or ())
     is_named = not settings.is_default("topics_field") or settings.topic_fields
     looked_for = settings.topic_fields or (settings.topics_field, *(() if is_named else FIELDS_OF_TOPICS))
@@ -106,10 +101,17 @@ def _why_unlabelled(
 
 
 class _Contents:
-    """Collect checksums, descriptions of topics and the vocabulary (names of topics) while a corpus is read."""
+    """Collect checksums, descriptions of topics and the vocabulary (names of topics) while a corpus is read.
 
-    def __init__(self, card: Card, data: str) -> None:
+    `settings` and `wanted` are the arguments by which `read_documents` reads the corpus.
+    """
+
+    def __init__(self, card: Card, data: str, settings: InputSettings | None = None) -> None:
         self._card, self._data = card, data
+        # Every file of a folder is of the format that has been asked for, whatever its name.
+        of_one_format = settings is not None and settings.format not in ("", "text")
+        self.wanted = None if of_one_format else is_wanted(card, settings or InputSettings())
+        self.settings = card.settings(settings)
         self._sums: dict[str, str] = {}
         self.descriptions: dict[str, str] = {}
         self.vocabulary: Vocabulary | None = None
@@ -202,7 +204,7 @@ class _Contents:
 def verify(card: Card, path: Path) -> None:
     """Read a corpus without parsing it; raise a TextcatError for a truncated, missing or changed file."""
     contents = _Contents(card, str(path))
-    read_documents([path], card.settings(), card.wanted, contents.verify)
+    read_documents([path], contents.settings, contents.wanted, contents.verify)
     if card.sha256:
         contents.read_beside()
     contents.check_complete()
