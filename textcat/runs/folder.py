@@ -17,7 +17,7 @@ from textcat.base import disk
 from textcat.base.disk import UNFINISHED
 from textcat.base.errors import TextcatError
 from textcat.reading import START_OVER, Source
-from textcat.runs.files import FILES, RunFiles, has_files, write_files
+from textcat.runs.files import FILES, ListedFile, RunFiles, has_files, write_files
 from textcat.runs.growth import (
     Growth,
     find_growth,
@@ -119,13 +119,13 @@ def _begin_or_resume(
         own_files = {LOCK, *first}  # of a run that was killed at once
         if foreign := sorted({file.name for file in path.iterdir()} - own_files):
             raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
+    files = None if growing is None else list_files(sources)
     if journal is None or restart:
-        return _begin(path, facts, inputs, sources)
+        return _begin(path, facts, inputs, sources, files if sources else None)
     log, is_damaged = replay(path, journal, remedy)
     _compare_facts(path, log.header.facts, facts, remedy)
     trusted = growing is not None and growing.trusted
-    grows = growing is not None and log.header.files is not None and (trusted or has_files(log))
-    grows = grows and list_files(sources) is not None
+    grows = files is not None and log.header.files is not None and (trusted or has_files(log))
     if not grows:
         _compare_inputs(path, log, inputs, remedy)
     if is_damaged:
@@ -136,17 +136,18 @@ def _begin_or_resume(
     if growing is not None and log.part.settled is not None and not log.part.is_finished:
         carry_out(log, growing.remove)
         log.append(Finished())
-    return _state(log, sources) if not grows else _grown(log, inputs, sources)
+    return _grown(log, inputs, sources, files) if grows and files is not None else _state(log, sources)
 
 
-def _begin(path: Path, facts: Fields, inputs: Sequence[Fields], sources: Sequence[Source]) -> RunState:
+def _begin(
+    path: Path, facts: Fields, inputs: Sequence[Fields], sources: Sequence[Source], files: Sequence[ListedFile] | None
+) -> RunState:
     """Remove the files of an earlier run, begin the journal of a new run, and return the state of the new run."""
     for file in _own_files(path):
         if file.name != JOURNAL:  # the journal is replaced below
             disk.remove(file)
     disk.sync_folder(path)
     write_whole(path / INPUTS, map(_line_of_input, inputs))
-    files = list_files(sources) if sources else None
     sum_ = None if files is None else write_files(path, 0, files)
     log, line = begin_log(path, facts, disk.sha256_of_file(path / INPUTS), sum_)
     write_whole(path / JOURNAL, [line])
@@ -246,8 +247,8 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
     disk.sync_folder(log.folder)
 
 
-def _grown(log: Log, inputs: Sequence[Fields], sources: Sequence[Source]) -> RunState:
-    """Return the state from which a run resumes whose inputs may have changed since.
+def _grown(log: Log, inputs: Sequence[Fields], sources: Sequence[Source], files: Sequence[ListedFile]) -> RunState:
+    """Return the state from which a run resumes whose inputs may have changed since; `files` are those of the sources.
 
     If they have changed, a new generation begins: the new and changed files are listed.
     """
@@ -255,13 +256,13 @@ def _grown(log: Log, inputs: Sequence[Fields], sources: Sequence[Source]) -> Run
     is_first = len(log.generations) == 1 and not any(shard.due for shard in log.part.shards)
     if is_first and _are_same(log.folder / INPUTS, inputs):
         return state._replace(growth=Growth() if state.finished else None)
-    run = RunFiles(log)
-    if sums := missing_sums(sources, run):
+    run, listed = RunFiles(log), {file.name: file for file in files}
+    if sums := missing_sums(sources, listed, run):
         log.append(Sums(sums))
         run.add_sums(sums)
-    if not state.finished and goes_on(sources, run):
+    if not state.finished and goes_on(listed, run):
         return state._replace(sources=restricted_sources(sources, run.files), is_last=False)
-    work = find_growth(sources, run)
+    work = find_growth(sources, listed, run)
     if not (work.files or work.growth or work.unblocked) and state.finished:
         return state._replace(growth=work.growth, wake=work.wake)
     sum_ = write_files(log.folder, len(log.generations), work.files)

@@ -52,10 +52,6 @@ def list_files(sources: Sequence[Source]) -> list[ListedFile] | None:
     return listed
 
 
-def _by_name(sources: Sequence[Source]) -> dict[str, ListedFile]:
-    return {file.name: file for file in list_files(sources) or ()}
-
-
 def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -> Sequence[Source]:
     """Return sources with only the listed files that are to be read, numbered as in the list."""
     by_name = {source.name: source for source in sources}
@@ -73,22 +69,20 @@ def _without_files(source: Source) -> Source:
     return Source("", "folder", guess, 0, None, 0, changed=lambda: None, states=())
 
 
-def goes_on(sources: Sequence[Source], run: RunFiles) -> bool:
+def goes_on(listed: Mapping[str, ListedFile], run: RunFiles) -> bool:
     """Return whether the last generation can go on: it has files left to read, none of which has changed.
 
     A generation is one listing of the input files, and the reading of these files. A file has changed if it differs
-    from what it was when it was listed.
+    from what it was when it was listed. `listed` has today's files by name.
     """
-    listed = _by_name(sources)
     return bool(run.left) and all(_is_same(file, listed) for file in run.left)
 
 
-def find_growth(sources: Sequence[Source], run: RunFiles) -> Work:
-    """Return what a run is to read next, given the sources as they are now.
+def find_growth(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles) -> Work:
+    """Return what a run is to read next, given the sources as they are now, and their files by name.
 
     The last generation must have ended, or be unable to go on (see `goes_on`).
     """
-    listed = _by_name(sources)
     now = time.time()
     found = _compare(sources, listed, run, now)
     growth = found.growth
@@ -106,13 +100,13 @@ def find_growth(sources: Sequence[Source], run: RunFiles) -> Work:
     return Work(since, [*read, *found.kept], growth.gone, found.unblocked, min(waiting, default=None))
 
 
-def missing_sums(sources: Sequence[Source], run: RunFiles) -> dict[str, str]:
+def missing_sums(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles) -> dict[str, str]:
     """Return the checksums of files that the last generation has read to their ends, but that lack them.
 
-    By its checksum, a file is recognised after it was renamed. Files that have changed since are left out.
+    By its checksum, a file is recognised after it was renamed. Files that have changed since are left out. `listed` has
+    today's files by name.
     """
     lacking = [file for file in run.files if file.source >= 0 and _lacks_sum(run.known.get(file.name), file)]
-    listed = _by_name(sources) if lacking else {}
     names = {file.name for file in lacking if _is_same(file, listed)}
     return {name: sum_ for name, sum_ in _sums_of(sources, names).items() if sum_}
 
@@ -138,43 +132,27 @@ def _compare(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: R
     new, changed, again, kept = list[str](), list[str](), list[str](), list[ListedFile]()
     renamed, was_of = list[tuple[str, str]](), dict[str, str]()
     known, blocked = run.known, {name for name, file in listed.items() if file.is_blocked}
-    unblocked = {*run.blocked} - blocked
+    unblocked, due = {*run.blocked} - blocked, _due(listed, run, now)
     # What is in a folder that cannot be listed may have gone, or not.
     lost = {name: item for name, item in known.items() if name not in listed or name in blocked}
     hidden = {name for name in lost if name in blocked or _is_hidden(name, blocked)} if blocked else set()
-    due = {name for name, item in known.items() if item.due is not None and item.due <= now}
-    due.update(name for name, item in known.items() if item.reading in run.again)
-    # A file may have the name now that the documents of a renamed one have in the output.
-    due.update(name for name, item in known.items() if item.reading.name != name and item.reading.name in listed)
-    by_sum = defaultdict[tuple[int, str], list[str]](list)
-    # What has been renamed is read again if it is due, or its content is not known.
-    is_read = {name: name in due or not item.checksum for name, item in lost.items()}
-    by_state = {item.file.content: name for name, item in lost.items()}
-    for name, lost_file in lost.items():
-        by_sum[lost_file.file.size, lost_file.checksum].append(name)
-    sums = _sums_of(sources, _names_to_sum(listed, known, due, {size for size, sum_ in by_sum if sum_ and size > 0}))
+    former = _FormerNames(lost, due)
+    sums = _sums_of(sources, _names_to_sum(listed, known, due, former.sizes))
     for name, file in listed.items():
-        item = known.get(name)
-        is_same = item is not None and file.content == item.file.content
+        item, sum_ = known.get(name), sums.get(name)
         if file.is_blocked:
             is_reported = name in run.blocked or (item is not None and item.due == 0 and name not in run.silent)
             new += [] if is_reported else [name]
             continue
-        if is_same and name not in due:
+        is_same = item is not None and file.content == item.file.content
+        # One that still cannot be read is not tried again, as a rejection says so.
+        if is_same and (name not in due or (sum_ is None and name not in unblocked | run.silent)):
             continue
-        sum_ = sums.get(name)
-        if is_same and sum_ is None and name not in unblocked | run.silent:
-            continue  # it still cannot be read, and a rejection says so
         if item is not None and sum_ and item.checksum == sum_ and item.file.size == file.size and name not in due:
             kept.append(file.as_known(item.file.of))
             continue
-        was = next(iter(by_sum.get((file.size, sum_ or ""), ())), "") if sum_ else ""
-        if not was and not is_same and (was := by_state.get(file.content, "")):
-            was = was if is_read[was] or sum_ is None else ""
-        if was:
-            by_sum[lost[was].file.size, lost[was].checksum].remove(was)
-            by_state.pop(lost[was].file.content, None)
-        if was and sum_ and not is_read[was]:
+        was = former.take(file, sum_, by_state=not is_same)
+        if was and sum_ and not former.is_read[was]:
             kept.append(file.as_known(known[was].file.of, was))
             renamed.append((name, was))
             continue
@@ -184,6 +162,49 @@ def _compare(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: R
     are_reported = (name for name in gone - run.silent if known[name].due == 0)
     growth = Growth(tuple(new), tuple(changed), tuple(renamed), tuple(sorted(gone)), tuple(again))
     return _Found(growth, kept, was_of, sorted(unblocked.union(are_reported)))
+
+
+def _due(listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> set[str]:
+    """Return the names of known files that are to be read again, whether or not they have changed."""
+    return {
+        name
+        for name, item in run.known.items()
+        if (item.due is not None and item.due <= now)
+        or item.reading in run.again
+        # A file may have the name now that the documents of a renamed one have in the output.
+        or (item.reading.name != name and item.reading.name in listed)
+    }
+
+
+class _FormerNames:
+    """Find the former names of files among those of files that are not there any more, each for one file."""
+
+    def __init__(self, lost: Mapping[str, KnownFile], due: Set[str]):
+        self._lost, self._by_sum = lost, defaultdict[tuple[int, str], list[str]](list)
+        for name, item in lost.items():
+            self._by_sum[item.file.size, item.checksum].append(name)
+        self._by_state = {item.file.content: name for name, item in lost.items()}
+        #: Whether each is read again under its new name: it is due, or its content is not known.
+        self.is_read = {name: name in due or not item.checksum for name, item in lost.items()}
+
+    @property
+    def sizes(self) -> set[int]:
+        """The sizes of files that are recognised by their checksums."""
+        return {size for size, sum_ in self._by_sum if sum_ and size > 0}
+
+    def take(self, file: ListedFile, sum_: str | None, *, by_state: bool) -> str:
+        """Return the former name of a file, and do not give it to another; "" if it has none.
+
+        The file is recognised by its checksum or, if this is allowed, by its size and time.
+        """
+        name = next(iter(self._by_sum.get((file.size, sum_), ())), "") if sum_ else ""
+        if not name and by_state and (alike := self._by_state.get(file.content, "")):
+            name = alike if self.is_read[alike] or sum_ is None else ""
+        if name:
+            item = self._lost[name]
+            self._by_sum[item.file.size, item.checksum].remove(name)
+            self._by_state.pop(item.file.content, None)
+        return name
 
 
 def _is_hidden(name: str, blocked: Set[str]) -> bool:
