@@ -114,7 +114,7 @@ def run(tmp_path, tmp_path_factory, monkeypatch, capsys, most_frequent):
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)  # as python itself does
     monkeypatch.setenv("TEXTCAT_SIMULATE_JOBS", "1")  # the other processors run other tests
-    monkeypatch.setenv("TEXTCAT_SIMULATE_STEPS", "1:10,20")  # simulations are long by their trainings
+    monkeypatch.setenv("TEXTCAT_SIMULATE_STEPS", "1:10,60")  # simulations are long by their trainings
 
     def shell(line):
         ended = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=environment, capture_output=True, text=True)
