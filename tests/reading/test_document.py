@@ -24,7 +24,7 @@ def test_a_document_is_printed_in_a_line_that_is_short_whatever_its_texts(name, 
 
 @given(ZONES, st.lists(st.text(), unique=True).map(tuple))
 def test_a_document_comes_back_from_a_pickle_and_equals_what_holds_the_same(zones, topics):
-    document = Document("1", zones, topics, "1987-03-03", "train", topics[:1])
+    document = Document("1", zones, topics, "1987-03-03", "train", topics[:1], {"year": 1987}, "en-GB")
     assert pickle.loads(pickle.dumps(document)) == document == replace(document, zones=dict(zones))
     assert replace(document, split="test") != document
 

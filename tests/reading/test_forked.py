@@ -67,3 +67,26 @@ def test_a_process_whose_result_nobody_takes_ends():
     if err == b"alone\n":
         pytest.skip("system: there is one processor, or no fork")
     assert out.strip().isdigit()
+
+
+STREAMED = """
+import sys
+from dataclasses import replace
+from textcat.lean_imports import keep_imports_lean
+keep_imports_lean()  # so that numpy starts no threads, with which no process forks
+from textcat.corpus.catalogue import open_corpus, stream_corpus
+if (reading := stream_corpus(sys.argv[1])) is None:
+    sys.exit("alone")
+texts, opened = list(reading), open_corpus(sys.argv[1])
+print(len(texts), len(opened.unused), reading.corpus == replace(opened, unused=[]))
+"""
+
+
+def test_a_streamed_corpus_is_the_opened_one_without_its_unused_documents(tmp_path):
+    line = '{{"id": "{0}", "text": "Tin rose.", "topics": ["tin"], "split": "{0}"}}\n'
+    path = tmp_path / "news.jsonl"
+    path.write_text("".join(map(line.format, ("train", "test", "unused"))))
+    run = subprocess.run([sys.executable, "-c", STREAMED, path], capture_output=True, text=True, check=False)
+    if run.stderr == "alone\n":
+        pytest.skip("system: there is one processor, or no fork")
+    assert (run.stdout, run.stderr) == ("2 1 True\n", "")

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,15 +143,20 @@ def column_settings(
 def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **options: Any) -> "ForkedCorpus | None":
     """Begin to read a corpus in another process, and return the object that receives its texts.
 
-    Return None if the corpus is not a file on disk, if the file is too large, or if another process would be unsafe or
-    no faster. `options` are further arguments of `open_corpus`. Nothing is downloaded.
+    The corpus arrives without its unused documents, which take time to be sent. Return None if the corpus is not a file
+    on disk, if the file is too large, or if another process would be unsafe or no faster. `options` are further
+    arguments of `open_corpus`. Nothing is downloaded.
     """
     path = locate_corpus(card(name_or_path), corpus_dir) if is_shipped(name_or_path) else expanded(name_or_path)
     if path is None or not path.is_file() or path.stat().st_size > _STREAMED_BYTES:
         return None
     from textcat.reading import read_forked
 
-    return read_forked(partial(open_corpus, name_or_path, corpus_dir, download=False, **options))
+    def opened(**observers: Any) -> Corpus:
+        corpus = open_corpus(name_or_path, corpus_dir, download=False, **options, **observers)
+        return replace(corpus, unused=[])
+
+    return read_forked(opened)
 
 
 def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:

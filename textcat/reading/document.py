@@ -42,6 +42,11 @@ class Document:
     fields: dict[str, Any] | None = None
     language: str = ""
 
+    def __reduce__(self) -> tuple[type["Document"], tuple[Any, ...]]:
+        """Return the constructor and its arguments: a dataclass would pickle slower, by looking up its fields."""
+        labels = self.topics, self.date, self.split, self.labelled_for
+        return Document, (self.id, self.zones, *labels, self.fields, self.language)
+
     def __repr__(self) -> str:
         text = " ".join(" ".join(self.zones.values()).split())
         return f"Document({self.id!r}, {text if len(text) <= 60 else text[:59] + '…'!r}, topics={self.topics!r})"
