@@ -418,7 +418,7 @@ def rows_of_model(
 
 
 def show_models(console: "Console", rows: Sequence[Mapping[str, Any]], form: str) -> None:
-    """Print the rows of `rows_of_model`."""
+    """Print one row per model: its folder, corpus, recipe, numbers and figures (those of `rows_of_model`)."""
     from textcat.cli.printing import Table, format_figure, format_interval, show
 
     names = [name.removesuffix(" low") for name in rows[0] if name.endswith(" low")]

@@ -1,4 +1,4 @@
-"""The commands `tag`, `diff`, `topics` and `show`: use a model, and print its topics and terms."""
+"""The commands `tag` (prints the summary of a run), `diff`, `topics` and `show` (print a model's topics and terms)."""
 
 import sys
 import time

@@ -1,1 +1,1 @@
-"""Measure the quality of rankings, decisions and probabilities."""
+"""Measure the quality of rankings and decisions."""

@@ -49,7 +49,7 @@ class _Attributes(NamedTuple):
     stop_words: Collection[str] | None  # in lower case; None if a function is not the one that spaCy has by default
 
     def for_nfc(self) -> _Attributes:
-        """Return the attributes for tokens in normal form C, which some of spaCy's stop words do not have."""
+        """Return the attributes for texts in Unicode's normal form C, with stop words in this form, too."""
         if self.stop_words is None:
             return self
         # Not by `nfc`, whose tables take some ms to fill, and are not needed for texts in Latin letters.

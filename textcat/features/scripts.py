@@ -63,7 +63,7 @@ def is_unspaced(term: str) -> bool:
 
 
 def has_stand_in(term: str) -> bool:
-    """Return whether a term contains a stand-in: a code for a character outside the runs of scripts without spaces."""
+    """Return whether a term contains a stand-in: a private code in place of a character such as a space or a digit."""
     return not term.isascii() and _STAND_INS().search(term) is not None
 
 

@@ -1,4 +1,4 @@
-"""Hold, get, set and check the settings of `Tokens` and `TfIdf`, as scikit-learn does, but without importing it."""
+"""Hold and check the settings of `Tokens` and `TfIdf`, which are [tokens] and [features] of recipes."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

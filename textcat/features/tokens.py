@@ -354,7 +354,10 @@ class _TermCounter:
             self.cache.restrict_runs(known_terms.terms)
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Count the terms of the loaded texts; parameters: see `Tokens.count_terms`, result: see `TokenCache.count`."""
+        """Count the terms of the loaded texts: n-grams of up to `ngrams` terms, and of `chars` characters (0: none).
+
+        Return three arrays: where the entries of each text end, the ids of their terms, and how often each occurs.
+        """
         char_ngrams_of = self._char_ngrams_of_terms(chars) if chars else _CharNgrams()
         return self.cache.count(len(self.terms), ngrams, MOST_NGRAMS, *char_ngrams_of.arrays())
 

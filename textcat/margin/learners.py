@@ -1,4 +1,7 @@
-"""Classifiers for scikit-learn, one per margin rule: binary, multi-class and multi-label, for dense or sparse rows."""
+"""Classifiers for scikit-learn, one per margin rule, and the margins that PAUM computes from a topic's prevalence.
+
+They are binary, multi-class and multi-label, for dense or sparse rows.
+"""
 
 import inspect
 import math

@@ -107,7 +107,8 @@ class Solution:
         Numbers of the rows with a non-zero coefficient, and these coefficients: the sum of the signed steps made on
         the row, so ``weights = Σ alpha_i x_i``. The PAUM paper calls n_support sparsity.
     n_updates, n_epochs : int
-        The updates include those of a start. Epochs are full passes over the rows, the last one included.
+        The updates include those of the solution that training started from, if any. Epochs are full passes over the
+        rows, the last one included.
     reason, stopped : StopReason, str
         Why training ended, and the same in a sentence for people.
     converged : bool

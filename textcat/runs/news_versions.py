@@ -55,7 +55,7 @@ class Segment(NamedTuple):
 
 
 class VersionFile(NamedTuple):
-    """Describe the file in which a generation lists the versions of news items: path, length, checksum and segments."""
+    """Describe the file that lists the versions of news items which one generation of a run has read."""
 
     path: Path
     length: int  # bytes; 0: there is no file
@@ -204,7 +204,7 @@ class _Versions:
                     yield from (sources[i] for i in self.entries[generation]["source"][inside].tolist())
 
     def shard_ranges(self, generation: int) -> Iterator[tuple[str, int, int]]:
-        """Yield the shards of a generation in order, each with the numbers of its entries: begin and end."""
+        """Yield the shards of a generation in order, each with the range of its versions in the file."""
         shard, begin, end = "", 0, 0
         for chunk, segment in self._chunks(generation):
             if segment.shard != shard:

@@ -130,7 +130,7 @@ Record = Generation | Shard | Sums | Settled | Replaced | RejectionsReplaced | F
 
 
 class Part:
-    """Hold the records of one generation, replayed from the journal."""
+    """Hold what the journal records of one generation: the shards and rejections of one call of `textcat tag`."""
 
     def __init__(self, number: int, files: str | None, begun: Generation | None = None):
         self.number, self.files, self.begun = number, files, begun

@@ -32,7 +32,7 @@ class WrittenRun(NamedTuple):
 
 
 def counted_of(shard: Path) -> Path:
-    """Return the path of the file that lists the counted topics of each row of a shard."""
+    """Return the path of the file that lists, for each row of a shard, the topics that the summary counts for it."""
     return shard.with_name(COUNTED.format(int(shard.name.partition("-")[2].partition(".")[0])))
 
 

@@ -1,4 +1,4 @@
-"""Tag the news items of a batch, and return the edits that write the tags into their files.
+"""Tag the news items of a batch; return the edits that write the tags into their files, or why one is not written.
 
 An item that is read, but cannot be written with its tags, is rejected here, with the reason.
 """

@@ -1,4 +1,4 @@
-"""Encode the tags of records as rows of JSON Lines, CSV or Parquet; define and check the settings of the output."""
+"""Encode the tags of records as `tag --to` asks: rows of JSON Lines, CSV or Parquet; check its settings."""
 
 import csv
 import io

@@ -31,8 +31,8 @@ class Examples(NamedTuple):
 class Weights(NamedTuple):
     """The weights of a ranker: ``score(x) = x·w + bias``, where w has `values` at `columns` and is 0 elsewhere.
 
-    If `background` is not 0, ``score(x) = (x - m)·(w - background·m) + bias``, where m is the mean row of the pool
-    multiplied by `RankerSettings.background`; see `Ranker.whole`.
+    If the attribute `background` is not 0, ``score(x) = (x - m)·(w - background·m) + bias``. Here m is the mean row of
+    the pool times the recipe's setting of that name (`RankerSettings.background`); see `Ranker.whole`.
     """
 
     columns: NDArray[np.int32]  # each once, in no particular order

@@ -46,7 +46,7 @@ class _Work:
             )
 
     def page(self, text: str) -> str:
-        """Count a page and its text, and return the text."""
+        """Return the text of a page; add 1 to the number of pages, and the text's length to that of the document."""
         self._most -= len(text)
         self._n_pages += 1
         if self._most < 0 or self._n_pages > MOST_PAGES:

@@ -160,7 +160,7 @@ def _works(
     counted = single_terms(features.listed_names(), features.zone_prefixes(), of_zones=features.zone_terms is True)
 
     def are_similar(i: int, j: int) -> bool:
-        """Return whether two documents have half of their terms in common."""
+        """Return whether the documents at positions i and j share at least half of the terms that either has."""
         terms_i, terms_j = (rows.indices[rows.indptr[k] : rows.indptr[k + 1]] for k in (i, j))
         terms_i, terms_j = terms_i[counted[terms_i]], terms_j[counted[terms_j]]
         return 2 * len(np.intersect1d(terms_i, terms_j)) >= len(np.union1d(terms_i, terms_j))
