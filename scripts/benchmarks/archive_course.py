@@ -12,7 +12,7 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from textcat.model import SUM, read_manifest
+from textcat.model.manifest import read_manifest
 from textcat.reading import Batch, InputSettings, find_sources, read_batches
 from textcat.tagging.job import Job, tag_batch
 
@@ -21,7 +21,7 @@ PAGE = resource.getpagesize()
 
 def main(model: str, archive: str) -> None:
     settings = InputSettings()
-    job = Job(model, read_manifest(model)[SUM], version("spacy"), input=settings)
+    job = Job(model, read_manifest(model).sha256, version("spacy"), input=settings)
     tag_batch(job, _small(settings, Path(archive).with_suffix(".small.jsonl")))  # loads the model
     batches = read_batches(find_sources([archive], settings), settings)
     documents, wanted, before = 0, 10_000, (0, 0.0)

@@ -20,9 +20,9 @@ from scipy.sparse import csr_array
 import textcat
 from textcat.base.disk import MANIFEST
 from textcat.base.errors import TextcatError
-from textcat.model import MODEL as FORMAT
-from textcat.model import SUM, read_manifest
 from textcat.model.listed import Listed
+from textcat.model.manifest import MODEL as FORMAT
+from textcat.model.manifest import read_manifest
 from textcat.model.related import RelatedTopics
 from textcat.model.shortlist import Shortlist
 from textcat.model.sparse import Sparse
@@ -104,7 +104,7 @@ def seal_manifest(folder: Path) -> None:
             with suppress(OSError, ValueError):
                 manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
     with suppress(RecursionError):
-        manifest[SUM] = FORMAT.sum_of_entries(manifest)
+        manifest[FORMAT.checksum] = FORMAT.sum_of_entries(manifest)
         (folder / MANIFEST).write_text(json.dumps(manifest))
 
 

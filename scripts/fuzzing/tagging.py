@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from textcat.model import SUM, read_manifest
+from textcat.model.manifest import read_manifest
 from textcat.reading import Record, Rejection
 from textcat.runs.results import Counts, encode_rejection
 from textcat.tagging.job import Job, tag_batch
@@ -32,7 +32,7 @@ def check(data: bytes) -> None:
     batches, items = check_sources(sources, settings)
     model = str(models()[choice % len(models())])
     output = OutputSettings(top=1 if choice & 32 else None, explain=2 if choice & 64 else 0)
-    job = Job(model, read_manifest(model)[SUM], input=settings, output=output)
+    job = Job(model, read_manifest(model).sha256, input=settings, output=output)
     done = [tag_batch(job, batch) for batch in batches]
     _check_counts(done, len(items))
     rows = [json.loads(line) for tagged in done for part in tagged.rows for line in part.splitlines()]

@@ -12,7 +12,7 @@ from unittest import mock
 
 from textcat import Tagger
 from textcat.base.errors import TextcatError
-from textcat.model import SUM, read_manifest
+from textcat.model.manifest import read_manifest
 from textcat.reading import Block, InputSettings, Record, batch_records, find_sources, open_file, read_batches
 from textcat.reading.compression import unpacked_stream
 from textcat.tagging import job
@@ -36,7 +36,7 @@ _AROUND = re.compile(rb"[\s,]*")
 
 @lru_cache(maxsize=len(_OUTPUTS))
 def _taggers(model: str, output: OutputSettings) -> dict[str, Tagger]:
-    return _load_taggers(job.Job(model, read_manifest(model)[SUM], output=output))
+    return _load_taggers(job.Job(model, read_manifest(model).sha256, output=output))
 
 
 # A model is not loaded again for other settings of the input, which would take most of the time.

@@ -4,9 +4,10 @@ import json
 import sys
 
 import pytest
+from manifests import rewrite
 
 from textcat.base.disk import MANIFEST
-from textcat.model import CARD, MODEL
+from textcat.model import CARD
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_the_learner_that_a_model_names_is_not_imported(run, model, tmp_path, mo
     (tmp_path / "trapped.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     entries = json.loads((model / MANIFEST).read_bytes())
-    MODEL.write_manifest(model, {**entries, "recipe": {**entries["recipe"], "learner": {"name": "trapped:Learner"}}})
+    rewrite(model, recipe={**entries["recipe"], "learner": {"name": "trapped:Learner"}})
     run("card", model, "--bootstrap", resamples)
     assert run.code == 0
     assert "trapped" not in sys.modules

@@ -1,5 +1,7 @@
 """What commands print: tables whole, names as they are, lines without trailing spaces."""
 
+from types import SimpleNamespace
+
 from evaluations import EVALUATION
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,12 +18,8 @@ def test_names_that_look_like_markup_are_printed_as_they_are():
 
 
 def test_topics_come_the_largest_first_and_equals_by_name():
-    manifest = {
-        "topics": ["c", "a", "b"],
-        "train_sizes": [1, 1, 5],
-        "train_documents": 10,
-        "facts": {"end": ["x", "y", "z"]},
-    }
+    facts = {"end": ["x", "y", "z"]}
+    manifest = SimpleNamespace(topics=["c", "a", "b"], train_sizes=[1, 1, 5], train_documents=10, facts=facts, names={})
     lines = printed(tag.show_topics, manifest, [0.25, -1.5, 2.0], "text")
     assert [line.split() for line in lines[1:]] == [
         ["b", "5", "0.5", "2", "z"],

@@ -24,9 +24,9 @@ def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeyp
     run("train", "newswire", "--out", "many")
     assert run.err == "textcat: 50 topics: trained by the recipe many-topics; --recipe names another.\n"
     by_name = textcat.load("many")
-    expected = textcat.read_recipe("many-topics").complete().as_dict()
+    expected = textcat.read_recipe("many-topics").complete()
     # Which n-grams of characters rows have is chosen, and stored as chosen.
-    assert by_name.facts.recipe == expected | {"topics": expected["topics"] | {"choose_chars": False}}
+    assert by_name.facts.recipe == expected.with_values({"topics": {"choose_chars": False}})
     assert by_name.facts.choices["rows"]["chosen"] == "words"
     alone = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("many-topics"))
     assert (by_name.scorer.weights != alone.scorer.weights).nnz == 0
@@ -39,7 +39,7 @@ def test_the_recipe_for_many_topics_is_taken_with_the_settings_and_the_learner_a
     run("train", "newswire", "--out", "chars", "--set", "features.chars=5", "--set", "features.char_weight=0.5")
     assert run.err == "textcat: 50 topics: trained by the recipe many-topics; --recipe names another.\n"
     asked_for = textcat.read_recipe("many-topics").with_settings(["features.chars=5", "features.char_weight=0.5"])
-    assert textcat.load("chars").facts.recipe == asked_for.complete().as_dict()
+    assert textcat.load("chars").facts.recipe == asked_for.complete()
     run("train", "newswire", "--out", "pam", "--learner", "pam")
     assert run.err == "textcat: 50 topics: trained by the recipe many-topics-pam; --recipe names another.\n"
     assert textcat.load("pam").scorer.shortlist.size == 50
@@ -64,12 +64,12 @@ def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_set
     assert run.err == said.format("short-texts")
     assert "Every training document has exactly one topic: with --set tags.strategy=single" in run.out
     short = textcat.load("short")
-    assert short.facts.recipe == textcat.read_recipe("short-texts").complete().as_dict()
+    assert short.facts.recipe == textcat.read_recipe("short-texts").complete()
     assert "who" in dict(short.terms("person", 50))
     run("train", "questions.jsonl", "--out", "other", "--learner", "pam", "--set", "tags.strategy=zero")
     assert run.err == said.format("short-texts-pam")
     asked_for = textcat.read_recipe("short-texts").changed("pam").with_settings(["tags.strategy=zero"])
-    assert textcat.load("other").facts.recipe == asked_for.complete().as_dict()
+    assert textcat.load("other").facts.recipe == asked_for.complete()
 
 
 def test_the_language_of_most_documents_is_found_and_told(run):
@@ -78,7 +78,7 @@ def test_the_language_of_most_documents_is_found_and_told(run):
     Path("german.jsonl").write_text("\n".join(map(json.dumps, lines)))
     run("train", "german.jsonl", "--out", "model", "--lang", "auto")
     assert "textcat: language de, by 6 of 6 sampled documents; --lang names another.\n" in run.err
-    assert textcat.load("model").facts.recipe["tokens"]["lang"] == "de"
+    assert textcat.load("model").facts.recipe.tokens.lang == "de"
     by_name = textcat.train(
         textcat.open_corpus("german.jsonl"), read_recipe("short-texts").with_settings(["tokens.lang=de"])
     )
@@ -153,7 +153,7 @@ def test_an_existing_model_is_replaced_by_force_or_if_a_person_says_so(run, own,
     assert "The model models/own-paum exists" in run.refuses("train", own, "--recipe", "paum")
     assert Path("m/manifest.json").read_bytes() == before
     assert run("train", own, "--recipe", "paum", "--out", "m", "--force").code == 0
-    assert textcat.load("m").facts.recipe["features"] == textcat.read_recipe("paum").complete().as_dict()["features"]
+    assert textcat.load("m").facts.recipe.features == textcat.read_recipe("paum").features
 
     questions = []
     monkeypatch.setattr("textcat.cli.terminal.can_ask", lambda: True)

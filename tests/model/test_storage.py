@@ -23,7 +23,8 @@ from textcat.features.settings import FeatureSettings
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import PAUM
-from textcat.model import MODEL, ModelError, check_entries, read_manifest
+from textcat.model import ModelError
+from textcat.model.manifest import MODEL, read_manifest
 from textcat.model.storage import check_target, load, save
 from textcat.teaching.pool import build_pool, open_pool
 from textcat.training.update import learn
@@ -125,19 +126,19 @@ def test_arrays_are_mapped_into_memory(model):
 def test_the_manifest_says_what_the_model_is(tagger, tmp_path):
     manifest = read_manifest(save(tagger, tmp_path / "model"))
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == FILES
-    assert sorted(manifest["files"]) == [name for name in FILES if name != "manifest.json"]
-    assert manifest["versions"]["textcat"] == textcat.__version__
-    assert {"spacy", "numpy", "scipy", "scikit-learn"} <= manifest["versions"].keys()
-    assert manifest["recipe"] == textcat.read_recipe("paum").complete().as_dict()
-    assert manifest["topics"] == list(tagger.topics)
-    assert (manifest["corpus"], manifest["train_documents"]) == ("newswire", 721)
-    assert manifest["train_sizes"] == tagger.facts.train_sizes.tolist()
+    assert sorted(manifest.files) == [name for name in FILES if name != "manifest.json"]
+    assert manifest.versions["textcat"] == textcat.__version__
+    assert {"spacy", "numpy", "scipy", "scikit-learn"} <= manifest.versions.keys()
+    assert manifest.recipe == textcat.read_recipe("paum").complete()
+    assert manifest.topics == list(tagger.topics)
+    assert (manifest.corpus, manifest.train_documents) == ("newswire", 721)
+    assert manifest.train_sizes == tagger.facts.train_sizes.tolist()
     for fact in ("tau_pos", "epochs", "updates", "support", "stopped"):
-        assert len(manifest["facts"][fact]) == len(tagger.topics)
+        assert len(manifest.facts[fact]) == len(tagger.topics)
 
 
 def test_a_model_keeps_the_first_and_the_last_date_of_its_training(small, tmp_path):
-    assert "train_dates" not in read_manifest(save(small, tmp_path / "without"))
+    assert "train_dates" not in (save(small, tmp_path / "without") / "manifest.json").read_text()
     documents = [
         textcat.Document("1", {"body": "corn and wheat"}, ("grain",), "2024-05-02T01:00:00+02:00"),
         textcat.Document("2", {"body": "gold and silver"}, ("metal",), "2024-05-01T23:30:00Z"),
@@ -147,13 +148,11 @@ def test_a_model_keeps_the_first_and_the_last_date_of_its_training(small, tmp_pa
     tagger = textcat.train(corpus, textcat.Recipe("small"), updatable=True)
     model = save(tagger, tmp_path / "model")
     dates = ["2024-05-02T01:00:00+02:00", "2024-05-01T23:30:00Z"]
-    assert read_manifest(model)["train_dates"] == dates
+    assert read_manifest(model).train_dates == dates
     assert load(model).facts.train_dates == tuple(dates)
     newer = textcat.Document("4", {"body": "silver"}, ("metal",), "2025-01-01")
     learn(model, textcat.Corpus.from_documents("newer", [newer]), out=tmp_path / "learnt")
-    assert read_manifest(tmp_path / "learnt")["train_dates"] == [dates[0], "2025-01-01"]
-    with pytest.raises(ModelError):
-        check_entries(model, {**read_manifest(model), "train_dates": "2024"})
+    assert read_manifest(tmp_path / "learnt").train_dates == [dates[0], "2025-01-01"]
 
 
 def test_the_same_seed_gives_the_same_files_with_one_job_or_two(corpus, tmp_path):
@@ -200,7 +199,7 @@ def test_a_model_reads_texts_by_its_own_settings_whatever_the_defaults_become(co
     request.getfixturevalue("other_defaults")
     assert tags_of(folder, corpus) == before
     again = learn(folder, [corpus.train[0]], out=tmp_path / "learnt")
-    assert read_manifest(again.folder)["recipe"] == read_manifest(folder)["recipe"]
+    assert read_manifest(again.folder).recipe == read_manifest(folder).recipe
 
 
 def test_a_pool_reads_texts_by_its_own_settings_whatever_the_defaults_become(corpus, tmp_path, request):
@@ -242,7 +241,7 @@ def test_a_model_scores_texts_without_spacy(tagger, tmp_path):
 
 def change_tables(model, change):
     """Change the tables of a model, or with None remove them, as if it had been written so."""
-    files, path = read_manifest(model)["files"], model / "tokenizer.json"
+    files, path = read_manifest(model).files, model / "tokenizer.json"
     del files[path.name]
     if change is None:
         path.unlink()
@@ -308,6 +307,9 @@ def test_a_truncated_manifest_is_told_in_a_sentence(model):
             read_manifest(model)
 
 
+RECIPE = textcat.Recipe("").complete().as_dict()
+
+
 @pytest.mark.parametrize(
     "entries",
     [
@@ -320,20 +322,30 @@ def test_a_truncated_manifest_is_told_in_a_sentence(model):
         {"recipe": []},
         {"recipe": {"learner": {}, "unknown": {}}},
         {"recipe": {"features": {"unknown": 1}}},
+        *({"recipe": {**RECIPE, **change}} for change in ({"title": 5}, {"title": None}, {"tags": []}, {"more": {}})),
+        *({"recipe": {**RECIPE, **change}} for change in ({"learner": {"name": 5}}, {"many": {}}, {"name": 5})),
+        *({"train_dates": dates} for dates in ("2024", ["2024"], ["2024", 2025])),
+        {"train_documents": True},
+        {"names_language": 5},
+        {"choices": []},
+        {"evaluation": []},
+        {"versions": {"textcat": 5}},
+        {"unknown": 5},
         {"files": {}},
         {"files": {"../model/weights.npy": "0"}},
     ],
 )
-def test_a_manifest_that_makes_no_sense_is_told_in_a_sentence(model, entries):
+@pytest.mark.parametrize("read", [load, read_manifest])
+def test_a_manifest_that_makes_no_sense_is_told_in_a_sentence(model, entries, read):
     rewrite(model, **entries)
-    with pytest.raises(ModelError, match=r"is damaged"):
-        load(model)
+    with pytest.raises(ModelError, match=r"manifest\.json is damaged, it is not as it was written"):
+        read(model)
 
 
 def test_a_file_name_cannot_lead_out_of_the_folder(model):
     secret = model.parent / "secret.npy"
     np.save(secret, np.zeros(1))
-    files = read_manifest(model)["files"]
+    files = read_manifest(model).files
     rewrite(model, files={**files, "../secret.npy": sha256_of(secret)})
     with pytest.raises(ModelError, match=r"is damaged"):
         load(model)
@@ -341,7 +353,7 @@ def test_a_file_name_cannot_lead_out_of_the_folder(model):
 
 def test_files_that_do_not_fit_together_are_noticed(model):
     np.save(model / "bias.npy", np.zeros(5, np.float32))
-    files = read_manifest(model)["files"]
+    files = read_manifest(model).files
     rewrite(model, files={**files, "bias.npy": sha256_of(model / "bias.npy")})
     with pytest.raises(ModelError, match=r"do not fit together"):
         load(model)
@@ -353,7 +365,7 @@ def test_pickled_objects_are_never_loaded(model):
             return os.mkdir, (str(model / "sprung"),)
 
     np.save(model / "bias.npy", np.array([Trap(), Trap()], object), allow_pickle=True)
-    files = read_manifest(model)["files"]
+    files = read_manifest(model).files
     rewrite(model, files={**files, "bias.npy": sha256_of(model / "bias.npy")})
     with pytest.raises(ModelError, match=r"is damaged"):
         load(model)
@@ -465,7 +477,7 @@ def test_a_model_is_read_where_files_cannot_be_opened_through_their_folder(small
         load(model)
 
 
-@pytest.mark.parametrize("step", ["textcat.base.disk.folder_identity", "textcat.model.storage.check_entries"])
+@pytest.mark.parametrize("step", ["textcat.base.disk.folder_identity", "textcat.base.disk.read_record"])
 def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, step, monkeypatch):
     """Either after its folder has been opened and before its files are, or between its manifest and its arrays."""
     scorer = replace(small.scorer, bias=small.scorer.bias + 1)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from textcat.recipes.recipe import Recipe
 TOPICS = ("corn", "rye", "wheat")
 RECIPE = Recipe("plain")
 FEATURES = RECIPE.make_features()
-MANIFEST = {"corpus": "fields", "topics": TOPICS, "recipe": RECIPE.complete().as_dict(), "origin": {"file": "a.csv"}}
+MANIFEST = SimpleNamespace(corpus="fields", topics=TOPICS, recipe=RECIPE.complete(), origin={"file": "a.csv"})
 
 topics = st.lists(st.sampled_from(TOPICS), unique=True).map(lambda names: tuple(sorted(names)))
 texts = st.lists(st.sampled_from(["corn", "rye", "wheat", "harvest", "prices"]), max_size=6).map(" ".join)
@@ -49,17 +50,17 @@ def training_counts(train, test, keep_support="none", bands=None):
 
 def entries_and_arrays(n=2):
     kept = training_counts([Document(f"{i}", {"body": "corn"}, ("corn",)) for i in range(n)], [])
-    return json.loads(json.dumps(kept.entries(MANIFEST["recipe"]))), kept.counts.arrays()
+    return json.loads(json.dumps(kept.entries(MANIFEST.recipe))), kept.counts.arrays()
 
 
 @given(documents("a"), documents("b"), st.sampled_from(["none", "ids", "texts"]), st.sampled_from([None, ["ALL"]]))
 def test_what_was_written_as_json_and_arrays_is_read_as_it_was(train, test, keep_support, bands):
     kept = training_counts(train, test, keep_support, bands)
-    entries = json.loads(json.dumps(kept.entries(MANIFEST["recipe"])))
+    entries = json.loads(json.dumps(kept.entries(MANIFEST.recipe)))
     read = TrainingCounts.from_entries(entries, kept.counts.arrays(), MANIFEST)
     assert read.corpus == kept.corpus
     assert (read.keep_support, read.bands, read.is_measured) == (keep_support, bands, True)
-    assert read.entries(MANIFEST["recipe"]) == kept.entries(MANIFEST["recipe"])
+    assert read.entries(MANIFEST.recipe) == kept.entries(MANIFEST.recipe)
     for name, array in kept.counts.arrays().items():
         np.testing.assert_array_equal(read.counts.arrays()[name], array)
 
@@ -100,5 +101,5 @@ def test_entries_that_do_not_fit_together_are_refused(change):
 def test_labels_for_some_topics_name_those_that_a_document_has_too():
     document = Document("0", {"body": "corn"}, ("corn",), labelled_for=("rye",))
     kept = training_counts([document], [])
-    read = TrainingCounts.from_entries(kept.entries(MANIFEST["recipe"]), kept.counts.arrays(), MANIFEST)
+    read = TrainingCounts.from_entries(kept.entries(MANIFEST.recipe), kept.counts.arrays(), MANIFEST)
     assert read.corpus.train == [replace(document, zones={}, labelled_for=("corn", "rye"))]

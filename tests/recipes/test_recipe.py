@@ -40,7 +40,7 @@ def test_a_recipe_of_the_users_own_is_given_by_path(tmp_path):
     features, learner = recipe.make_features(), recipe.make_learner(n_jobs=2)
     assert (recipe.name, features.tokens.lang, features.min_df, features.zones) == ("mine", "de", 2, {"title": 3})
     assert (type(learner), learner.tau, learner.n_jobs) == (LEARNERS["pam"], 2, 2)
-    assert Recipe(name="mine", **recipe.as_dict()) == recipe
+    assert Recipe.from_dict(recipe.as_dict()) == recipe
 
 
 def test_an_empty_recipe_has_the_defaults(tmp_path):

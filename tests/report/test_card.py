@@ -70,7 +70,7 @@ def test_the_recipe_can_be_read_again(tagger, evaluation, tmp_path):
     assert settings.tomllib.loads(block)["learner"]["name"] == "paum"
     (tmp_path / "again.toml").write_text(block)
     recipe = textcat.read_recipe(str(tmp_path / "again.toml"))
-    assert textcat.Recipe("again", **tagger.facts.recipe) == recipe.complete()
+    assert tagger.facts.recipe == recipe.complete()
 
 
 def test_the_same_model_has_the_same_card(tagger, corpus, evaluation, tmp_path):

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 from commands import Run
+from manifests import rewrite
 from small_hub import TOKEN, Hub
 
 import textcat
 from textcat.base.disk import MANIFEST
 from textcat.base.errors import TextcatError
-from textcat.model import CARD, MODEL, ModelError
+from textcat.model import CARD, ModelError
+from textcat.model.manifest import MODEL
 from textcat.sharing import copies, places
 from textcat.sharing.copies import kept_documents, pull, push
 from textcat.sharing.places import Folder
@@ -41,8 +43,7 @@ def model(newswire_model, tmp_path):
 def other(newswire_model, tmp_path):
     """A model of another checksum, with a file that the first does not have."""
     folder = Path(shutil.copytree(newswire_model, tmp_path / "other"))
-    manifest = json.loads((folder / MANIFEST).read_bytes())
-    MODEL.write_manifest(folder, {**manifest, "corpus": "another"})
+    rewrite(folder, corpus="another")
     return folder
 
 
@@ -84,12 +85,6 @@ def run(capsys, monkeypatch, tmp_path):
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
-
-
-def with_entry(folder, **entries):
-    """Change a manifest, and give it a right checksum, as an attacker would."""
-    manifest = json.loads((folder / MANIFEST).read_bytes())
-    MODEL.write_manifest(folder, {**manifest, **entries})
 
 
 def sibling_names(folder):
@@ -146,13 +141,13 @@ def test_a_revision_is_pulled_as_it_was(hub, model, other, tmp_path):
 @needs_hub
 def test_a_pull_reads_one_commit_even_if_another_one_comes_meanwhile(hub, model, other, tmp_path, monkeypatch):
     hub.commit("ann/news", contents(model))
-    check = copies.check_entries  # the first thing that is done with a manifest
+    usage = shutil.disk_usage  # looked up between the manifest and the other files
 
     def then_commit(*arguments):
-        check(*arguments)
         hub.commit("ann/news", contents(other))
+        return usage(*arguments)
 
-    monkeypatch.setattr(copies, "check_entries", then_commit)
+    monkeypatch.setattr(shutil, "disk_usage", then_commit)
     assert contents(pull(OURS, tmp_path / "pulled")) == contents(model)
 
 
@@ -234,7 +229,7 @@ def test_only_files_of_a_model_are_pulled(model, tmp_path):
 @pytest.mark.parametrize("name", ["../escaped.npy", "/etc/passwd", "sub/x.npy", "evil.py", "README.md", ".bashrc"])
 def test_a_manifest_names_no_other_files_than_a_models(model, tmp_path, name):
     files = json.loads((model / MANIFEST).read_bytes())["files"]
-    with_entry(model, files={**files, name: "0" * 64})
+    rewrite(model, files={**files, name: "0" * 64})
     with pytest.raises(ModelError, match="damaged"):
         pull(model.as_uri(), tmp_path / "in" / "pulled")
     assert not (tmp_path / "escaped.npy").exists()
@@ -297,7 +292,7 @@ def test_right_sums_of_files_that_do_not_fit_together_are_refused(model, tmp_pat
 
     np.save(model / "bias.npy", np.zeros(3, np.float32))
     files = json.loads((model / MANIFEST).read_bytes())["files"]
-    with_entry(model, files={**files, "bias.npy": hashlib.sha256((model / "bias.npy").read_bytes()).hexdigest()})
+    rewrite(model, files={**files, "bias.npy": hashlib.sha256((model / "bias.npy").read_bytes()).hexdigest()})
     with pytest.raises(ModelError, match="do not fit together"):
         pull(model.as_uri(), tmp_path / "pulled")
     assert not (tmp_path / "pulled").exists()
@@ -308,7 +303,7 @@ def test_the_learner_that_a_model_names_is_not_imported(model, tmp_path, monkeyp
     trap.write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     recipe = json.loads((model / MANIFEST).read_bytes())["recipe"]
-    with_entry(model, recipe={**recipe, "learner": {"name": "trap:Learner"}})
+    rewrite(model, recipe={**recipe, "learner": {"name": "trap:Learner"}})
     pull(model.as_uri(), tmp_path / "pulled")
     assert "trap" not in sys.modules
 
@@ -320,7 +315,7 @@ def test_a_pickled_array_is_refused(model, tmp_path):
 
     np.save(model / "bias.npy", np.array([{}], object), allow_pickle=True)
     files = json.loads((model / MANIFEST).read_bytes())["files"]
-    with_entry(model, files={**files, "bias.npy": hashlib.sha256((model / "bias.npy").read_bytes()).hexdigest()})
+    rewrite(model, files={**files, "bias.npy": hashlib.sha256((model / "bias.npy").read_bytes()).hexdigest()})
     with pytest.raises(ModelError, match="damaged"):
         pull(model.as_uri(), tmp_path / "pulled")
 
@@ -478,7 +473,7 @@ def test_what_a_model_keeps_of_its_documents_is_told(model, tmp_path):
     tagger = textcat.train(corpus, textcat.read_recipe("paum"), keep_support="none")
     tagger.facts.origin.clear()
     assert kept_documents(textcat.save(tagger, tmp_path / "bare")) == ""
-    with_entry(model, origin={"name_or_path": "/home/ann/letters.jsonl"})
+    rewrite(model, origin={"name_or_path": "/home/ann/letters.jsonl"})
     assert "/home/ann/letters.jsonl" in kept_documents(model)
     updatable = textcat.train(corpus, textcat.read_recipe("paum"), updatable=True)
     said = kept_documents(textcat.save(updatable, tmp_path / "updatable"))

@@ -6,7 +6,7 @@ from tagged_rows import rows
 
 from textcat.runs.progress import RunState
 from textcat.runs.results import Counts
-from textcat.tagging.summary import Summary, log_likelihood_ratio
+from textcat.tagging.summary import Summary, Trained, log_likelihood_ratio
 
 
 def test_g_squared_is_twice_the_sum_of_observed_times_log_of_observed_over_expected():
@@ -23,8 +23,7 @@ def test_a_topic_drifts_if_its_rate_is_far_from_training_and_that_is_no_chance()
     counts = Counts(10_000, 10_000)
     counts.topics.update({"same": 1000, "often": 4000, "seldom": 20, "rather": 2000, "rare": 4})
     sizes = {"same": 100, "often": 100, "seldom": 100, "rather": 100, "rare": 0, "never": 100}
-    manifest = {"topics": list(sizes), "train_sizes": list(sizes.values()), "train_documents": 1000}
-    summary = Summary(manifest, [], tuple(sizes), counts, RunState(Counts()), 1, [], 1.0, 0)
+    summary = Summary(Trained(sizes, 1000, {}), [], tuple(sizes), counts, RunState(Counts()), 1, [], 1.0, 0)
     found = summary.drifts
     assert {drift.topic for drift in found} == {"often", "seldom", "never"}
     assert [drift.g for drift in found] == sorted((drift.g for drift in found), reverse=True)
@@ -39,4 +38,4 @@ def test_a_summary_tells_of_this_run_and_of_all(model, archive, out):
     assert summary.shards == len(names)
     assert summary.formats == ["jsonl"]
     assert summary.before.counts.records == 0
-    assert {drift.topic for drift in summary.drifts} <= set(summary.manifest["topics"])
+    assert {drift.topic for drift in summary.drifts} <= summary.trained.sizes.keys()

@@ -259,7 +259,7 @@ def test_no_code_of_a_strangers_session_is_run_by_an_export(tmp_path, monkeypatc
     with suppress(SystemExit):
         cli.main()
     assert textcat.load(tmp_path / "model").topics == ("strike",)
-    assert textcat.load(tmp_path / "model").facts.recipe["learner"]["name"] == "of_a_session:Own"
+    assert textcat.load(tmp_path / "model").facts.recipe.learner["name"] == "of_a_session:Own"
 
 
 def test_the_line_of_a_reference_has_no_two_full_stops(tmp_path):

@@ -85,7 +85,7 @@ def test_a_model_keeps_that_it_learnt_from_descriptions(corpus, tmp_path):
     tagger = textcat.train(corpus, Recipe("d", topics={"description_copies": 2}))
     textcat.save(tagger, tmp_path / "model")
     loaded = textcat.load(tmp_path / "model")
-    assert Recipe("d", **loaded.facts.recipe).topics.description_copies == 2
+    assert loaded.facts.recipe.topics.description_copies == 2
     assert np.array_equal(loaded.scores(["zinc and corn"]), tagger.scores(["zinc and corn"]))
 
 

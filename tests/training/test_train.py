@@ -78,7 +78,7 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
 
 
 def test_without_a_recipe_the_corpus_decides(corpus):
-    assert textcat.train(corpus).facts.recipe == textcat.read_recipe("default").complete().as_dict()
+    assert textcat.train(corpus).facts.recipe == textcat.read_recipe("default").complete()
     words = [
         ("Who is he?", "person"),
         ("Who was she?", "person"),
@@ -86,7 +86,7 @@ def test_without_a_recipe_the_corpus_decides(corpus):
         ("Where was it?", "place"),
     ]
     short = Corpus.from_records({"text": text, "topics": [topic]} for text, topic in words)
-    assert textcat.train(short).facts.recipe == textcat.read_recipe("short-texts").complete().as_dict()
+    assert textcat.train(short).facts.recipe == textcat.read_recipe("short-texts").complete()
 
 
 def test_a_recipe_and_a_corpus_may_be_given_by_name_or_path(corpus, tmp_path):
@@ -318,5 +318,5 @@ def test_the_default_recipe_with_other_settings_gives_way_to_the_one_for_many_to
     changed = default_recipe().with_settings(["features.chars=3", "topics.shortlist=20"])
     tagger = textcat.train(textcat.open_corpus("newswire"), changed)
     asked_for = textcat.read_recipe("many-topics").with_settings(["features.chars=3", "topics.shortlist=20"])
-    assert tagger.facts.recipe == asked_for.complete().as_dict()
+    assert tagger.facts.recipe == asked_for.complete()
     assert tagger.scorer.shortlist.size == 20

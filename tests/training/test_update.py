@@ -16,12 +16,13 @@ from commands import Run
 from feature_settings import FEATURES
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from manifests import rewrite
 
 import textcat
 from textcat import Corpus, Document, Recipe, TextcatError
 from textcat.features.language import open_language
 from textcat.margin.learners import LEARNERS
-from textcat.model import MODEL, SUM, read_manifest
+from textcat.model.manifest import read_manifest
 from textcat.model.measure import measure_scores
 from textcat.model.restrict import restrict_topics
 from textcat.training.train import train_and_evaluate
@@ -397,7 +398,7 @@ def resealed(folder, name, data):
     from textcat.base.disk import sha256_of_file
 
     manifest["files"][name] = sha256_of_file(folder / name)
-    MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", SUM)})
+    rewrite(folder, **manifest)
 
 
 def test_a_damaged_store_is_told_and_tagging_needs_none(model):
@@ -450,15 +451,14 @@ def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(model, monkeypat
     from textcat.training import update as module
 
     def replaced(tagger, folder):
-        before = json.loads((model / "manifest.json").read_bytes())
-        MODEL.write_manifest(model, {**{k: v for k, v in before.items() if k not in ("format", SUM)}, "corpus": "new"})
+        rewrite(model, corpus="new")
         write(tagger, folder)
 
     write = module.storage.write_model
     monkeypatch.setattr(module.storage, "write_model", replaced)
     with pytest.raises(TextcatError, match="was replaced while it learnt"):
         textcat.learn(model, remove="d1")
-    assert read_manifest(model)["corpus"] == "new"
+    assert read_manifest(model).corpus == "new"
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])
@@ -537,7 +537,7 @@ def test_the_command_learns_removes_and_undoes(run):
     manifests = [json.loads(files.pop("manifest.json")) for files in (learnt, anew)]
     check_same(learnt, anew)
     for manifest in manifests:  # they are of files of other names
-        for name in ("corpus", "origin", SUM):
+        for name in ("corpus", "origin", "sha256"):
             del manifest[name]
         for name in ("twins", "without_twins"):  # `learn` has no texts of the former documents to look for twins in
             manifest["evaluation"].pop(name, None)

@@ -14,15 +14,17 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
 from textcat.base.errors import TextcatError
+from textcat.base.records import MISFITS, entries_of, read_record
 
 if TYPE_CHECKING:
     import numpy as np
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".part"  # ends the name of a file that is still being written
+_Manifest = TypeVar("_Manifest")
 _PACKAGE = Path(__file__).parents[1]
 _EXCHANGE, _CURRENT_FOLDER = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of renameat2(2)
 _ATTEMPTS = 100  # to open the files of a folder that others keep replacing
@@ -133,13 +135,16 @@ def _sibling(path: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class FolderFormat:
+class FolderFormat(Generic[_Manifest]):
     """Describe a kind of folder, such as a model's, that is written as a whole and has a manifest with a checksum."""
 
     name: str  # in error messages: "model"
     content: str  # in error messages: "the model"
     negation: str  # in error messages: "not a model"
     error: type[TextcatError]  # the class of the errors raised
+    #: The dataclass of the manifest's entries. The first one, `format`, and the last one, whose name is in `checksum`,
+    #: have defaults, as they are set when the manifest is written.
+    manifest: type[_Manifest]
     version: int  # the format that is written, as the manifest's entry "format"; newer ones cannot be read
     files: frozenset[str]  # names of the files that `open` opens, without the manifest
     checksum: str  # name of the manifest's entry that holds the sha256 of all other entries
@@ -196,20 +201,20 @@ class FolderFormat:
         except OSError as error:
             raise self.error(_cannot_write_in(above, error)) from error
 
-    def write_manifest(self, folder: Path, entries: Mapping[str, Any]) -> None:
-        """Write a folder's manifest: the number of the format, the given entries, and a checksum of all entries."""
-        manifest = {"format": self.version, **entries}
-        manifest[self.checksum] = self.sum_of_entries(manifest)
-        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    def write_manifest(self, folder: Path, manifest: _Manifest) -> None:
+        """Write a folder's manifest, with the number of the format and a checksum of the other entries."""
+        entries = {"format": self.version, **entries_of(manifest)}
+        entries[self.checksum] = self.sum_of_entries(entries)
+        (folder / MANIFEST).write_text(json.dumps(entries, indent=1), encoding="utf-8")
 
-    def sum_of_entries(self, manifest: Mapping[str, Any]) -> str:
+    def sum_of_entries(self, entries: Mapping[str, Any]) -> str:
         """Return the sha256 of a manifest's entries; the entry that holds the checksum itself is left out."""
-        entries = {key: value for key, value in manifest.items() if key != self.checksum}
-        return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+        others = {key: value for key, value in entries.items() if key != self.checksum}
+        return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
     @contextmanager
-    def open(self, folder: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict[str, BinaryIO]]]:
-        """Open the files of a folder; yield the entries of its manifest, and the files that exist, by name.
+    def open(self, folder: str | os.PathLike[str]) -> Iterator[tuple[_Manifest, dict[str, BinaryIO]]]:
+        """Open the files of a folder; yield its manifest, and the files that exist, by name.
 
         If the folder is replaced meanwhile, the files are either all from the old folder or all from the new one. The
         format's error is raised if the folder is not of this format, has another number of it, or has a damaged
@@ -231,21 +236,24 @@ class FolderFormat:
                 return
         raise self.error(f"The {self.name} {folder} keeps being replaced: wait until whatever writes it has ended.")
 
-    def _parsed(self, folder: Path, content: bytes) -> dict[str, Any]:
+    def _parsed(self, folder: Path, content: bytes) -> _Manifest:
         try:
-            manifest = json.loads(content)
+            entries = json.loads(content)
         except (ValueError, RecursionError):
-            manifest = None
-        if not isinstance(manifest, dict) or type(manifest.get("format")) is not int:
+            entries = None
+        if not isinstance(entries, dict) or type(entries.get("format")) is not int:
             raise self.error(f"{folder / MANIFEST} is damaged, or not a {self.name}'s manifest: {self.remedy}.")
-        if manifest["format"] != self.version:
+        if entries["format"] != self.version:
             raise self.error(
-                f"{folder} was made by another version of textcat, with {self.name} format {manifest['format']} "
+                f"{folder} was made by another version of textcat, with {self.name} format {entries['format']} "
                 f"instead of {self.version}: {self.remedy}."
             )
-        if manifest.get(self.checksum) != self.sum_of_entries(manifest):
+        if entries.get(self.checksum) != self.sum_of_entries(entries):
             raise self.damaged_manifest(folder)
-        return manifest
+        try:
+            return read_record(self.manifest, entries)
+        except (*MISFITS, TextcatError) as error:
+            raise self.damaged_manifest(folder) from error
 
     def check_files(
         self, folder: Path, files: Mapping[str, BinaryIO], sums: Mapping[str, str], *, unread: Container[str] = ()

@@ -1,18 +1,18 @@
-"""Read settings from TOML files, and check and describe the types of settings."""
+"""Read settings from TOML files and from texts, and write them."""
 
 import errno
 import json
 import os
 import stat
 import sys
-import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 from textcat.base.errors import TextcatError, similar_files
+from textcat.base.records import describe_type, has_type
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -66,12 +66,6 @@ def check_whole_number(value: Any, least: int, what: str) -> None:
         raise TextcatError(f"{what} cannot be {value!r}: give a whole number, {least} or more.")
 
 
-_WORDS: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-_WORDS |= {dict: "a table", list: "a list"}
-_IN_TOML: dict[Any, type] = {Mapping: dict, Sequence: list, tuple: list}  # what a file has in place of a type
-_PLURALS = {int: "integers", float: "numbers", str: "strings"}
-
-
 def format_value(value: Any) -> str:
     """Return a value in the syntax of TOML."""
     if isinstance(value, Mapping):
@@ -79,33 +73,3 @@ def format_value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(format_value, value)) + "]"
     return json.dumps(value, ensure_ascii=False)
-
-
-def has_type(value: Any, annotation: Any) -> bool:
-    """Return whether a value of a TOML file is of the type `annotation`, such as ``float | None`` or ``list[str]``.
-
-    Whole numbers pass as floats; true and false do not pass as numbers.
-    """
-    for kind, entry_type in _kinds(annotation):
-        if kind is Any or type(value) is kind or (kind is float and type(value) is int):
-            entries = value.values() if kind is dict else value if kind is list else ()
-            if all(has_type(entry, entry_type) for entry in entries):
-                return True
-    return False
-
-
-def describe_type(annotation: Any) -> str:
-    """Return a type in words, such as "a number or a text" or "a list of strings"."""
-    return " or ".join(
-        f"{_WORDS.get(kind, 'a value')}{f' of {_PLURALS[entry_type]}' if entry_type in _PLURALS else ''}"
-        for kind, entry_type in _kinds(annotation)
-        if kind is not type(None)
-    )
-
-
-def _kinds(annotation: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the TOML types that an annotation allows, each with the type of its entries if it is a list or table."""
-    for kind in get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,):
-        plain, arguments = get_origin(kind) or kind, get_args(kind)
-        in_toml = _IN_TOML.get(plain, plain)
-        yield in_toml, arguments[in_toml is dict] if arguments else Any

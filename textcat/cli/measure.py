@@ -107,7 +107,7 @@ def compare(
             evaluation = evaluate_tagger(tagger, documents, bands=band, stages=stages)
             if evaluation.sample is not None:
                 evaluation = add_intervals(evaluation, n_resamples=bootstrap)
-            rows += rows_of_model(model, tagger.facts.recipe, documents.name, evaluation)
+            rows += rows_of_model(model, tagger.facts.recipe.title, documents.name, evaluation)
         show_models(terminal.console(), rows, form)
         return
     taggers = comparing.shared_topics(models)
@@ -400,11 +400,9 @@ def _plain_measures(compared: "Comparison", names: Sequence[str]) -> list[dict[s
     return rows
 
 
-def rows_of_model(
-    folder: Path, recipe: Mapping[str, Any], corpus: str, evaluation: "Evaluation"
-) -> list[dict[str, Any]]:
+def rows_of_model(folder: Path, recipe: str, corpus: str, evaluation: "Evaluation") -> list[dict[str, Any]]:
     """Return a row per band of a model: where it was measured, its main measures, and intervals."""
-    where = {"model": str(folder), "recipe": recipe.get("title", ""), "corpus": corpus}
+    where = {"model": str(folder), "recipe": recipe, "corpus": corpus}
     where |= {"measured on": f"{evaluation.test_documents} {evaluation.measured_on}"}
     rows = []
     for band in evaluation.bands:

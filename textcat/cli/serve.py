@@ -144,13 +144,11 @@ def read_keys(path: Path | None, host: str, action: str) -> "Keys":
 def _labels_of(vocabulary: Path | None, language: str, model: Path) -> "Labels":
     """Return the labels of a vocabulary; raise TextcatError if none is in the language or, if "", in the model's."""
     from textcat.corpus.vocabulary import Vocabulary
-    from textcat.model import read_manifest
+    from textcat.model.manifest import read_manifest
     from textcat.serving.annif import Labels
 
     if vocabulary is None:
         return Labels()
     if not language and ".tsv" not in vocabulary.suffixes:  # a .tsv has names in one language, which it does not say
-        manifest = read_manifest(model)
-        of_model = manifest.get("names_language") or manifest["recipe"].get("tokens", {}).get("lang")
-        return Labels(Vocabulary.read(vocabulary, of_model).labels)
+        return Labels(Vocabulary.read(vocabulary, read_manifest(model).language).labels)
     return Labels(Vocabulary.read(vocabulary, language or None).labels, language)

@@ -19,6 +19,7 @@ from textcat.cli.write_back import WriteBack, is_whole, show_written, write_back
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from textcat.model.manifest import Manifest
     from textcat.reading import InputSettings, Rejection
     from textcat.runs.growth import Growth
     from textcat.tagging.difference import TagDifference
@@ -182,7 +183,8 @@ def diff(
 
 def topics(model: common.ModelFolder, form: common.Form = "text") -> None:
     """List a model's topics, with their training documents, thresholds, and how training went."""
-    from textcat.model import read_manifest, storage
+    from textcat.model import storage
+    from textcat.model.manifest import read_manifest
 
     thresholds = storage.load(model, prepare=False).decisions.thresholds.tolist()
     show_topics(terminal.console(), read_manifest(model), thresholds, form)
@@ -197,7 +199,8 @@ def show(
     form: common.Form = "text",
 ) -> None:
     """Show how a model was trained, or the terms that weigh most for a topic."""
-    from textcat.model import read_manifest, storage
+    from textcat.model import storage
+    from textcat.model.manifest import read_manifest
     from textcat.model.topic_names import find_topic, topic_label
 
     tagger, console = storage.load(model, prepare=False), terminal.console()
@@ -401,17 +404,16 @@ def show_difference(console: "Console", difference: "TagDifference", form: str) 
 def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
     """Return a row per topic of the documents, and a text on the topics whose rates differ from those of training."""
     from textcat.cli.printing import largest_first, named_rows
-    from textcat.model import names_in
     from textcat.model.topic_names import topic_label
 
-    sizes, counts, train_documents = summary.train_sizes, summary.counts, summary.manifest["train_documents"]
-    names, drifting = names_in(summary.manifest), {drift.topic for drift in summary.drifts}
+    sizes, counts, trained = summary.train_sizes, summary.counts, summary.trained
+    drifting = {drift.topic for drift in summary.drifts}
     rows = (
         (
-            topic_label(topic, names),
+            topic_label(topic, trained.names),
             counts.topics[topic],
             counts.topics[topic] / counts.tagged,
-            size / train_documents,
+            size / trained.documents,
             drift,
         )
         for topic, size in sizes.items()
@@ -432,61 +434,52 @@ def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
     return table, "\n\n".join(lines)
 
 
-def show_topics(console: "Console", manifest: Mapping[str, Any], thresholds: Sequence[float], form: str) -> None:
+def show_topics(console: "Console", manifest: "Manifest", thresholds: Sequence[float], form: str) -> None:
     """Print a model's topics, the largest first, with the score above which a document gets each."""
     from textcat.cli.measure import printed_facts, short_fact
     from textcat.cli.printing import Table, largest_first, named_rows, show
-    from textcat.model import names_in
 
-    sizes, facts = manifest["train_sizes"], manifest["facts"]
-    prevalence = [size / manifest["train_documents"] for size in sizes]
-    columns, named = (
-        zip(manifest["topics"], sizes, prevalence, thresholds, *facts.values(), strict=True),
-        names_in(manifest),
-    )
+    sizes, facts, named = manifest.train_sizes, manifest.facts, manifest.names
+    prevalence = [size / manifest.train_documents for size in sizes]
+    columns = zip(manifest.topics, sizes, prevalence, thresholds, *facts.values(), strict=True)
     rows = largest_first(named_rows(("topic", "train", "prevalence", "threshold", *facts), columns))
     if named:
         rows = [{"topic": row["topic"], "name": named.get(row["topic"]), **row} for row in rows]
     texts = ("topic", "name") if named else ("topic",)
-    facts = printed_facts([fact for fact in rows[0] if fact not in texts])
-    shown = [{text: row[text] for text in texts} | {fact: short_fact(row[fact]) for fact in facts} for row in rows]
+    printed = printed_facts([fact for fact in rows[0] if fact not in texts])
+    shown = [{text: row[text] for text in texts} | {fact: short_fact(row[fact]) for fact in printed} for row in rows]
     show(console, form, rows, Table(shown, needed=2 + len(texts)), rows=lambda: rows)
 
 
-def show_model(
-    console: "Console", manifest: Mapping[str, Any], folder: Path, thresholds: Sequence[float], form: str
-) -> None:
+def show_model(console: "Console", manifest: "Manifest", folder: Path, thresholds: Sequence[float], form: str) -> None:
     """Print how a model was trained, and the range of its topics' thresholds."""
     from textcat.cli.measure import band_rows
     from textcat.cli.printing import Facts, Table, show
     from textcat.cli.train import settings_text
     from textcat.evaluation.evaluation import Evaluation
-    from textcat.model import names_in
-    from textcat.recipes.recipe import Recipe
 
-    recipe = Recipe(name="", **manifest["recipe"])
+    recipe, named, language = manifest.recipe, manifest.names, manifest.names_language or ""
     size = sum(path.stat().st_size for path in folder.iterdir())
-    counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"]}
-    named, language = names_in(manifest), manifest.get("names_language", "")
-    names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
-    stored = {name: manifest.get(name) for name in names}
-    stored |= {name: manifest[name] for name in ("train_dates",) if name in manifest}
-    stored["thresholds"] = dict(zip(manifest["topics"], thresholds, strict=True))
+    counts = {"topics": len(manifest.topics), "terms": manifest.features.n_terms}
+    stored = {name: getattr(manifest, name) for name in ("format", "corpus", "train_documents")}
+    stored |= {"recipe": recipe.as_dict(), "versions": manifest.versions, "evaluation": manifest.evaluation}
+    stored |= {"train_dates": manifest.train_dates} if manifest.train_dates else {}
+    stored["thresholds"] = dict(zip(manifest.topics, thresholds, strict=True))
     stored_names = {"named_topics": len(named), "names_language": language} if named else {}
     of_names = f", of which {len(named)} have a name{f' ({language})' if language else ''}" if named else ""
     facts = {
-        "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
-        "corpus": f"{manifest['corpus']}, {manifest['train_documents']} training documents",
-        "dates": " to ".join(manifest["train_dates"]) if "train_dates" in manifest else None,
+        "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest.format})",
+        "corpus": f"{manifest.corpus}, {manifest.train_documents} training documents",
+        "dates": " to ".join(manifest.train_dates) or None,
         "topics": f"{counts['topics']}{of_names}",
         "terms": counts["terms"],
         "recipe": recipe.title,
         **{section: settings_text(recipe.settings(section)) for section in ("tokens", "features", "learner")},
         "thresholds": _thresholds(recipe.tags.strategy, thresholds),
-        "made with": settings_text(manifest["versions"], " "),
+        "made with": settings_text(manifest.versions, " "),
     }
     parts: list[Any] = [Facts(facts)]
-    if (measured := manifest.get("evaluation")) and measured["bands"]:
+    if (measured := manifest.evaluation) and measured["bands"]:
         parts.append(f"Measured after training, on {measured['test_documents']} {measured['measured_on']}:")
         parts.append(Table(band_rows(Evaluation.from_dict(measured))))
     show(console, form, {"model": str(folder), **stored, **counts, **stored_names, "bytes": size}, *parts)

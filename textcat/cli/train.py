@@ -215,7 +215,7 @@ def learn(
 ) -> None:
     """Add documents, topics, corrections or names to a model, or remove documents, as if trained from scratch."""
     from textcat.corpus.catalogue import settings_like
-    from textcat.model import read_manifest
+    from textcat.model.manifest import read_manifest
     from textcat.training.update import documents_to_learn, learn, undo_learn
 
     if undo:
@@ -228,7 +228,7 @@ def learn(
     if out is not None and expanded(out).resolve() != expanded(model).resolve():
         _check_replacing(out, force=force)
     stages = terminal.new_stages()
-    origin = read_manifest(model).get("origin", {}) if new else {}
+    origin = read_manifest(model).origin if new else {}
     documents: list[Document] = []
     for corpus in new or ():
         reader = read if read.settings else read._replace(settings=settings_like(origin, corpus))

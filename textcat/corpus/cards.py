@@ -5,11 +5,12 @@ import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, get_type_hints
+from typing import Any
 
 from textcat.base.disk import shipped
 from textcat.base.errors import TextcatError, did_you_mean
-from textcat.base.settings import describe_type, has_type, read_toml
+from textcat.base.records import describe_type, field_types, has_type
+from textcat.base.settings import read_toml
 from textcat.corpus.documents import TOPIC_RULES
 from textcat.reading import (
     CATEGORIES,
@@ -162,7 +163,7 @@ def is_wanted(card: Card, settings: InputSettings) -> Callable[[str], bool]:
 
 
 _NO_ENTRIES = ("name", "folder", "depth", "others")
-ENTRY_TYPES = {key: kind for key, kind in get_type_hints(Card).items() if key not in _NO_ENTRIES}
+ENTRY_TYPES = {key: kind for key, kind in field_types(Card).items() if key not in _NO_ENTRIES}
 
 
 def cards() -> dict[str, Card]:

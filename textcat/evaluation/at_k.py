@@ -34,7 +34,6 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.evaluation.bands import Band, choose_bands
 from textcat.evaluation.evaluation import BandQuality, DocumentValues, Evaluation, MeasuredOn
 
-MANY_TOPICS = 1000  # with so many topics or more, taggers are measured by the top-ranked topics of each document
 PROPENSITY = (0.55, 1.5)  # A and B of Jain et al.
 KS = (1, 3, 5, 10)
 BANDS = ("ALL", "1-5", "6-20", "21-100", "101-")

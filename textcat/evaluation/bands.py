@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from textcat.base.errors import TextcatError, did_you_mean
 
 DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
+MANY_TOPICS = 1000  # with so many topics or more, taggers are measured by the top-ranked topics of each document
 _LARGEST_OR_SMALLEST = re.compile(r"(TOP|LAST)([1-9][0-9]*)", re.IGNORECASE)
 _SIZES = re.compile(r"([0-9]+)-([0-9]*)")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import operator
 import os
 import platform
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -30,11 +30,40 @@ class StoreError(TextcatError, ValueError):
     """Report a folder that is no store of rows or is damaged, or rows that cannot be written to one."""
 
 
+@dataclass(frozen=True)
+class StoredArray:
+    """Hold what the manifest says of an array."""
+
+    length: int
+    dtype: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class StoredArrays:
+    """Hold what the manifest says of the arrays of a CSR matrix."""
+
+    data: StoredArray
+    indices: StoredArray
+    indptr: StoredArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsManifest:
+    """Hold the entries of the manifest of rows on disk."""
+
+    format: int = 0
+    shape: list[int]  # (n_rows, n_features)
+    parts: StoredArrays
+    sum: str = ""
+
+
 ROWS = FolderFormat(
     name="store of rows",
     content="rows",
     negation="no store of rows",
     error=StoreError,
+    manifest=RowsManifest,
     version=1,
     files=frozenset(f"{part}.npy" for part in PARTS),
     checksum="sum",
@@ -54,7 +83,7 @@ class StoredRows:
     Parameters
     ----------
     folder : Path
-    manifest : dict
+    manifest : RowsManifest
     arrays : dict of str to ndarray
         The arrays `data`, `indices` and `indptr`.
 
@@ -64,10 +93,10 @@ class StoredRows:
         The arrays of a CSR matrix; `indices` ascend within each row.
     """
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], arrays: dict[str, np.ndarray]):
+    def __init__(self, folder: Path, manifest: RowsManifest, arrays: dict[str, np.ndarray]):
         self.folder = folder
-        self.shape: tuple[int, int] = tuple(manifest["shape"])
-        self.checksum = manifest["sum"]
+        n_rows, n_features = manifest.shape
+        self.shape, self.checksum = (n_rows, n_features), manifest.sum
         self.data, self.indices, self.indptr = (arrays[part] for part in PARTS)
         self.dtype = self.data.dtype
 
@@ -155,13 +184,12 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
             }
             rows = StoredRows(folder, manifest, arrays)
             _check_offsets(rows)
-            sums = {part: manifest["parts"][part]["sha256"] for part in PARTS}
-        except (KeyError, OSError, TypeError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
             raise ROWS.damaged(folder, f"its arrays cannot be mapped ({error})") from error
-        for part, expected in sums.items() if verify else ():
-            files[names[part]].seek(arrays[part].offset)
-            if sha256_of_file(files[names[part]]) != expected:
-                raise ROWS.damaged(folder, f"{names[part]} is not as it was written")
+        for part, name in names.items() if verify else ():
+            files[name].seek(arrays[part].offset)
+            if sha256_of_file(files[name]) != getattr(manifest.parts, part).sha256:
+                raise ROWS.damaged(folder, f"{name} is not as it was written")
     if verify:
         _check_columns(rows)
     return rows
@@ -169,7 +197,7 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
 
 def _check_offsets(rows: StoredRows) -> None:
     """Raise ValueError if rows do not begin and end within the arrays, one after the other."""
-    n_rows, n_features = map(operator.index, rows.shape)
+    n_rows, n_features = rows.shape
     ends, n_entries = rows.indptr, rows.nnz
     fits = ends.shape == (n_rows + 1,) and rows.indices.shape == rows.data.shape == (n_entries,)
     if not fits or not 0 <= n_features < 2**31 or (ends[0], ends[-1]) != (0, n_entries) or (np.diff(ends) < 0).any():
@@ -204,7 +232,7 @@ def _reopened(folder: str, expected: str) -> StoredRows:
     return rows
 
 
-class _Part:
+class _ArrayWriter:
     """Write an array to a ``.npy`` file, a part of the array at a time."""
 
     def __init__(self, file: BinaryIO, dtype: Any):
@@ -223,16 +251,16 @@ class _Part:
         self._digest.update(data)
         self.length += len(array)
 
-    def finish(self) -> dict[str, Any]:
-        """Write the length into the header, and return the array's entry in the manifest."""
+    def finish(self) -> StoredArray:
+        """Write the length into the header, and return what the manifest says of the array."""
         self._file.seek(0)
         self._write_header()
         self._file.flush()
-        return {"length": self.length, "dtype": self.dtype.str, "sha256": self._digest.hexdigest()}
+        return StoredArray(self.length, self.dtype.str, self._digest.hexdigest())
 
 
 def _write(folder: Path, blocks: Iterable[csr_matrix]) -> None:
-    parts: dict[str, _Part] = {}
+    parts: dict[str, _ArrayWriter] = {}
     n_features = -1
     with ExitStack() as files:
         for number, block in enumerate(blocks):
@@ -240,7 +268,7 @@ def _write(folder: Path, blocks: Iterable[csr_matrix]) -> None:
             if not parts:
                 kinds = {"data": rows.dtype, "indices": np.int32, "indptr": np.int64}
                 for name in PARTS:
-                    parts[name] = _Part(files.enter_context(open(folder / f"{name}.npy", "xb")), kinds[name])
+                    parts[name] = _ArrayWriter(files.enter_context(open(folder / f"{name}.npy", "xb")), kinds[name])
                 parts["indptr"].append(np.zeros(1))
                 n_features = rows.shape[1]
             dtype = parts["data"].dtype
@@ -255,7 +283,8 @@ def _write(folder: Path, blocks: Iterable[csr_matrix]) -> None:
         if not parts:
             raise StoreError("There is no block of rows to write: give at least one, even one without a row.")
         shape = [parts["indptr"].length - 1, n_features]
-        ROWS.write_manifest(folder, {"shape": shape, "parts": {name: part.finish() for name, part in parts.items()}})
+        written = StoredArrays(**{name: part.finish() for name, part in parts.items()})
+        ROWS.write_manifest(folder, RowsManifest(shape=shape, parts=written))
 
 
 def _checked(number: int, block: Any) -> csr_matrix:

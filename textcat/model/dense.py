@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from textcat.features.rows import Rows
-from textcat.model import BIAS, WEIGHTS
 from textcat.model._product import product
+from textcat.model.manifest import BIAS, WEIGHTS
 from textcat.model.scorer import NUMBERS, Arrays, are_float32, highest_scores
 
 

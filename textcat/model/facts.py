@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from textcat.reading import named_in_training
+from textcat.recipes.recipe import Recipe
+
+UNKNOWN = Recipe("")  # in place of a recipe, of taggers that are not trained by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +24,8 @@ class TrainingFacts:
         The number of all training documents.
     per_topic : mapping of str to sequence of length n_topics
         What training knows about each topic: tau_pos, epochs, updates, support, stopped and others.
-    recipe, corpus, origin : dict, str, dict
-        The recipe, the name of the corpus, and its `Corpus.origin`.
+    recipe, corpus, origin : Recipe, str, dict
+        The recipe with all settings but without a name, the name of the corpus, and its `Corpus.origin`.
     choices : dict of str to dict
         What training chose by itself, and the figures by which it did, such as {"rows": {"chosen": "words", …}}.
     train_dates : (str, str), optional
@@ -34,7 +37,7 @@ class TrainingFacts:
     train_sizes: np.ndarray
     train_documents: int
     per_topic: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    recipe: dict[str, Any] = field(default_factory=dict)
+    recipe: Recipe = UNKNOWN
     corpus: str = ""
     origin: dict[str, Any] = field(default_factory=dict)
     choices: Mapping[str, Any] = field(default_factory=dict)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from textcat.features.rows import Rows
-from textcat.model import BIAS, CENTROIDS, PARTS, RELATED, RELATED_CURVES
 from textcat.model._product import highest
 from textcat.model.csr import are_parts, column_of, parts_to_store, stored_matrix, types_of_parts
+from textcat.model.manifest import BIAS, CENTROIDS, PARTS, RELATED, RELATED_CURVES
 from textcat.model.related import RelatedTopics
 from textcat.model.scorer import Arrays, Related
 from textcat.model.shortlist import Shortlist, products_of_listed

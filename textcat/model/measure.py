@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from textcat.base.errors import TextcatError
 from textcat.base.progress import Advance, Stages, advance_over
 from textcat.corpus.documents import Corpus, Document
-from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
+from textcat.evaluation.at_k import KS, evaluate_at_k
+from textcat.evaluation.bands import MANY_TOPICS
 from textcat.evaluation.evaluation import BandQuality, Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
 from textcat.model.tagger import Tagger

@@ -14,7 +14,8 @@ from spacy.util import from_bytes, minibatch, to_bytes
 
 from textcat.base.disk import MANIFEST
 from textcat.base.errors import TextcatError
-from textcat.model import FILES, MAY_BE, storage
+from textcat.model import storage
+from textcat.model.manifest import FILES, MAY_BE
 from textcat.model.tagger import Tagger
 
 FACTORY = "textcat_paum"

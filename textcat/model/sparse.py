@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from textcat.features.rows import Rows
-from textcat.model import BIAS, PARTS
 from textcat.model._product import sparse_product
 from textcat.model._product import top as sparse_top
 from textcat.model.csr import (
@@ -20,6 +19,7 @@ from textcat.model.csr import (
     types_of_parts,
     wide,
 )
+from textcat.model.manifest import BIAS, PARTS
 from textcat.model.scorer import NUMBERS, Arrays, are_float32, highest_scores
 
 if TYPE_CHECKING:

@@ -13,32 +13,32 @@ from textcat import __version__
 from textcat.base.calibration import Calibration
 from textcat.base.disk import expanded, installed_spacy, installed_version, map_array, read_arrays, sha256_of_file
 from textcat.base.errors import TextcatError
+from textcat.base.records import MISFITS
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
-from textcat.model import (
+from textcat.model import ModelError
+from textcat.model.csr import are_parts
+from textcat.model.decisions import Decisions
+from textcat.model.dense import Dense
+from textcat.model.facts import TrainingFacts
+from textcat.model.listed import Listed
+from textcat.model.manifest import (
     CALIBRATION,
     COUNT_ARRAYS,
     COUNTS,
     IDF,
     MODEL,
-    SUM,
     SUPPORT,
     SUPPORT_ALPHAS,
     SUPPORT_ROWS,
     THRESHOLDS,
     TOKENIZER,
     VOCABULARY,
-    ModelError,
-    check_entries,
-    names_in,
+    Manifest,
+    Statistics,
 )
-from textcat.model.csr import are_parts
-from textcat.model.decisions import Decisions
-from textcat.model.dense import Dense
-from textcat.model.facts import TrainingFacts
-from textcat.model.listed import Listed
 from textcat.model.scorer import NUMBERS, Scorer
 from textcat.model.sparse import Sparse
 from textcat.model.support import SupportDocuments
@@ -56,8 +56,6 @@ _TYPES: dict[str, tuple[np.dtype[Any], ...]] = {
     **dict(zip(SUPPORT_ROWS, _OF_ROWS, strict=True)),
     **dict(zip(SUPPORT_ALPHAS, _OF_ROWS, strict=True)),
 }
-# Errors that are caused by files that `save` did not write.
-_DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
@@ -87,12 +85,10 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 
 def write_model(tagger: Tagger, folder: Path) -> None:
     """Write a tagger's files to an empty folder."""
-    settings = Recipe("", **tagger.facts.recipe)  # may have been changed, as may the decisions
-    decisions = tagger.decisions.checked(tagger.topics)
-    if decisions.strategy != settings.tags.strategy:
-        settings = settings.with_values({"tags": {"strategy": decisions.strategy}})
-        settings.check()
-    recipe = settings.as_dict()
+    recipe, decisions = tagger.facts.recipe, tagger.decisions.checked(tagger.topics)
+    if decisions.strategy != recipe.tags.strategy:  # they may have been changed
+        recipe = recipe.with_values({"tags": {"strategy": decisions.strategy}})
+        recipe.check()
     arrays = {**tagger.scorer.arrays(), THRESHOLDS: decisions.thresholds, IDF: tagger.features.idf_}
     if decisions.calibration is not None:
         arrays[CALIBRATION] = np.stack([decisions.calibration.a, decisions.calibration.b])
@@ -142,64 +138,50 @@ def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapp
     """Return a tagger as `load` does, and the checksum of its manifest."""
     folder = expanded(folder)
     with MODEL.open(folder) as (manifest, files):
-        check_entries(folder, manifest)
         tagger = _load(folder, manifest, files, mapped)
     if prepare:
         tagger.features.tokens_.prepare()
-    return tagger, manifest[SUM]
+    return tagger, manifest.sha256
 
 
 def load_training_counts(
     folder: str | os.PathLike[str],
-) -> tuple[TrainingCounts, dict[str, Any], Evaluation | None]:
+) -> tuple[TrainingCounts, Manifest, Evaluation | None]:
     """Read a model's training counts, manifest and evaluation; raise ModelError if the model is not updatable."""
     folder = expanded(folder)
     with MODEL.open(folder) as (manifest, files):
-        check_entries(folder, manifest)
-        if COUNTS not in manifest["files"]:
+        if COUNTS not in manifest.files:
             raise ModelError(
                 f"The model {folder} is not updatable, as it has no training counts: train it with "
                 "`textcat train CORPUS --updatable`."
             )
         with _telling_damage(folder):
-            MODEL.check_files(folder, files, {name: manifest["files"][name] for name in (COUNTS, COUNT_ARRAYS)})
+            MODEL.check_files(folder, files, {name: manifest.files[name] for name in (COUNTS, COUNT_ARRAYS)})
             entries = json.loads(files[COUNTS].read())
             counts = TrainingCounts.from_entries(entries, read_arrays(files[COUNT_ARRAYS]), manifest)
             return counts, manifest, _evaluation(manifest)
 
 
-def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str, Any]:
-    return {
-        "versions": {"textcat": __version__, **{name: installed_version(name) for name in _LIBRARIES}},
-        "corpus": tagger.facts.corpus,
-        "origin": tagger.facts.origin,
-        "recipe": recipe,
-        "train_documents": tagger.facts.train_documents,
-        **({"train_dates": [*tagger.facts.train_dates]} if tagger.facts.train_dates else {}),
-        "topics": list(tagger.topics),
-        **_names(tagger),
-        **({"choices": tagger.facts.choices} if tagger.facts.choices else {}),
-        "scorer": {"name": tagger.scorer.name, **tagger.scorer.settings()},
-        "train_sizes": [int(size) for size in tagger.facts.train_sizes],
-        "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.per_topic.items()},
-        "features": {
-            "n_documents": int(tagger.features.n_documents_),
-            "n_terms": len(tagger.features.idf_),
-            "average_lengths": tagger.features.average_lengths_,
-        },
-        "evaluation": None if tagger.evaluation is None else _without_facts(tagger.evaluation),
-        "files": {path.name: sha256_of_file(path) for path in sorted(folder.iterdir())},
-    }
-
-
-def _names(tagger: Tagger) -> dict[str, Any]:
-    """Return the manifest's entries for names of topics: the list of names, and the language of the names.
-
-    A topic without a name has None in the list. Return {} if no topic has a name.
-    """
-    if not tagger.topic_names:
-        return {}
-    return {"topic_names": [*map(tagger.topic_names.get, tagger.topics)], "names_language": tagger.names_language}
+def _manifest(tagger: Tagger, recipe: Recipe, folder: Path) -> Manifest:
+    facts, features, has_names = tagger.facts, tagger.features, bool(tagger.topic_names)
+    return Manifest(
+        versions={"textcat": __version__, **{name: installed_version(name) for name in _LIBRARIES}},
+        corpus=facts.corpus,
+        origin=facts.origin,
+        recipe=recipe,
+        train_documents=facts.train_documents,
+        train_dates=[*(facts.train_dates or ())],
+        topics=[*tagger.topics],
+        topic_names=[*map(tagger.topic_names.get, tagger.topics)] if has_names else [],
+        names_language=tagger.names_language if has_names else None,
+        choices={**facts.choices},
+        scorer={"name": tagger.scorer.name, **tagger.scorer.settings()},
+        train_sizes=[int(size) for size in facts.train_sizes],
+        facts={name: np.asarray(values).tolist() for name, values in facts.per_topic.items()},
+        features=Statistics(int(features.n_documents_), len(features.idf_), features.average_lengths_),
+        evaluation=None if tagger.evaluation is None else _without_facts(tagger.evaluation),
+        files={path.name: sha256_of_file(path) for path in sorted(folder.iterdir())},
+    )
 
 
 def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
@@ -210,9 +192,8 @@ def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
     return figures
 
 
-def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
-    figures = manifest.get("evaluation")
-    facts = facts_with_names(manifest["facts"], manifest["topics"], names_in(manifest))
+def _evaluation(manifest: Manifest) -> Evaluation | None:
+    figures, facts = manifest.evaluation, facts_with_names(manifest.facts, manifest.topics, manifest.names)
     if figures is None:
         return None
     rows = [
@@ -230,29 +211,29 @@ def _telling_damage(folder: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise ModelError(f"Cannot read the model {folder} ({error.strerror or error}): check the folder.") from error
-    except (*_DAMAGES, TextcatError) as error:
+    except (*MISFITS, TextcatError) as error:
         raise MODEL.damaged(folder, f"it cannot be read ({error})") from error
 
 
 class _Contents(NamedTuple):
     """The contents of a model's files."""
 
-    manifest: dict[str, Any]
+    manifest: Manifest
     arrays: dict[str, Any]
     terms: list[str]  # the names of columns
     documents: dict[str, Any] | None  # of support documents: ids, titles, and texts or None
 
     @classmethod
-    def read(cls, folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO]) -> "_Contents":
+    def read(cls, folder: Path, manifest: Manifest, files: dict[str, BinaryIO]) -> "_Contents":
         """Check the checksums of the files and read them; map arrays into memory."""
         # Training counts are large, and not used here.
-        MODEL.check_files(folder, files, manifest["files"], unread={COUNTS, COUNT_ARRAYS})
+        MODEL.check_files(folder, files, manifest.files, unread={COUNTS, COUNT_ARRAYS})
         arrays = {
             name: map_array(folder / f"{name}.npy", files[f"{name}.npy"], types)
-            for name, types in {**_TYPES, **_SCORERS[manifest["scorer"]["name"]].types}.items()
-            if f"{name}.npy" in manifest["files"]
+            for name, types in {**_TYPES, **_SCORERS[manifest.scorer["name"]].types}.items()
+            if f"{name}.npy" in manifest.files
         }
-        documents = json.loads(files[SUPPORT].read()) if SUPPORT in manifest["files"] else None
+        documents = json.loads(files[SUPPORT].read()) if SUPPORT in manifest.files else None
         return cls(manifest, arrays, json.loads(files[VOCABULARY].read()), documents)
 
     @property
@@ -265,53 +246,34 @@ class _Contents(NamedTuple):
 
         They do not if somebody has changed files and has also made new checksums.
         """
-        manifest, arrays, n_topics = self.manifest, self.arrays, len(self.manifest["topics"])
+        manifest, arrays, n_topics = self.manifest, self.arrays, len(self.manifest.topics)
         return (
             all(array.flags.c_contiguous for array in arrays.values())
-            and self._scorer.fit_together(arrays, manifest["scorer"], self.n_terms, n_topics)
+            and self._scorer.fit_together(arrays, manifest.scorer, self.n_terms, n_topics)
             and (arrays[THRESHOLDS].shape, arrays[IDF].shape) == ((n_topics,), (self.n_terms,))
             and (CALIBRATION not in arrays or arrays[CALIBRATION].shape == (2, n_topics))
             and (self.documents is None or self._is_support(self.documents))
             and _are_names(self.terms)
-            and self._is_manifest()
         )
 
     @property
     def _scorer(self) -> type[Scorer]:
-        return _SCORERS[self.manifest["scorer"]["name"]]
+        return _SCORERS[self.manifest.scorer["name"]]
 
     def _is_support(self, documents: dict[str, Any]) -> bool:
         """Return whether the rows, coefficients and lists of the support documents have sizes that fit together."""
-        n_topics, n_documents = len(self.manifest["topics"]), len(documents["ids"])
+        n_topics, n_documents = len(self.manifest.topics), len(documents["ids"])
         return (
             are_parts(self.arrays, SUPPORT_ROWS, n_documents, self.n_terms)
             and are_parts(self.arrays, SUPPORT_ALPHAS, n_topics, n_documents)
             and _are_documents(documents)
         )
 
-    def _is_manifest(self) -> bool:
-        """Return whether the manifest's lists have an entry per topic, and its numbers are numbers."""
-        manifest, statistics = self.manifest, self.manifest["features"]
-        return (
-            _are_names(manifest["topics"])
-            and all(
-                isinstance(values, list) and len(values) == len(manifest["topics"])
-                for values in (manifest["train_sizes"], *manifest["facts"].values())
-            )
-            and _are_texts([*names_in(manifest).values(), manifest.get("names_language", "")])
-            and all(type(n) is int for n in (*manifest["train_sizes"], statistics["n_documents"]))
-            and all(isinstance(length, float) for length in statistics["average_lengths"].values())
-        )
-
-    @property
-    def _recipe(self) -> Recipe:
-        return Recipe("", **self.manifest["recipe"])
-
     def features(self) -> TfIdf:
         """Return the features, which turn documents into rows."""
-        statistics = self.manifest["features"]
-        learnt = self.arrays[IDF], statistics["n_documents"], statistics["average_lengths"]
-        return TfIdf.restore(self.terms, *learnt, **self._recipe.feature_settings())
+        statistics = self.manifest.features
+        learnt = self.arrays[IDF], statistics.n_documents, statistics.average_lengths
+        return TfIdf.restore(self.terms, *learnt, **self.manifest.recipe.feature_settings())
 
     def tagger(self, features: TfIdf) -> Tagger:
         """Return the tagger, given its features."""
@@ -323,27 +285,27 @@ class _Contents(NamedTuple):
             support = SupportDocuments(rows=rows, alphas=alphas, **self.documents)
         return Tagger(
             features,
-            self._scorer.restored(arrays, manifest["scorer"], len(manifest["topics"])),
-            Decisions(arrays[THRESHOLDS], calibration, manifest["recipe"]["tags"]["strategy"]),
-            topics=tuple(manifest["topics"]),
+            self._scorer.restored(arrays, manifest.scorer, len(manifest.topics)),
+            Decisions(arrays[THRESHOLDS], calibration, manifest.recipe.tags.strategy),
+            topics=tuple(manifest.topics),
             facts=TrainingFacts(
-                np.array(manifest["train_sizes"], int),
-                manifest["train_documents"],
-                manifest["facts"],
-                manifest["recipe"],
-                manifest["corpus"],
-                dict(manifest.get("origin", {})),
-                manifest.get("choices", {}),
-                tuple(manifest["train_dates"]) if "train_dates" in manifest else None,
+                np.array(manifest.train_sizes, int),
+                manifest.train_documents,
+                manifest.facts,
+                manifest.recipe,
+                manifest.corpus,
+                manifest.origin,
+                manifest.choices,
+                (manifest.train_dates[0], manifest.train_dates[1]) if manifest.train_dates else None,
             ),
             evaluation=_evaluation(manifest),
-            topic_names=names_in(manifest),
-            names_language=manifest.get("names_language", ""),
+            topic_names=manifest.names,
+            names_language=manifest.names_language or "",
             support=support,
         )
 
 
-def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], mapped: bool) -> Tagger:
+def _load(folder: Path, manifest: Manifest, files: dict[str, BinaryIO], mapped: bool) -> Tagger:
     with _telling_damage(folder):
         contents = _Contents.read(folder, manifest, files)
         if not contents.fit_together():
@@ -351,7 +313,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         if not mapped:  # only now, because a damaged file may claim any size
             contents = contents._replace(arrays={name: np.array(array) for name, array in contents.arrays.items()})
         features = contents.features()
-        if TOKENIZER in manifest["files"]:
+        if TOKENIZER in manifest.files:
             tables = LanguageTables.from_json(files[TOKENIZER].read())
             # Another version of spaCy may find other tokens.
             if installed_spacy() in ("", tables.spacy):
@@ -362,7 +324,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
 def _are_documents(documents: Any) -> bool:
     """Return whether `documents` has lists of ids, titles and texts of equal length; texts may be None.
 
-    Raise one of the errors in `_DAMAGES`, such as TypeError, for entries of other types.
+    Raise one of `MISFITS`, such as TypeError, for entries of other types.
     """
     ids, titles, texts = documents["ids"], documents["titles"], documents["texts"]
     pieces = [] if texts is None else [piece for zones in texts for piece in (*zones.keys(), *zones.values())]
@@ -373,10 +335,5 @@ def _are_documents(documents: Any) -> bool:
 
 def _are_names(names: Any) -> bool:
     """Return whether `names` is a list of distinct strings; raise TypeError or UnicodeError for other entries."""
-    return _are_texts(names) and len(set(names)) == len(names)
-
-
-def _are_texts(texts: Any) -> bool:
-    """Return whether `texts` is a list; raise TypeError or UnicodeError if an entry is not a valid string."""
-    "".join(texts).encode()
-    return isinstance(texts, list)
+    "".join(names).encode()
+    return isinstance(names, list) and len(set(names)) == len(names)

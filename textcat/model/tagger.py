@@ -82,9 +82,8 @@ class Tagger:
 
     def _description(self) -> str:
         """Return one line: the number of features, the training documents, and the learner."""
-        learner = self.facts.recipe.get("learner", {}).get("name", "paum")
         documents = f"{self.facts.train_documents:,} documents of {self.facts.corpus!r}"
-        return f"{len(self.features.idf_):,} features, trained on {documents} by {learner}"
+        return f"{len(self.features.idf_):,} features, trained on {documents} by {self.facts.recipe.learner['name']}"
 
     def _repr_html_(self) -> str:
         order = np.argsort(-self.facts.train_sizes, kind="stable").tolist()

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from textcat.features.counts import StoredCounts
+    from textcat.model.manifest import Manifest
+    from textcat.recipes.recipe import Recipe
 
 _OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depend on
 
@@ -31,7 +33,7 @@ class TrainingCounts:
     bands: Sequence[str] | None = None  # the bands to measure; None: the default
     is_measured: bool = False  # whether the model was measured after training
 
-    def entries(self, recipe: Mapping[str, Any]) -> dict[str, Any]:
+    def entries(self, recipe: Recipe) -> dict[str, Any]:
         """Return the entries of the JSON file of a model's training counts; the counts themselves are in arrays."""
         corpus = self.corpus
         documents = [*corpus.train, *corpus.test]
@@ -41,7 +43,7 @@ class TrainingCounts:
         sets = sorted({judged for judged in labelled_for if judged is not None})
         set_of = {judged: i for i, judged in enumerate(sets)}
         return {
-            "terms_of": {name: recipe[name] for name in _OF_TERMS},
+            "terms_of": {name: recipe.settings(name) for name in _OF_TERMS},
             "keep_support": self.keep_support,
             "bands": None if self.bands is None else [*self.bands],
             "is_measured": self.is_measured,
@@ -64,12 +66,12 @@ class TrainingCounts:
 
     @classmethod
     def from_entries(
-        cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Mapping[str, Any]
+        cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Manifest
     ) -> TrainingCounts:
         """Return the training counts read from a model's files; raise KeyError, TypeError or ValueError if damaged."""
         from textcat.features.counts import StoredCounts  # here, so that tagging need not import it
 
-        if any(entries["terms_of"][name] != manifest["recipe"][name] for name in _OF_TERMS):
+        if any(entries["terms_of"][name] != manifest.recipe.settings(name) for name in _OF_TERMS):
             raise ValueError("its documents were counted for another recipe")
         counts = StoredCounts.from_arrays(entries["zones"], entries["terms"], arrays)
         names, sets, ids, n_train = (entries[name] for name in ("topics", "labelled_for", "ids", "n_train"))
@@ -93,15 +95,15 @@ class TrainingCounts:
             )
         ]
         corpus = Corpus(
-            manifest["corpus"],
+            manifest.corpus,
             documents[:n_train],
             documents[n_train:],
-            tuple(manifest["topics"]),
+            tuple(manifest.topics),
             descriptions=dict(entries["descriptions"]),
             names={topic: tuple(names_of_topic) for topic, names_of_topic in entries["names"].items()},
             names_language=entries.get("names_language", ""),
             replacements={topic: tuple(others) for topic, others in entries.get("replacements", {}).items()},
-            origin=dict(manifest.get("origin", {})),
+            origin=manifest.origin,
             topic_rule=entries["topic_rule"],
         )
         return cls(corpus, counts, entries["keep_support"], entries["bands"], entries["is_measured"])

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 from textcat.base.disk import expanded, shipped
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.markup import html_table
-from textcat.base.settings import describe_type, format_value, has_type, parse_value, read_toml
-from textcat.evaluation.at_k import MANY_TOPICS
+from textcat.base.records import describe_type, field_types, has_type
+from textcat.base.settings import format_value, parse_value, read_toml
+from textcat.evaluation.bands import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.features.settings import FeatureSettings, TokenSettings, check_settings, check_tokens
 
@@ -380,8 +381,8 @@ class Recipe:
         return recipe_fields
 
     def complete(self) -> "Recipe":
-        """Return the recipe with all parameters of the learner; those that were not given have their defaults."""
-        return replace(self, learner=vars(self._learner_record()))
+        """Return the recipe as models keep it: with a value for each parameter of the learner, and without a name."""
+        return replace(self, name="", many=None, short=None, learner=vars(self._learner_record()))
 
     def _record_classes(self) -> dict[str, Any]:
         """Return the class of each section's record."""
@@ -475,8 +476,17 @@ class Recipe:
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the title and the sections as a dict for JSON; section "learner" has only settings that were given."""
-        return {"title": self.title} | {section: self.settings(section) for section in _SECTIONS}
+        """Return the recipe's name, if any, its title and its sections; of the learner, the settings that it gives."""
+        named = {"name": self.name} if self.name else {}
+        return named | {"title": self.title} | {section: self.settings(section) for section in _SECTIONS}
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[str, Any]) -> "Recipe":
+        """Rebuild a recipe from what `as_dict` returned; raise TextcatError, or one of `MISFITS`, for anything else."""
+        texts = entries.get("name", ""), entries["title"], entries["learner"]["name"]
+        if entries.keys() - {"name"} != {"title", *_SECTIONS} or {*map(type, texts)} != {str}:
+            raise ValueError("these are not the entries of a recipe")
+        return cls(**{"name": "", **entries})
 
 
 def _record(cls: Any, settings: Any, recipe: str, section: str) -> Any:
@@ -486,7 +496,7 @@ def _record(cls: Any, settings: Any, recipe: str, section: str) -> Any:
     """
     if isinstance(settings, cls):
         return settings
-    types = {field.name: field.type for field in fields(cls)}
+    types = field_types(cls)
     for key, value in settings.items():
         if key not in types:
             hint = _known("parameters", key, types)

@@ -103,7 +103,7 @@ def card_text(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields 
 
 def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields, title: str) -> Iterator[str]:
     """Yield the lines of the head, in YAML; texts are quoted as in JSON, which YAML includes."""
-    if (language := _language(tagger)) != "xx":
+    if (language := tagger.facts.recipe.tokens.lang) != "xx":
         yield f"language: {json.dumps(language)}"
     if fields.licence:
         yield f"license: {json.dumps(fields.licence)}"
@@ -129,10 +129,6 @@ def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFie
             if (value := row[measure]) is not None:
                 named = json.dumps(f"{TITLES[measure].line}, {row.band}")
                 yield f"    - {{type: {json.dumps(measure)}, name: {named}, value: {value:.4f}}}"
-
-
-def _language(tagger: Tagger) -> str:
-    return str(tagger.facts.recipe.get("tokens", {}).get("lang", "en"))
 
 
 def _main_measures(evaluation: Evaluation) -> list[str]:
@@ -171,7 +167,7 @@ def _data(tagger: Tagger) -> str:
     lines.append(f"- Training documents: {tagger.facts.train_documents:,}")
     if tagger.facts.train_dates:
         lines.append(f"- Their dates: {' to '.join(map(markdown_text, tagger.facts.train_dates))}")
-    lines.append(f"- Language of the texts: {markdown_text(_language(tagger))}")
+    lines.append(f"- Language of the texts: {markdown_text(tagger.facts.recipe.tokens.lang)}")
     if len(sizes):
         median = int(sizes[(len(sizes) - 1) // 2])
         lines.append(
@@ -182,12 +178,10 @@ def _data(tagger: Tagger) -> str:
 
 def _recipe(tagger: Tagger) -> str:
     """Return the settings that training used, as a TOML file that `textcat train --recipe` reads."""
-    from textcat.recipes.recipe import Recipe
     from textcat.training.tune import to_toml
 
-    recipe = Recipe("", **tagger.facts.recipe)
-    learner = markdown_text(str(recipe.learner["name"]))
-    text = to_toml(recipe).replace("```", "'''").strip()  # it must not end the block
+    learner = markdown_text(tagger.facts.recipe.learner["name"])
+    text = to_toml(tagger.facts.recipe).replace("```", "'''").strip()  # it must not end the block
     return f"## Recipe\n\nThe learner is {learner}; all settings:\n\n```toml\n{text}\n```\n"
 
 
@@ -246,8 +240,8 @@ def _rounded(value: float | None) -> str:
 
 
 def _thresholds(tagger: Tagger) -> str:
-    probability = tagger.facts.recipe.get("tags", {}).get("probability", 0.25)
-    decision = _DECISIONS.get(tagger.decisions.strategy, "").format(probability=probability)
+    tags = tagger.facts.recipe.tags
+    decision = _DECISIONS.get(tagger.decisions.strategy, "").format(probability=tags.probability)
     if tagger.decisions.calibration is None:
         return f"{decision} Scores only rank documents; the model has no probabilities."
     return (
@@ -257,7 +251,7 @@ def _thresholds(tagger: Tagger) -> str:
 
 
 def _limits(tagger: Tagger, evaluation: Evaluation | None) -> Iterator[str]:
-    language = markdown_text(_language(tagger))
+    language = markdown_text(tagger.facts.recipe.tokens.lang)
     yield f"**Language**: trained for `{language}`. Texts in other languages get tags, too, and these mean nothing."
     sort = markdown_text(tagger.facts.corpus) if tagger.facts.corpus else "its corpus"
     yield (

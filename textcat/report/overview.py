@@ -25,7 +25,7 @@ _NOT_SHOWN = {
 
 def about_evaluation(tagger: Tagger, evaluation: Evaluation) -> str:
     """Return a sentence on the model, and the documents that it was trained and measured on."""
-    learner = tagger.facts.recipe.get("learner", {}).get("name", "paum")
+    learner = tagger.facts.recipe.learner["name"]
     where = f" of {tagger.facts.corpus}" if tagger.facts.corpus else ""
     return (
         f"{len(tagger.topics):,} topics, trained on {tagger.facts.train_documents:,} documents{where} by {learner}; "

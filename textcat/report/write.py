@@ -17,7 +17,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.markup import Html, html_text
 from textcat.base.progress import Stages
 from textcat.base.settings import check_whole_number
-from textcat.evaluation.at_k import MANY_TOPICS
+from textcat.evaluation.bands import MANY_TOPICS
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.significance import add_intervals
 from textcat.model import storage

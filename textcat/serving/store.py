@@ -62,12 +62,11 @@ class Served:
     def summary(self) -> dict[str, Any]:
         """Return a description of the model, which can be written as JSON."""
         recipe = self.tagger.facts.recipe
-        title = recipe.get("title") or recipe.get("learner", {}).get("name", "")
         return {
             **self.named,
             "topics": len(self.tagger.topics),
             "corpus": self.tagger.facts.corpus,
-            "recipe": title,
+            "recipe": recipe.title or recipe.learner["name"],
             "train_documents": int(self.tagger.facts.train_documents),
             "names_language": self.tagger.names_language or None,
         }

@@ -4,7 +4,7 @@ import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
@@ -14,8 +14,9 @@ from typing import Any, BinaryIO
 from textcat.base.disk import MANIFEST, expanded, remove_leftovers
 from textcat.base.errors import TextcatError
 from textcat.base.progress import Stages
-from textcat.model import CARD, COUNTS, MODEL, MOST_CARD_BYTES, SUM, SUPPORT, ModelError, check_entries, read_manifest
+from textcat.model import CARD, MOST_CARD_BYTES, ModelError
 from textcat.model.card import card_bytes
+from textcat.model.manifest import COUNTS, MODEL, SUPPORT, Manifest, read_manifest
 from textcat.sharing.places import Folder, Repository, place_of, remote_errors
 
 _log = logging.getLogger(__name__)
@@ -64,23 +65,22 @@ def push(
     if stages is None or isinstance(place, Repository):
         stages = Stages()  # draws nothing: the library of the hub draws bars of its own
     with MODEL.open(folder) as (manifest, files), stages.stage("push", shows="bytes") as bar:
-        check_entries(folder, manifest)
-        MODEL.check_files(folder, files, manifest["files"])
-        kept = {name: files[name] for name in (*manifest["files"], MANIFEST)}
+        MODEL.check_files(folder, files, manifest.files)
+        kept = {name: files[name] for name in (*manifest.files, MANIFEST)}
         if (card := card_bytes(folder)) is not None:
             kept[CARD] = BytesIO(card)
         bar.show(total=sum(file.seek(0, os.SEEK_END) for file in kept.values()))
         for file in kept.values():
             file.seek(0)
         there = _there(place, public=public)
-        if there and not force and _sum_there(place, there) != manifest[SUM]:
+        if there and not force and _sum_there(place, there) != manifest.sha256:
             raise TextcatError(
                 f"{place.name} has another model's files, such as {min(there)}: replace it with --force."
             )
         # At a URL, where files change one by one, no manifest stands while they do.
         stale = there - kept.keys() - {CARD} | (there & {MANIFEST} if isinstance(place, Folder) else set())
         place.write(kept, stale, bar)
-        if read_manifest(folder)[SUM] != manifest[SUM]:
+        if read_manifest(folder).sha256 != manifest.sha256:
             raise ModelError(f"The model {folder} was replaced while it was pushed: push it again.")
     return place.name
 
@@ -106,7 +106,7 @@ def _sum_there(place: Folder | Repository, there: set[str]) -> str | None:
         content = stream.read(_MOST_MANIFEST)
     try:
         manifest = json.loads(content)
-        return str(manifest[SUM])
+        return str(manifest[MODEL.checksum])
     except (ValueError, RecursionError, TypeError, KeyError):
         return None
 
@@ -165,7 +165,7 @@ def pull(
         for name, size in sizes.items():
             left = max_bytes - sum(path.stat().st_size for path in new.iterdir())  # where the size is unknown
             found = _copy(remote, name, new / name, size if size >= 0 else left, bar)
-            if found != manifest["files"][name]:
+            if found != manifest.files[name]:
                 raise MODEL.damaged(new, f"{name} is not as its manifest says")
         _pull_card(remote, new)
         _check_readable(new)
@@ -189,7 +189,7 @@ def _as_of(name: str, folder: Path) -> Iterator[None]:
         raise
 
 
-def _pull_manifest(remote: Folder, new: Path) -> dict[str, Any]:
+def _pull_manifest(remote: Folder, new: Path) -> Manifest:
     size = remote.size(MANIFEST)
     if size is None:
         raise ModelError(f"{remote.name} is not a model: it has no {MANIFEST}. `textcat push` writes models.")
@@ -197,14 +197,13 @@ def _pull_manifest(remote: Folder, new: Path) -> dict[str, Any]:
         raise _too_large(remote, MANIFEST, _MOST_MANIFEST)
     _copy(remote, MANIFEST, new / MANIFEST, _MOST_MANIFEST)
     with _PULLED.open(new) as (manifest, _):
-        check_entries(new, manifest)  # the only names of files that it lets through are those of a model
-    return manifest
+        return manifest  # the only names of files in it are those of a model's files
 
 
-def _sizes(remote: Folder, manifest: Mapping[str, Any], max_bytes: int, new: Path) -> dict[str, int]:
+def _sizes(remote: Folder, manifest: Manifest, max_bytes: int, new: Path) -> dict[str, int]:
     """Return the sizes of the files that a manifest names; raise ModelError if one is missing, or all are too large."""
     sizes = {}
-    for name in sorted(manifest["files"]):
+    for name in sorted(manifest.files):
         if (size := remote.size(name)) is None:
             raise MODEL.damaged(new, f"{name} is missing")
         sizes[name] = size
@@ -264,12 +263,11 @@ def _check_readable(new: Path) -> None:
 
 def kept_documents(model: str | os.PathLike[str]) -> str:
     """Return a sentence on what readers of a model can see of its training documents; "" if nothing."""
-    manifest = read_manifest(model)
-    kept = []
-    if COUNTS in manifest["files"]:
+    manifest, kept = read_manifest(model), []
+    if COUNTS in manifest.files:
         kept.append("the ids, topics and words of all its documents (--updatable)")
-    if SUPPORT in manifest["files"]:
+    if SUPPORT in manifest.files:
         kept.append("ids, and titles or texts, of training documents (--keep-support none keeps nothing)")
-    if os.path.isabs(place := str(manifest.get("origin", {}).get("name_or_path", ""))):
+    if os.path.isabs(place := str(manifest.origin.get("name_or_path", ""))):
         kept.append(f"the path of its corpus, {place}")
     return f"Whoever can read it can read {', and '.join(kept)}." if kept else ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from textcat.base.disk import installed_spacy
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
-from textcat.model import SUM, read_manifest
+from textcat.model.manifest import read_manifest
 from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
 from textcat.runs.news_version_chunks import encode_versions
 from textcat.runs.results import BatchResult, Counts, encode_counted, process_name
@@ -252,7 +252,7 @@ def load_tagger(job: Job) -> "Tagger":
     """
     from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 
-    if read_manifest(job.model)[SUM] != job.digest:
+    if read_manifest(job.model).sha256 != job.digest:
         raise TextcatError(f"{job.model} is not the model that this run began with: start again with --restart.")
     if job.spacy not in ("", here := installed_spacy()):
         has = here or "none"

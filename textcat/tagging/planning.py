@@ -2,21 +2,22 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat import __version__
-from textcat.base.disk import expanded, installed_spacy
+from textcat.base.disk import MANIFEST, expanded, installed_spacy
 from textcat.base.errors import TextcatError
-from textcat.model import CALIBRATION, MANIFEST, SUM, names_in, read_manifest
+from textcat.model.manifest import CALIBRATION, Manifest, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.reading import START_OVER, InputSettings, Record, Source, batch_records, find_sources, read_batches
 from textcat.runs.inputs import facts_of_reading
 from textcat.tagging.groups import FIELD, open_groups
 from textcat.tagging.job import Job
 from textcat.tagging.output import OutputSettings, check_output, library_versions
+from textcat.tagging.summary import Trained
 
 INPUT: InputSettings = InputSettings()
 OUTPUT: OutputSettings = OutputSettings()
@@ -24,11 +25,11 @@ _AUTO = "auto"  # the language that is identified
 
 
 class TaggingPlan(NamedTuple):
-    """Hold the plan of a run: the model and settings, the inputs, the model's manifest, and the number of processes."""
+    """Hold all that a run needs: model and settings, inputs, the model's topics, and how the work is done."""
 
     job: Job
     sources: Sequence[Source]  # the inputs
-    manifest: dict[str, Any]  # the manifest of the model
+    trained: Trained  # the topics of the model, or of all models by language
     jobs: int = -1  # number of processes; -1: one per core
     scheduler: str = ""  # address of a Dask cluster; "": this machine
     strict: bool = False  # whether a rejection ends the run with an error
@@ -56,23 +57,23 @@ def make_plan(
     manifests = _manifests_by_language(folder, lang, output_settings)
     if output_settings.min_probability is not None:
         _check_calibrated(folder, manifests.values())
-    manifest = manifests.get("") or _joint_manifest([*manifests.values()])
-    names, kept = names_in(manifest), output_settings.keep_fields
-    topics = tuple(find_topic(manifest["topics"], names, topic) for topic in output_settings.topics)
+    trained, kept = _trained([*manifests.values()]), output_settings.keep_fields
+    topics = tuple(find_topic(trained.sizes, trained.names, topic) for topic in output_settings.topics)
     if output_settings.duplicates:
         open_groups(output_settings.duplicates)  # which refuses a file that cannot be read
         kept = tuple(dict.fromkeys((*kept, FIELD)))
-    output = output_settings._replace(topics=topics, names=bool(names), keep_fields=kept)
+    output = output_settings._replace(topics=topics, names=bool(trained.names), keep_fields=kept)
     reading = input_settings._replace(fields=kept) if kept else input_settings
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = find_sources([os.fspath(path) for path in paths], reading)
     folder = folder.resolve()
-    by_language = tuple((name, str(folder / name), of_name[SUM]) for name, of_name in manifests.items() if name)
-    job = Job(str(folder), manifest.get(SUM, ""), installed_spacy(), reading, output, by_language)
-    return TaggingPlan(job, sources, manifest, jobs, scheduler, strict)
+    by_language = tuple((name, str(folder / name), of_name.sha256) for name, of_name in manifests.items() if name)
+    digest = "" if by_language else manifests[""].sha256
+    job = Job(str(folder), digest, installed_spacy(), reading, output, by_language)
+    return TaggingPlan(job, sources, trained, jobs, scheduler, strict)
 
 
-def _manifests_by_language(folder: Path, lang: str, output: OutputSettings) -> dict[str, dict[str, Any]]:
+def _manifests_by_language(folder: Path, lang: str, output: OutputSettings) -> dict[str, Manifest]:
     """Return the manifests of the models in a folder by language; "": the folder is a model, for all languages."""
     models = [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))] if not (folder / MANIFEST).exists() else []
     languages = ", ".join(model.name for model in models)
@@ -93,30 +94,25 @@ def _manifests_by_language(folder: Path, lang: str, output: OutputSettings) -> d
     return {model.name: read_manifest(model) for model in models} if lang else {"": read_manifest(folder)}
 
 
-def _check_calibrated(folder: Path, manifests: Iterable[Mapping[str, Any]]) -> None:
-    if any(f"{CALIBRATION}.npy" not in manifest["files"] for manifest in manifests):
+def _check_calibrated(folder: Path, manifests: Iterable[Manifest]) -> None:
+    if any(f"{CALIBRATION}.npy" not in manifest.files for manifest in manifests):
         raise TextcatError(
             f"The model {folder} has no probabilities: leave out --min-probability, or train with a recipe that "
             "calibrates its scores."
         )
 
 
-def _joint_manifest(manifests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return one manifest for several models, with the entries that a summary needs: topics and their sizes.
+def _trained(manifests: Sequence[Manifest]) -> Trained:
+    """Return the topics of one or several models, with the sums of their training documents.
 
-    Documents and topics' sizes are summed up; a topic has the name that the first model with a name for it has.
+    A topic has the name that the first model with a name for it has.
     """
     sizes: Counter[str] = Counter()
     names: dict[str, str] = {}
     for manifest in manifests:
-        sizes.update(dict(zip(manifest["topics"], manifest["train_sizes"], strict=True)))
-        names = names_in(manifest) | names
-    return {
-        "topics": [*sizes],
-        "train_sizes": [*sizes.values()],
-        "train_documents": sum(manifest["train_documents"] for manifest in manifests),
-        "topic_names": [names.get(topic, "") for topic in sizes],
-    }
+        sizes.update(manifest.sizes)
+        names = manifest.names | names
+    return Trained(dict(sizes), sum(manifest.train_documents for manifest in manifests), names)
 
 
 def with_dates(plan: TaggingPlan, former: dict[str, Any]) -> TaggingPlan:

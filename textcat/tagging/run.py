@@ -9,7 +9,7 @@ from typing import Any
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
-from textcat.model import SUM, read_manifest
+from textcat.model.manifest import read_manifest
 from textcat.reading import InputSettings, read_batches
 from textcat.runs.folder import Growing, open_folder
 from textcat.runs.growth import Growth
@@ -147,7 +147,7 @@ def set_aside(model: Path, out: Path) -> None:
     A TextcatError is raised if there is a folder of that name already.
     """
     model_before = facts_of_run(out).get("model")
-    if model_before in (None, read_manifest(model).get(SUM, "")[:16]):
+    if model_before in (None, read_manifest(model).sha256[:16]):
         return
     aside = out.with_name(f"{out.name}.before")
     if aside.exists():

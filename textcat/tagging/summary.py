@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textcat.runs.progress import RunState
 from textcat.runs.results import Counts
@@ -44,10 +44,18 @@ def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
     return 2 * sum(observed * math.log(observed / expected) for observed, expected in table if observed)
 
 
+class Trained(NamedTuple):
+    """Hold what a summary compares an archive with: the topics of a model, or of several, and their training."""
+
+    sizes: dict[str, int]  # the number of training documents of each topic, in the order of the model
+    documents: int  # the number of all training documents
+    names: dict[str, str]  # of topics that have one
+
+
 class Summary(NamedTuple):
     """Hold the result of a run: its inputs, the counts of documents, and its time and memory."""
 
-    manifest: dict[str, Any]  # the manifest of the model; of models by language, their `joint_manifest`
+    trained: Trained
     sources: "Sequence[Source]"  # the inputs
     topics: tuple[str, ...]  # the requested topics
     counts: Counts  # of all documents in the folder, including those that interrupted runs wrote
@@ -83,8 +91,8 @@ class Summary(NamedTuple):
     @property
     def train_sizes(self) -> dict[str, int]:
         """Number of training documents of each requested topic, in the order of the model."""
-        sizes, wanted = zip(self.manifest["topics"], self.manifest["train_sizes"], strict=True), set(self.topics)
-        return {topic: size for topic, size in sizes if topic in wanted}
+        wanted = set(self.topics)
+        return {topic: size for topic, size in self.trained.sizes.items() if topic in wanted}
 
     @property
     def drifts(self) -> list[Drift]:
@@ -94,7 +102,7 @@ class Summary(NamedTuple):
         training were samples of the same population, so large a difference would have a probability below .001, divided
         by the number of topics.
         """
-        drifts, sizes, train_documents = [], self.train_sizes, self.manifest["train_documents"]
+        drifts, sizes, train_documents = [], self.train_sizes, self.trained.documents
         for topic, size in sizes.items():
             n, tagged = self.counts.topics[topic], self.counts.tagged
             rate, prevalence = n / max(tagged, 1), size / train_documents

@@ -92,15 +92,14 @@ class Tally:
         """Return the summary of a run that has written `shards` shards."""
         counts = self._counts
         _log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
-        manifest = self._plan.manifest
-        topics = self._plan.job.output.topics or tuple(manifest["topics"])
+        topics = self._plan.job.output.topics or tuple(self._plan.trained.sizes)
         if missing := [name for name in self._plan.job.output.keep_fields if counts.tagged and not counts.fields[name]]:
             _log.warning(
                 "No document has the field %s, which --keep-fields names: its cells are empty.", ", ".join(missing)
             )
         formats, changes = sorted(self._formats), tuple(self._changes)
         done = (formats, *self._cost(), changes, self._before.growth, self._wake)
-        return Summary(manifest, self.sources, topics, counts, self._before, shards, *done)
+        return Summary(self._plan.trained, self.sources, topics, counts, self._before, shards, *done)
 
     def _cost(self) -> tuple[float, int]:
         """Return the seconds since the run began, and the peak memory of its processes in bytes."""

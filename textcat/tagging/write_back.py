@@ -157,7 +157,7 @@ def check_inputs(plan: TaggingPlan, folder: Path) -> None:
 
 
 def _check_table(plan: TaggingPlan, table: CodeTable) -> None:
-    topics = plan.job.output.topics or plan.manifest["topics"]
+    topics = plan.job.output.topics or plan.trained.sizes
     lacking = [topic for topic in topics if topic not in table.concepts()] if table.path else []
     if lacking and len(lacking) == len(topics):
         what = f"{table.path} has no code for any topic of the model"

@@ -18,7 +18,7 @@ import numpy as np
 
 from textcat.base.progress import Bar, Stages
 from textcat.corpus.documents import Corpus
-from textcat.evaluation.at_k import MANY_TOPICS
+from textcat.evaluation.bands import MANY_TOPICS
 from textcat.features.rows import release_memory
 from textcat.model.measure import CELLS_AT_ONCE
 from textcat.model.storage import write_model

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +28,7 @@ from textcat.features.tokens import Tokens
 from textcat.margin.probabilities import ProblemRows, make_problems, rows_without
 from textcat.margin.problems import NO_ROWS, Solution, rows_by_column
 from textcat.margin.solve import nothing, solve
+from textcat.model.facts import UNKNOWN
 from textcat.recipes.recipe import Recipe
 from textcat.training.examples import CountedCorpus, Examples, examples_without
 
@@ -110,8 +111,8 @@ def cross_validated(
     Return None if the tagger has no recipe, if the recipe scores only a document's nearest topics (a shortlist), or if
     there is only one document.
     """
-    recipe = Recipe("report", **tagger.facts.recipe).of_model() if tagger.facts.recipe else None
-    if recipe is None or recipe.topics.shortlist or len(corpus.train) < 2:
+    recipe = replace(tagger.facts.recipe, name="report").of_model()
+    if tagger.facts.recipe == UNKNOWN or recipe.topics.shortlist or len(corpus.train) < 2:
         return None
     with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
         counted = CountedCorpus(corpus, recipe)

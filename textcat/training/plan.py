@@ -11,7 +11,7 @@ from typing import Any
 from textcat.base.errors import TextcatError
 from textcat.base.progress import Advance, Stages
 from textcat.corpus.documents import Corpus
-from textcat.evaluation.at_k import MANY_TOPICS
+from textcat.evaluation.bands import MANY_TOPICS
 from textcat.recipes.recipe import Recipe
 from textcat.training.checks import check_training
 from textcat.training.costs import Cost, MeasuredStages, Seconds, TrainAndEvaluate, cost_of_training, sampled

@@ -17,8 +17,7 @@ from textcat.base.folds import assign_folds
 from textcat.base.progress import Advance, Stages
 from textcat.corpus.catalogue import corpus_of
 from textcat.corpus.documents import Corpus, topic_counts
-from textcat.evaluation.at_k import MANY_TOPICS
-from textcat.evaluation.bands import choose_bands
+from textcat.evaluation.bands import MANY_TOPICS, choose_bands
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.features.rows import Rows, release_memory
@@ -345,7 +344,7 @@ class _Training:
         facts = TrainingFacts(
             np.asarray(labels.sum(axis=0)).ravel().astype(int),
             n_documents,
-            recipe=recipe.complete().as_dict(),
+            recipe=recipe.complete(),
             corpus=corpus.name,
             origin=corpus.origin,
             train_dates=date_range(document.date for document in corpus.train),
@@ -434,7 +433,7 @@ def train_without(
         del examples
         release_memory()
     sizes = counts.labels[sample.trained].sum(axis=0).A1.astype(int)
-    facts = TrainingFacts(sizes, n_documents, recipe=recipe.complete().as_dict(), **trained)
+    facts = TrainingFacts(sizes, n_documents, recipe=recipe.complete(), **trained)
     tagger = Tagger(features, scorer, decisions, topics=counts.corpus.topics, facts=facts)
     return tagger, counts.rows_of_counts(features, sample.held_out)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -28,11 +27,11 @@ from textcat.corpus.documents import Corpus, Document, topic_counts
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.counts import StoredCounts
-from textcat.model import COUNTS, MODEL, SUM, ModelError, names_in, read_manifest, storage
+from textcat.model import ModelError, storage
+from textcat.model.manifest import COUNTS, MODEL, Manifest, read_manifest
 from textcat.model.tagger import Tagger
 from textcat.reading import as_documents, named_in_training
 from textcat.reading.labels import folded_name
-from textcat.recipes.recipe import Recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.train import train_and_evaluate, train_and_score
 
@@ -154,10 +153,10 @@ def learn(
         remove_leftovers(target, rf"{_BEFORE}[0-9a-f]+")
         manifest = read_manifest(folder)
         columns = {"text": text, "topics": topics, "topics_separator": topics_separator}
-        new = _checked_documents(documents, manifest.get("origin", {}), **columns)
+        new = _checked_documents(documents, manifest.origin, **columns)
         gone = [remove] if isinstance(remove, str) else [*remove]
         names = None if vocabulary is None else _read_vocabulary(vocabulary, vocabulary_language, manifest)
-        if names and not (new or gone or COUNTS in manifest["files"]):
+        if names and not (new or gone or COUNTS in manifest.files):
             with stages.stage("save"):
                 return _give_names(folder, target, manifest, names)
         with stages.stage("read"):
@@ -166,7 +165,7 @@ def learn(
             new = Vocabulary({}, str(folder), replacements=former.replacements).current(new)
         storage.check_target(target)
         change = _Change.of(former, new, gone, is_named=names is not None)
-        recipe = Recipe(name=folder.name, **manifest["recipe"]).of_model()
+        recipe = replace(manifest.recipe, name=folder.name).of_model()
         _warn_of_other_tokens(folder, manifest)
         with stages.stage("tokens to rows", len(change.counted)):
             features = recipe.make_features()
@@ -182,9 +181,8 @@ def learn(
         else:
             tagger = train_and_score(corpus, recipe, **options).tagger
         with stages.stage("save"):
-            _write(partial(storage.write_model, tagger), folder, target, manifest[SUM], undoable=not change.gone)
-    sizes = dict(zip(manifest["topics"], manifest["train_sizes"], strict=True))
-    return UpdateResult(tagger, target, *change.ids(), sizes, before, _renamed(manifest, tagger.topic_names))
+            _write(partial(storage.write_model, tagger), folder, target, manifest.sha256, undoable=not change.gone)
+    return UpdateResult(tagger, target, *change.ids(), manifest.sizes, before, _renamed(manifest, tagger.topic_names))
 
 
 def undo_learn(model: str | os.PathLike[str]) -> Path:
@@ -207,14 +205,14 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
     """
     folder = expanded(model).resolve()
     with _alone(folder):
-        before = _place_before(folder, read_manifest(folder)[SUM])
+        before = _place_before(folder, read_manifest(folder).sha256)
         if not (before / MANIFEST).exists():
             raise TextcatError(
                 f"Of the model {folder} no earlier state is kept: it has learnt nothing since it was trained or "
                 "restored, or has removed documents, which cannot be undone. Restore it from a copy, if there is one."
             )
         storage.load(before, prepare=False)  # checks the checksums of the tagger's files,
-        if COUNTS in read_manifest(before)["files"]:
+        if COUNTS in read_manifest(before).files:
             storage.load_training_counts(before)  # and of all others
         with MODEL.replacing(folder) as sibling:
             _link_files(before, sibling)
@@ -222,14 +220,13 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _read_vocabulary(path: str | os.PathLike[str], language: str | None, manifest: Mapping[str, Any]) -> Vocabulary:
+def _read_vocabulary(path: str | os.PathLike[str], language: str | None, manifest: Manifest) -> Vocabulary:
     """Read names of topics in `language` or, by default, in the language of the model's names or else of its texts.
 
     A TSV file has names in one language only, and does not name it.
     """
-    of_model = manifest.get("names_language") or manifest["recipe"].get("tokens", {}).get("lang")
     has_one_language = ".tsv" in Path(path).suffixes  # which it does not say
-    return Vocabulary.read(Path(path), language or (None if has_one_language else of_model))
+    return Vocabulary.read(Path(path), language or (None if has_one_language else manifest.language))
 
 
 def _all_names(
@@ -269,29 +266,27 @@ def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
     return replace(corpus, names=names, names_language=language, descriptions=about)
 
 
-def _renamed(manifest: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, ...]:
+def _renamed(manifest: Manifest, names: Mapping[str, str]) -> tuple[str, ...]:
     """Return the topics whose preferred name in `names` is new, or differs from the name in the model's manifest."""
-    before = names_in(manifest)
+    before = manifest.names
     return tuple(topic for topic, name in names.items() if before.get(topic) != name)
 
 
-def _give_names(folder: Path, target: Path, manifest: Mapping[str, Any], vocabulary: Vocabulary) -> UpdateResult:
+def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Vocabulary) -> UpdateResult:
     """Change the names of topics in a model that is not updatable; all else stays as it is, byte for byte."""
-    before = {topic: (name,) for topic, name in names_in(manifest).items()}
-    names, language = _all_names(before, manifest.get("names_language", ""), manifest["topics"], vocabulary)
+    before = {topic: (name,) for topic, name in manifest.names.items()}
+    names, language = _all_names(before, manifest.names_language or "", manifest.topics, vocabulary)
     preferred = {topic: called[0] for topic, called in names.items()}
     storage.check_target(target)
 
     def write(sibling: Path) -> None:
         _link_files(folder, sibling, but=MANIFEST)
-        entries = json.loads((folder / MANIFEST).read_bytes())  # as they stand there, also in an earlier format
-        named = {"topic_names": [*map(preferred.get, entries["topics"])], "names_language": language}
-        MODEL.write_manifest(sibling, {**entries, **named})
+        topic_names = [*map(preferred.get, manifest.topics)]
+        MODEL.write_manifest(sibling, replace(manifest, topic_names=topic_names, names_language=language))
 
-    _write(write, folder, target, manifest[SUM], undoable=True)
+    _write(write, folder, target, manifest.sha256, undoable=True)
     tagger = storage.load(target)
-    sizes = dict(zip(manifest["topics"], manifest["train_sizes"], strict=True))
-    return UpdateResult(tagger, target, (), (), (), sizes, tagger.evaluation, _renamed(manifest, preferred))
+    return UpdateResult(tagger, target, (), (), (), manifest.sizes, tagger.evaluation, _renamed(manifest, preferred))
 
 
 class _Change(NamedTuple):
@@ -478,8 +473,8 @@ def _called_with_ids(records: Any) -> Iterable[tuple[str, Any]]:
     return ()
 
 
-def _warn_of_other_tokens(folder: Path, manifest: Mapping[str, Any]) -> None:
-    of_model = manifest["versions"].get("spacy")
+def _warn_of_other_tokens(folder: Path, manifest: Manifest) -> None:
+    of_model = manifest.versions.get("spacy")
     if of_model != (here := installed_version("spacy")):
         log.warning(
             "The terms of the model %s were counted by spaCy %s, and those of new documents by %s, which may split "
@@ -549,13 +544,13 @@ def _put_in_place(write: Callable[[Path], None], folder: Path, expected: str, *,
     """Replace the model in a folder, atomically; if `undoable`, keep the old model. Parameters as in `_write`."""
     with MODEL.replacing(folder) as sibling:
         write(sibling)
-        if read_manifest(folder)[SUM] != expected:
+        if read_manifest(folder).sha256 != expected:
             raise ModelError(f"The model {folder} was replaced while it learnt: run `textcat learn` again.")
         for earlier in folder.parent.glob(f"{escape(folder.name)}{_BEFORE}*"):
             if (earlier / MANIFEST).exists():
                 shutil.rmtree(earlier)
         if undoable:
-            with MODEL.replacing(_place_before(folder, read_manifest(sibling)[SUM])) as earlier:
+            with MODEL.replacing(_place_before(folder, read_manifest(sibling).sha256)) as earlier:
                 _link_files(folder, earlier)
     remove_leftovers(folder, rf"{_BEFORE}[0-9a-f]+")  # they may contain documents to be removed
 

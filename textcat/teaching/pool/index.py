@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,11 +48,27 @@ class PoolError(TextcatError, ValueError):
     """Raised if a folder is not a pool or is damaged, or if no pool can be made of the documents."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PoolManifest:
+    """Hold the entries of the manifest of a pool's index."""
+
+    format: int = 0
+    recipe: Recipe
+    documents: int
+    rejected: int
+    average_lengths: dict[str, float]
+    rows: str  # the checksum of their folder
+    shards: list[list[Any]]  # the fields of each `Shard`
+    files: dict[str, str]  # their checksums
+    sum: str = ""
+
+
 FORMAT = FolderFormat(
     name="pool",
     content="the pool",
     negation="not a pool",
     error=PoolError,
+    manifest=PoolManifest,
     version=4,
     files=frozenset({_TERMS, _IDS, *(f"{name}.npy" for name in _ARRAYS)}),
     checksum="sum",
@@ -215,16 +232,16 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
             np.save(sibling / f"{name}.npy", array, allow_pickle=False)
         (sibling / _IDS).write_bytes(id_bytes)
         (sibling / _TERMS).write_bytes(_as_json(features.listed_names()))
-        entries = {
-            "recipe": {"name": recipe.name, **recipe.complete().as_dict()},
-            "documents": archive.n_documents,
-            "rejected": archive.n_rejected,
-            "average_lengths": features.average_lengths_,
-            "rows": open_rows(folder / ROWS, verify=False).checksum,
-            "shards": [list(shard) for shard in archive.shards],
-            "files": {path.name: sha256_of_file(path) for path in sorted(sibling.iterdir())},
-        }
-        FORMAT.write_manifest(sibling, entries)
+        manifest = PoolManifest(
+            recipe=replace(recipe.complete(), name=recipe.name),
+            documents=archive.n_documents,
+            rejected=archive.n_rejected,
+            average_lengths=features.average_lengths_,
+            rows=open_rows(folder / ROWS, verify=False).checksum,
+            shards=[list(shard) for shard in archive.shards],
+            files={path.name: sha256_of_file(path) for path in sorted(sibling.iterdir())},
+        )
+        FORMAT.write_manifest(sibling, manifest)
 
 
 def _as_json(terms: list[str]) -> bytes:
@@ -358,23 +375,23 @@ def _check_arrays(arrays: Mapping[str, NDArray[Any]], n: int, n_id_bytes: int, n
         raise ValueError("groups.npy has other documents")
 
 
-def _read_index(folder: Path, manifest: dict[str, Any], opened: Mapping[str, Any], *, verify: bool) -> Index:
+def _read_index(folder: Path, manifest: PoolManifest, opened: Mapping[str, Any], *, verify: bool) -> Index:
     # Parsed files are always verified; memory-mapped ones, like texts and rows, only if asked for.
-    unread = () if verify else frozenset(manifest["files"]) - {_TERMS}
-    FORMAT.check_files(folder, opened, manifest["files"], unread=unread)
+    unread = () if verify else frozenset(manifest.files) - {_TERMS}
+    FORMAT.check_files(folder, opened, manifest.files, unread=unread)
     # As plain arrays, because access to single entries of numpy's memory maps is slow.
     arrays = {name: np.asarray(map_array(folder, opened[f"{name}.npy"], _TYPES)) for name in _ARRAYS}
     data = np.zeros(0, np.uint8)
     if os.fstat(opened[_IDS].fileno()).st_size:
         data = np.asarray(np.memmap(opened[_IDS], np.uint8, "r"))
-    recipe, terms = Recipe(**manifest["recipe"]), _from_json(opened[_TERMS].read())
-    shards = [Shard(*shard) for shard in manifest["shards"]]
+    recipe, terms = manifest.recipe, _from_json(opened[_TERMS].read())
+    shards = [Shard(*shard) for shard in manifest.shards]
     _check_shards(folder, shards, verify=verify)
     stored = open_rows(folder / ROWS, verify=verify)
-    n = manifest["documents"]
+    n = manifest.documents
     _check_arrays(arrays, n, len(data), sum(shard.n_bytes for shard in shards))
-    if stored.checksum != manifest["rows"] or stored.shape != (n, len(arrays["idf"])):
+    if stored.checksum != manifest.rows or stored.shape != (n, len(arrays["idf"])):
         raise FORMAT.damaged(folder, "its files do not fit together")
-    features = _PoolFeatures.restore(terms, arrays["idf"], n, manifest["average_lengths"], **recipe.feature_settings())
-    facts = (arrays["groups"], arrays["ends"], shards, manifest["rejected"], manifest["sum"])
+    features = _PoolFeatures.restore(terms, arrays["idf"], n, manifest.average_lengths, **recipe.feature_settings())
+    facts = (arrays["groups"], arrays["ends"], shards, manifest.rejected, manifest.sum)
     return Index(recipe, features, stored[:], Strings(data, arrays["id_ends"]), *facts)

@@ -1,0 +1,127 @@
+"""Read and check a model's manifest, which says what the folder holds and how the model was trained, without arrays."""
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from textcat.base.disk import FolderFormat
+from textcat.model import CARD, ModelError
+from textcat.recipes.recipe import Recipe
+
+VOCABULARY = "vocabulary.json"
+TOKENIZER = "tokenizer.json"  # tables that find most tokens without spaCy, if the language allows it
+ARRAYS = ("bias", "thresholds", "idf")
+BIAS, THRESHOLDS, IDF = ARRAYS
+WEIGHTS = "weights"  # of models with dense weights
+PARTS = ("weights_indptr", "weights_indices", "weights_data")  # of models with sparse weights, in CSR form
+CENTROIDS = ("centroids_indptr", "centroids_indices", "centroids_data")  # of models with a shortlist, in CSR form
+RELATED = ("related_indptr", "related_indices", "related_data")  # which topics go with which, in CSR form, and the
+RELATED_CURVES = "related_curves"  # curves from scores without their evidence to probabilities
+SUPPORT_ROWS = ("kept_indptr", "kept_indices", "kept_data")  # of support documents, in CSR form,
+SUPPORT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their coefficients by topic, in CSR form,
+SUPPORT = "documents.json"  # and their ids, titles, and maybe texts
+COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models; only `learn` reads them
+CALIBRATION = "calibration"  # an array that only models with probabilities have
+FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
+# What each scorer stores beside the bias, by the scorer's name.
+_OF_SCORER = {
+    "dense": frozenset({f"{WEIGHTS}.npy"}),
+    "sparse": frozenset(f"{name}.npy" for name in PARTS),
+    "listed": frozenset(f"{name}.npy" for name in (*PARTS, *CENTROIDS)),
+}
+_TOGETHER = (  # files of which a model has all or none
+    frozenset(f"{name}.npy" for name in (*RELATED, RELATED_CURVES)),
+    frozenset({*(f"{name}.npy" for name in SUPPORT_ROWS + SUPPORT_ALPHAS), SUPPORT}),
+    frozenset({COUNT_ARRAYS, COUNTS}),
+)
+_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}).union(*_TOGETHER)
+MAY_BE = _OPTIONAL.union(*_OF_SCORER.values())
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Hold what the features have counted in training."""
+
+    n_documents: int
+    n_terms: int
+    average_lengths: dict[str, float]
+
+    def __post_init__(self) -> None:
+        if any(type(length) is not float for length in self.average_lengths.values()):
+            raise ValueError("the average lengths are not numbers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """Hold the entries of a model's manifest, in the order in which they are written.
+
+    Raise ValueError for files that no model has together, and for lists that do not have an entry per topic.
+    """
+
+    format: int = 0
+    versions: dict[str, str]
+    corpus: str
+    origin: dict[str, Any]
+    recipe: Recipe
+    train_documents: int
+    train_dates: list[str] = field(default_factory=list)  # the first and the last one, if the documents have dates
+    topics: list[str]
+    topic_names: list[str | None] = field(default_factory=list)  # None or "": the topic has none; []: no topic has one
+    names_language: str | None = None
+    choices: dict[str, Any] = field(default_factory=dict)
+    scorer: dict[str, Any]  # its name and settings
+    train_sizes: list[int]
+    facts: dict[str, list[Any]]
+    features: Statistics
+    evaluation: dict[str, Any] | None
+    files: dict[str, str]  # their checksums
+    sha256: str = ""  # of the other entries
+
+    def __post_init__(self) -> None:
+        n, files = len(self.topics), self.files.keys()
+        if (
+            any(files & some not in (frozenset(), some) for some in _TOGETHER)
+            or files - _OPTIONAL != FILES | _OF_SCORER.get(self.scorer["name"], frozenset())
+            or len({*self.topics}) != n
+            or any(len(values) != n for values in (self.train_sizes, *self.facts.values()))
+            or len(self.topic_names) not in (0, n)
+            or len(self.train_dates) not in (0, 2)
+        ):
+            raise ValueError("its files, or its lists of topics, do not fit together")
+        "".join([*self.topics, *self.names.values(), self.names_language or ""]).encode()  # no lone surrogates
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of topics by id; topics without a name are missing."""
+        return {topic: name for topic, name in zip(self.topics, self.topic_names, strict=False) if name}
+
+    @property
+    def language(self) -> str:
+        """The language of the topics' names or, if it is not known, of the texts."""
+        return self.names_language or self.recipe.tokens.lang
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of positive training documents of each topic."""
+        return dict(zip(self.topics, self.train_sizes, strict=True))
+
+
+MODEL = FolderFormat(
+    name="model",
+    content="the model",
+    negation="not a model",
+    error=ModelError,
+    manifest=Manifest,
+    version=11,
+    files=FILES | MAY_BE,
+    checksum="sha256",
+    origin="Train one with `textcat train CORPUS --out FOLDER`, or copy one with `textcat pull SOURCE FOLDER`.",
+    remedy="train the model again",
+    unchecked=frozenset({CARD}),
+)
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
+    """Read a model's manifest, without its arrays; raise ModelError if it cannot be read."""
+    with MODEL.open(folder) as (manifest, _):
+        return manifest
