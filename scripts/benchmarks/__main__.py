@@ -14,6 +14,7 @@ from pathlib import Path
 
 import archive
 import duplicates
+import few_labels
 import hostile_files
 import hostile_texts
 import many_topics
@@ -32,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 from textcat.base.errors import TextcatError
 
 in_swedish = partial(partial, language="sv")
-NAMED = "as named"
+NAMED, BY_SIZE = "as named", "as `textcat train` chooses"
 MANY, ASKED = many_topics.RECIPE, teaching.RECIPE
 BENCHMARKS = {
     "train-reuters": Benchmark("From the raw archive to a saved model", NAMED, training.whole_processes),
@@ -40,6 +41,8 @@ BENCHMARKS = {
     "train-alone": Benchmark("Training alone", NAMED, training.alone),
     "rows": Benchmark("From texts to rows", "none: the defaults of both", training.rows_of_texts),
     "thresholds": Benchmark("Thresholds and probabilities", NAMED, thresholds.measure),
+    "few-labels": Benchmark("Few labels: quality by training documents", BY_SIZE, few_labels.measure),
+    "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),
     "scale-learners": Benchmark("Training at scale: time and memory", "none: PAUM(1, 50)", scale.learners),
     "scale-epochs": Benchmark("Training at scale: number of epochs", "none: PAUM(1, 50)", scale.epochs),
     "scale-cost": Benchmark("Training at scale: cost per non-zero", "none: PAUM(1, 50)", scale.costs),
@@ -113,7 +116,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/benchmark", description=__doc__)
     parser.add_argument("names", nargs="+", metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--quick", action="store_true", help="one round on little data: does it work?")
-    parser.add_argument("--rounds", type=int, default=0, help="rounds that count (3), or seeds of simulations (20)")
+    rounds = "rounds that count, or draws of documents (3), or seeds of simulations (20)"
+    parser.add_argument("--rounds", "--draws", type=int, default=0, help=rounds)
     parser.add_argument("--jobs", type=int, default=2, help="jobs of textcat and of its peers (default: %(default)s)")
     parser.add_argument("--documents", type=int, default=0, help="articles or titles (default: as in docs/benchmarks)")
     parser.add_argument("--keep", type=Path, help="folder for what is made and measured: the same command resumes")

@@ -382,3 +382,68 @@ def test_the_benchmark_of_duplicates_counts_as_wrong_what_is_in_the_group_of_ano
     found = duplicates.count_found(entries, {2: 0, 3: 0, 4: 1})
     assert found.found == {"": 0, "exact": 1}
     assert (found.wrong, found.groups) == ([(0, 1), (1, 2)], 2)
+
+
+NEWS = [
+    Document(str(i), {"title": f"t{i}"}, topics)
+    for i, topics in enumerate([("a",), ("a",), ("a",), ("b",), ("b",), ("c",), ("a", "c"), ("a", "b"), ("c", "d"), ()])
+]
+
+
+def test_few_labels_are_drawn_from_documents_with_exactly_one_of_the_largest_topics():
+    few_labels = importlib.import_module("few_labels")
+    alone, any_other = (few_labels.with_one_of_the_largest(NEWS, 2, alone=alone) for alone in (True, False))
+    assert [document.id for document in alone] == ["0", "1", "2", "3", "4"]
+    assert {document.id: document.topics for document in any_other} == {
+        **{str(i): ("a",) for i in (0, 1, 2, 6)},
+        **{str(i): ("b",) for i in (3, 4)},
+    }
+
+
+def test_few_labels_and_the_documents_to_test_on_do_not_overlap_and_all_systems_know_the_same_topics(tmp_path):
+    from few_labels import Pool, draws
+    from harness import Work
+
+    work = Work(tmp_path, rounds=3, documents=6)
+    drawn, again = (draws(Pool("news", NEWS), 4, work) for _ in range(2))
+    assert len({tuple(document.id for document in draw.test) for draw in drawn}) == 3
+    for draw, same in zip(drawn, again, strict=True):
+        assert {document.id for document in (*draw.train.train, *draw.test)} == {document.id for document in NEWS}
+        assert draw.test == same.test
+        assert draw.labels.any(axis=0).all()
+        assert draw.test_labels.shape == (6, draw.labels.shape[1]) == (6, len(draw.train.topics))
+
+
+def test_few_labels_are_measured_by_document_or_by_topic_and_compared_in_pairs():
+    from few_labels import difference, values
+
+    labels = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0]])
+    scores = np.array([[3.0, 2.0, 1.0], [1.0, 0.0, 0.5], [0.0, 1.0, 0.0]])
+    assert values("accuracy", scores, labels).tolist() == [1, 0, 0]
+    assert values("MAP", scores, labels).tolist() == [1, 1 / 3]
+    ones, half = np.ones(100), np.tile([0.0, 1.0], 50)
+    # The mean of 100 differences with a standard deviation of .5025 has a standard error of .05025.
+    assert difference([ones], [half]) == "+0.500 ± 0.098"
+    assert difference([half] * 4, [ones] * 4) == "-0.500 ± 0.049"
+    assert difference([ones], [ones]) == "+0.000 ± 0.000"
+
+
+def test_the_tables_of_few_labels_have_each_system_and_what_was_measured_is_kept(monkeypatch, benchmark, tmp_path):
+    few_labels = importlib.import_module("few_labels")
+    news = few_labels.with_one_of_the_largest(open_corpus("newswire").train, 4)
+    pools = few_labels.Pool("one", news), few_labels.Pool("several", news, "MAP")
+    # Documents do not reach the first size.
+    for name, value in (("SIZES_QUICK", (10_000, 40)), ("pools", lambda work: pools)):
+        monkeypatch.setattr(few_labels, name, value)
+    words = ["few-labels", "few-labels-tags", "--quick", "--documents", 30, "--jobs", 1, "--keep", tmp_path / "kept"]
+    benchmark(*words, "--out", tmp_path)
+    quality, tags = (tables_in(tmp_path)[name] for name in words[:2])
+    assert [row[:3] for row in quality.rows] == [["one", "accuracy", "40"], ["several", "MAP", "40"]]
+    assert quality.columns[3:6] == ["textcat", "LinearSVC", "LogisticRegression"]
+    assert all(0.3 < float(figure) <= 1 for row in quality.rows for figure in row[3:6])
+    assert [row[:2] for row in tags.rows] == [
+        [pool, name] for pool in ("one", "several") for name in ("textcat", "LinearSVC")
+    ]
+    monkeypatch.setattr(few_labels, "train_on", None)  # nothing is trained twice
+    benchmark(*words[:1], *words[2:], "--out", tmp_path)
+    assert tables_in(tmp_path)["few-labels"].rows == quality.rows
