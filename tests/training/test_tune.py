@@ -93,8 +93,8 @@ def test_drawn_recipes_lie_in_the_space_and_are_the_same_for_the_same_seed(space
     ("text", "said"),
     [
         ("[learner", "is not valid TOML"),
-        ("[model]\nx = [1]", "has an unknown entry 'model'. Known entries: tokens, features, topics, learner."),
-        ("learner = 3", "has an unknown entry 'learner'"),
+        ("[model]\nx = [1]", "no field 'model' in the space"),
+        ("learner = 3", "cannot be 3; give a table"),
         ("", "is empty: list values of a parameter"),
         ("[learner]\neta = 3", "eta in [learner] must be a list of values or a range such as"),
         ("[learner]\neta = []", "eta in [learner] must be a list of values"),
@@ -117,7 +117,7 @@ def test_what_cannot_be_searched_is_told_in_a_sentence(corpus, space_file, tmp_p
         run(corpus, None, sampler="random")
     with pytest.raises(TextcatError, match=r"tau_neg in \[learner\] of the space is a range, which has no end"):
         run(corpus, None, space_file(SPACE))
-    with pytest.raises(TextcatError, match="has no parameter 'taupos'"):
+    with pytest.raises(TextcatError, match="no field 'taupos' in"):
         run(corpus, None, space_file("[learner]\ntaupos = [1]"))
 
 

@@ -251,8 +251,8 @@ class FolderFormat(Generic[_Manifest]):
         if entries.get(self.checksum) != self.sum_of_entries(entries):
             raise self.damaged_manifest(folder)
         try:
-            return read_record(self.manifest, entries)
-        except (*MISFITS, TextcatError) as error:
+            return read_record(self.manifest, entries, f"in {MANIFEST}")
+        except MISFITS as error:
             raise self.damaged_manifest(folder) from error
 
     def check_files(

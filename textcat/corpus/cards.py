@@ -9,7 +9,7 @@ from typing import Any
 
 from textcat.base.disk import shipped
 from textcat.base.errors import TextcatError, did_you_mean
-from textcat.base.records import describe_type, field_types, has_type
+from textcat.base.records import check_entries, field_types
 from textcat.base.settings import read_toml
 from textcat.corpus.documents import TOPIC_RULES
 from textcat.reading import (
@@ -198,33 +198,25 @@ def read_card(path: Path) -> Card:
 
     It is not valid if it is no TOML, a key is missing or unknown, or a value is of a wrong type or not allowed.
     """
-    entries = read_toml(path, "card")
-    for key, value in entries.items():
-        if key not in ENTRY_TYPES:
-            raise TextcatError(f"The card {path} has an unknown key {key!r}.{did_you_mean(key, ENTRY_TYPES)}")
-        if not has_type(value, ENTRY_TYPES[key]):
-            raise TextcatError(
-                f"In the card {path}, {key!r} is {value!r}: it must be {describe_type(ENTRY_TYPES[key])}."
-            )
-    for key in ("reader", "files"):
-        if key not in entries:
-            raise TextcatError(f"The card {path} has no {key!r}: add it.")
-    choices = [("reader", entries["reader"], READERS), ("topics", entries.get("topics", "train"), TOPIC_RULES)]
-    choices += [("options", option, READERS.get(entries["reader"], ())) for option in entries.get("options", {})]
-    for key, value, allowed in choices:
+    entries, where = read_toml(path, "card"), f"in the card {path}"
+    check_entries(entries, ENTRY_TYPES, where)
+    for key, what in (
+        ("reader", "one of the readers"),
+        ("files", "a list with the name of the file or folder on disk"),
+    ):
+        if not entries.get(key):
+            raise TextcatError(f"There is no {key!r} {where}: add {what}.")
+    card = Card(path.stem, path.parent, **entries)
+    for key, value, allowed in (("reader", card.reader, READERS), ("topics", card.topics, TOPIC_RULES)):
         if value not in allowed:
-            hint = did_you_mean(value, allowed)
-            raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(allowed)}.{hint}")
-    for option, value in entries.get("options", {}).items():
-        kind = SETTINGS[option][1] if option in SETTINGS else str
-        if not has_type(value, kind):
-            raise TextcatError(f"In the card {path}, {option!r} is {value!r}: it must be {describe_type(kind)}.")
-    test = entries.get("options", {}).get("test", "")
-    if test and entries["reader"] != "rcv1" and not LAST.fullmatch(test):
-        raise TextcatError(f"In the card {path}, 'test' is {test!r}: it must be such as 'last 1000', of the documents.")
-    if not entries["files"]:
-        raise TextcatError(f"The card {path} names no 'files': add the name of the archive or folder on disk.")
-    return Card(path.stem, path.parent, **entries)
+            known = f"Known: {', '.join(allowed)}.{did_you_mean(value, allowed)}"
+            raise TextcatError(f"The field {key!r} {where} cannot be {value!r}. {known}")
+    types = {option: SETTINGS[option][1] if option in SETTINGS else str for option in READERS[card.reader]}
+    check_entries(card.options, types, f"of 'options' {where}")
+    test = card.options.get("test", "")
+    if test and card.reader != "rcv1" and not LAST.fullmatch(test):
+        raise TextcatError(f"The field 'test' {where} cannot be {test!r}; give such as 'last 1000', of the documents.")
+    return card
 
 
 def tree_digest(sums: Mapping[str, str]) -> str:

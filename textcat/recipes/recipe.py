@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 from textcat.base.disk import expanded, shipped
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.markup import html_table
-from textcat.base.records import describe_type, field_types, has_type
+from textcat.base.records import check_entries, describe_type, read_record
 from textcat.base.settings import format_value, parse_value, read_toml
 from textcat.evaluation.bands import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
@@ -496,17 +496,11 @@ def _record(cls: Any, settings: Any, recipe: str, section: str) -> Any:
     """
     if isinstance(settings, cls):
         return settings
-    types = field_types(cls)
+    where = f"in [{section}] of the recipe {recipe}"
     for key, value in settings.items():
-        if key not in types:
-            hint = _known("parameters", key, types)
-            raise TextcatError(f"Recipe {recipe}: [{section}] has no parameter {key!r}. {hint}")
-        if not has_type(value, types[key]):
-            kinds = describe_type(types[key])
-            raise TextcatError(f"Recipe {recipe}: {key} in [{section}] cannot be {value!r}; give {kinds}.")
         if type(value) is int and value > _MOST:
-            raise TextcatError(f"Recipe {recipe}: {key} in [{section}] cannot be {value}; give at most {_MOST}.")
-    return cls(**settings)
+            raise TextcatError(f"The field {key!r} {where} cannot be {value}; give at most {_MOST}.")
+    return read_record(cls, settings, where)
 
 
 def _parsed(path: str, text: str, kind: Any) -> Any:
@@ -599,11 +593,7 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
     if path.suffix != ".toml":
         raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), shipped)}")
     entries = read_toml(path, "recipe")
-    for key, value in entries.items():
-        if key not in (*_SECTIONS, "title"):
-            raise TextcatError(f"The recipe {path} has an unknown entry {key!r}. {_known('entries', key, _SECTIONS)}")
-        if not isinstance(value, str if key == "title" else dict):
-            raise TextcatError(f"The recipe {path}: {key} must be a {'text' if key == 'title' else 'section'}.")
+    check_entries(entries, {"title": str, **dict.fromkeys(_SECTIONS, dict)}, f"in the recipe {path}")
     recipe = Recipe(name=path.stem, **entries)
     if path not in shipped.values():
         recipe.check()

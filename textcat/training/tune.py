@@ -18,6 +18,7 @@ from textcat import __version__
 from textcat.base.errors import TextcatError, install_hint
 from textcat.base.journal import KeptResults
 from textcat.base.progress import Advance, Stages
+from textcat.base.records import check_entries
 from textcat.base.settings import format_value, read_toml
 from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import choose_bands
@@ -140,14 +141,13 @@ def read_space(path: Path) -> _Space:
     The file has sections as a recipe has. Each parameter has a list of values or ``{ low = …, high = … }``. Raise
     TextcatError for other entries.
     """
-    entries, sections = read_toml(path, "space"), ", ".join(_SECTIONS)
+    entries = read_toml(path, "space")
+    check_entries(entries, dict.fromkeys(_SECTIONS, dict), f"in the space {path}")
     varied: dict[tuple[str, str], Sequence[Any] | ParameterRange] = {}
     for section, parameters in entries.items():
-        if section not in _SECTIONS or not isinstance(parameters, dict):
-            raise TextcatError(f"The space {path} has an unknown entry {section!r}. Known entries: {sections}.")
         varied |= {(section, key): _values(path, section, key, values) for key, values in parameters.items()}
     if not varied:
-        raise TextcatError(f"The space {path} is empty: list values of a parameter in one of {sections}.")
+        raise TextcatError(f"The space {path} is empty: list values of a parameter in one of {', '.join(_SECTIONS)}.")
     return _Space(varied)
 
 
