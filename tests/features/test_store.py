@@ -259,7 +259,7 @@ def test_any_change_is_told_in_a_sentence_or_the_rows_can_be_used(small_store, t
             entries = json.loads(manifest.read_text())
             if part in ARRAYS:
                 _, _, values = (folder / part).read_bytes().partition(b"\n")
-                entries["parts"][part.removesuffix(".npy")]["sha256"] = hashlib.sha256(values).hexdigest()
+                entries["sums"][part.removesuffix(".npy")] = hashlib.sha256(values).hexdigest()
             rewrite(folder, ROWS, **entries)
     with contextlib.suppress(StoreError):
         rows = open_rows(folder)
@@ -286,11 +286,11 @@ def test_offsets_are_checked_even_if_nothing_is_verified(tmp_path, offsets):
         open_rows(tmp_path / "rows", verify=False)
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [1, 3])
 def test_a_store_of_another_format_is_refused(folder, version):
     manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format": 1', f'"format": {version}'))
-    with pytest.raises(StoreError, match=rf"another version .* format {version} instead of 1: write the rows again"):
+    manifest.write_text(manifest.read_text().replace('"format": 2', f'"format": {version}'))
+    with pytest.raises(StoreError, match=rf"another version .* format {version} instead of 2: write the rows again"):
         open_rows(folder)
 
 

@@ -159,7 +159,7 @@ def test_shortlists_of_an_impossible_length_are_damage(tagger, tmp_path, size):
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["scorer"]["size"] = size
     rewrite(folder, **manifest)
-    with pytest.raises(ModelError, match="do not fit together"):
+    with pytest.raises(ModelError, match="damaged"):
         textcat.load(folder)
 
 

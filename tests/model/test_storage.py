@@ -325,7 +325,7 @@ RECIPE = textcat.Recipe("").complete().as_dict()
         *({"recipe": {**RECIPE, **change}} for change in ({"title": 5}, {"title": None}, {"tags": []}, {"more": {}})),
         *({"recipe": {**RECIPE, **change}} for change in ({"learner": {"name": 5}}, {"many": {}}, {"name": 5})),
         *({"train_dates": dates} for dates in ("2024", ["2024"], ["2024", 2025])),
-        {"train_documents": True},
+        *({"train_documents": n} for n in (True, 0, -1)),
         {"names_language": 5},
         {"choices": []},
         {"evaluation": []},

@@ -30,31 +30,13 @@ class StoreError(TextcatError, ValueError):
     """Report a folder that is no store of rows or is damaged, or rows that cannot be written to one."""
 
 
-@dataclass(frozen=True)
-class StoredArray:
-    """Hold what the manifest says of an array."""
-
-    length: int
-    dtype: str
-    sha256: str
-
-
-@dataclass(frozen=True)
-class StoredArrays:
-    """Hold what the manifest says of the arrays of a CSR matrix."""
-
-    data: StoredArray
-    indices: StoredArray
-    indptr: StoredArray
-
-
 @dataclass(frozen=True, kw_only=True)
 class RowsManifest:
     """Hold the entries of the manifest of rows on disk."""
 
     format: int = 0
     shape: list[int]  # (n_rows, n_features)
-    parts: StoredArrays
+    sums: dict[str, str]  # the sha256 of each array's values, by the array's name
     sum: str = ""
 
 
@@ -64,7 +46,7 @@ ROWS = FolderFormat(
     negation="no store of rows",
     error=StoreError,
     manifest=RowsManifest,
-    version=1,
+    version=2,
     files=frozenset(f"{part}.npy" for part in PARTS),
     checksum="sum",
     origin="Write one with `write_rows`.",
@@ -188,7 +170,7 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
             raise ROWS.damaged(folder, f"its arrays cannot be mapped ({error})") from error
         for part, name in names.items() if verify else ():
             files[name].seek(arrays[part].offset)
-            if sha256_of_file(files[name]) != getattr(manifest.parts, part).sha256:
+            if sha256_of_file(files[name]) != manifest.sums.get(part):
                 raise ROWS.damaged(folder, f"{name} is not as it was written")
     if verify:
         _check_columns(rows)
@@ -251,12 +233,12 @@ class _ArrayWriter:
         self._digest.update(data)
         self.length += len(array)
 
-    def finish(self) -> StoredArray:
-        """Write the length into the header, and return what the manifest says of the array."""
+    def finish(self) -> str:
+        """Write the length into the header, and return the sha256 of the values."""
         self._file.seek(0)
         self._write_header()
         self._file.flush()
-        return StoredArray(self.length, self.dtype.str, self._digest.hexdigest())
+        return self._digest.hexdigest()
 
 
 def _write(folder: Path, blocks: Iterable[csr_matrix]) -> None:
@@ -283,8 +265,8 @@ def _write(folder: Path, blocks: Iterable[csr_matrix]) -> None:
         if not parts:
             raise StoreError("There is no block of rows to write: give at least one, even one without a row.")
         shape = [parts["indptr"].length - 1, n_features]
-        written = StoredArrays(**{name: part.finish() for name, part in parts.items()})
-        ROWS.write_manifest(folder, RowsManifest(shape=shape, parts=written))
+        sums = {name: part.finish() for name, part in parts.items()}
+        ROWS.write_manifest(folder, RowsManifest(shape=shape, sums=sums))
 
 
 def _checked(number: int, block: Any) -> csr_matrix:

@@ -8,7 +8,7 @@ import numpy as np
 
 from textcat.features.rows import Rows
 from textcat.model._product import product
-from textcat.model.manifest import BIAS, WEIGHTS
+from textcat.model.manifest import BIAS, WEIGHTS, ScorerSettings
 from textcat.model.scorer import NUMBERS, Arrays, are_float32, highest_scores
 
 
@@ -48,16 +48,16 @@ class Dense:
         """Return the weights and the biases, by the names under which they are stored."""
         return {WEIGHTS: self.weights, BIAS: self.bias}
 
-    def settings(self) -> dict[str, Any]:
-        """Return {}: the arrays are all that a dense scorer stores."""
-        return {}
+    def settings(self) -> ScorerSettings:
+        """Return the name alone: the arrays are all else that a dense scorer stores."""
+        return ScorerSettings(self.name)
 
     @classmethod
-    def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
+    def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
         """Return whether stored arrays have the names, shapes and types of dense weights."""
         return arrays[WEIGHTS].shape == (n_features, n_topics) and arrays[BIAS].shape == (n_topics,)
 
     @classmethod
-    def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Dense":
+    def restored(cls, arrays: Arrays, settings: ScorerSettings, n_topics: int) -> "Dense":
         """Return a dense scorer, given its stored arrays."""
         return cls(arrays[WEIGHTS], arrays[BIAS])

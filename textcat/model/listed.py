@@ -1,6 +1,5 @@
 """Score only the topics on a document's shortlist, where a model has thousands of topics."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -10,7 +9,7 @@ import numpy as np
 from textcat.features.rows import Rows
 from textcat.model._product import highest
 from textcat.model.csr import are_parts, column_of, parts_to_store, stored_matrix, types_of_parts
-from textcat.model.manifest import BIAS, CENTROIDS, PARTS, RELATED, RELATED_CURVES
+from textcat.model.manifest import BIAS, CENTROIDS, PARTS, RELATED, RELATED_CURVES, RelatedSettings, ScorerSettings
 from textcat.model.related import RelatedTopics
 from textcat.model.scorer import Arrays, Related
 from textcat.model.shortlist import Shortlist, products_of_listed
@@ -18,7 +17,6 @@ from textcat.model.shortlist import Shortlist, products_of_listed
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_MOST_BEST = 100_000  # topics of a document that raise others: a stored scorer with more is damaged
 _FLOAT32 = (np.dtype(np.float32),)
 
 
@@ -139,58 +137,43 @@ class Listed:
             arrays[RELATED_CURVES] = np.stack([related.a, related.b])
         return arrays
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> ScorerSettings:
         """Return the settings to store: the number of topics on a shortlist, and the settings of related topics."""
-        settings: dict[str, Any] = {"size": self.shortlist.size}
+        numbers = None
         if (related := self.related_topics) is not None:
             unseen = np.flatnonzero(related.unseen).tolist()
-            settings["related"] = {
-                "best": related.best,
-                "weight": related.weight,
-                "least": related.least,
-                "unseen": unseen,
-            }
-        return settings
+            numbers = RelatedSettings(related.best, related.weight, related.least, unseen)
+        return ScorerSettings(self.name, self.shortlist.size, numbers)
 
     @classmethod
-    def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
+    def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
         """Return whether stored arrays and settings have the names, shapes and types of this scorer's."""
         return (
             are_parts(arrays, PARTS, n_features, n_topics)
             and are_parts(arrays, CENTROIDS, n_features, n_topics)
             and arrays[BIAS].shape == (n_topics,)
-            and _is_count(settings["size"], n_topics)
-            and (("related" in settings) == (RELATED_CURVES in arrays))
-            and ("related" not in settings or _are_related(arrays, settings["related"], n_topics))
+            and 0 < settings.size <= n_topics
+            and (settings.related is not None) == (RELATED_CURVES in arrays)
+            and (settings.related is None or _are_related(arrays, settings.related, n_topics))
         )
 
     @classmethod
-    def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Listed":
+    def restored(cls, arrays: Arrays, settings: ScorerSettings, n_topics: int) -> "Listed":
         """Return a scorer with a shortlist, given its stored arrays and settings."""
         related = None
-        if (numbers := settings.get("related")) is not None:
+        if (numbers := settings.related) is not None:
             unseen = np.zeros(n_topics, bool)
-            unseen[numbers["unseen"]] = True
-            best, weight, least = (numbers[name] for name in ("best", "weight", "least"))
-            a, b = arrays[RELATED_CURVES]
-            related = RelatedTopics(stored_matrix(arrays, RELATED, n_topics), a, b, best, weight, least, unseen)
-        shortlist = Shortlist(stored_matrix(arrays, CENTROIDS, n_topics), settings["size"])
+            unseen[numbers.unseen] = True
+            shares, (a, b) = stored_matrix(arrays, RELATED, n_topics), arrays[RELATED_CURVES]
+            related = RelatedTopics(shares, a, b, numbers.best, numbers.weight, numbers.least, unseen)
+        shortlist = Shortlist(stored_matrix(arrays, CENTROIDS, n_topics), settings.size)
         return cls(stored_matrix(arrays, PARTS, n_topics), arrays[BIAS], shortlist, related)
 
 
-def _is_count(number: Any, most: int) -> bool:
-    return type(number) is int and 0 < number <= most
-
-
-def _are_related(arrays: Arrays, numbers: Mapping[str, Any], n_topics: int) -> bool:
+def _are_related(arrays: Arrays, numbers: RelatedSettings, n_topics: int) -> bool:
     """Return whether stored arrays and numbers are those of related topics."""
-    best, weight, least, unseen = (numbers[name] for name in ("best", "weight", "least", "unseen"))
     return (
         are_parts(arrays, RELATED, n_topics, n_topics)
         and arrays[RELATED_CURVES].shape == (2, n_topics)
-        and _is_count(best, _MOST_BEST)
-        and 0 <= weight < math.inf
-        and 0 < least < math.inf
-        and isinstance(unseen, list)
-        and all(type(topic) is int and 0 <= topic < n_topics for topic in unseen)
+        and all(0 <= topic < n_topics for topic in numbers.unseen)
     )

@@ -1,5 +1,6 @@
 """Read and check a model's manifest, which says what the folder holds and how the model was trained, without arrays."""
 
+import math
 import os
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,7 @@ _TOGETHER = (  # files of which a model has all or none
 )
 _OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}).union(*_TOGETHER)
 MAY_BE = _OPTIONAL.union(*_OF_SCORER.values())
+_MOST_BEST = 100_000  # topics of a document that raise others: a stored scorer with more is damaged
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,44 @@ class Statistics:
     def __post_init__(self) -> None:
         if any(type(length) is not float for length in self.average_lengths.values()):
             raise ValueError("the average lengths are not numbers")
+
+
+@dataclass(frozen=True)
+class SupportTexts:
+    """Hold the ids, titles and, if they are kept, texts of support documents, as `SUPPORT` has them."""
+
+    ids: list[str]
+    titles: list[str]
+    texts: list[dict[str, str]] | None  # by zone
+
+    def __post_init__(self) -> None:
+        pieces = [piece for zones in self.texts or () for piece in (*zones.keys(), *zones.values())]
+        "".join([*self.ids, *self.titles, *pieces]).encode()  # no lone surrogates
+        if any(len(texts) != len(self.ids) for texts in (self.titles, self.texts) if texts is not None):
+            raise ValueError("the lists of support documents do not fit together")
+
+
+@dataclass(frozen=True)
+class RelatedSettings:
+    """Hold the numbers of `RelatedTopics`."""
+
+    best: int
+    weight: float
+    least: float
+    unseen: list[int]  # the columns of topics without training documents
+
+    def __post_init__(self) -> None:
+        if not (0 < self.best <= _MOST_BEST and 0 <= self.weight < math.inf and 0 < self.least < math.inf):
+            raise ValueError("no related topics have such numbers")
+
+
+@dataclass(frozen=True)
+class ScorerSettings:
+    """Hold the name of a scorer's class and, for "listed", the size of shortlists and the numbers of related topics."""
+
+    name: str
+    size: int = 0
+    related: RelatedSettings | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +109,7 @@ class Manifest:
     topic_names: list[str | None] = field(default_factory=list)  # None or "": the topic has none; []: no topic has one
     names_language: str | None = None
     choices: dict[str, Any] = field(default_factory=dict)
-    scorer: dict[str, Any]  # its name and settings
+    scorer: ScorerSettings
     train_sizes: list[int]
     facts: dict[str, list[Any]]
     features: Statistics
@@ -81,13 +121,14 @@ class Manifest:
         n, files = len(self.topics), self.files.keys()
         if (
             any(files & some not in (frozenset(), some) for some in _TOGETHER)
-            or files - _OPTIONAL != FILES | _OF_SCORER.get(self.scorer["name"], frozenset())
+            or files - _OPTIONAL != FILES | _OF_SCORER.get(self.scorer.name, frozenset())
             or len({*self.topics}) != n
             or any(len(values) != n for values in (self.train_sizes, *self.facts.values()))
             or len(self.topic_names) not in (0, n)
             or len(self.train_dates) not in (0, 2)
+            or self.train_documents < 1
         ):
-            raise ValueError("its files, or its lists of topics, do not fit together")
+            raise ValueError("its files, or its facts of topics and documents, do not fit together")
         "".join([*self.topics, *self.names.values(), self.names_language or ""]).encode()  # no lone surrogates
 
     @property

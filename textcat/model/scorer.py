@@ -7,6 +7,7 @@ import numpy as np
 
 from textcat.features.rows import Rows
 from textcat.model._product import highest
+from textcat.model.manifest import ScorerSettings
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 #: Returns the topics that add to the score of the topic in a column, the strongest first, and what each of them adds.
@@ -51,19 +52,18 @@ class Scorer(Protocol):
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays to store, by the names in `types`."""
 
-    def settings(self) -> dict[str, Any]:
-        """Return numbers to store in addition to the arrays, as JSON values."""
+    def settings(self) -> ScorerSettings:
+        """Return what to store in addition to the arrays."""
 
     @classmethod
-    def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
+    def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
         """Return whether stored arrays and settings have the names, shapes and types of this kind of scorer.
 
-        Only files that were changed together with their checksums fail this test. KeyError, TypeError or ValueError
-        are raised for entries that are missing or of another type.
+        Only files that were changed together with their checksums fail this test.
         """
 
     @classmethod
-    def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Scorer":
+    def restored(cls, arrays: Arrays, settings: ScorerSettings, n_topics: int) -> "Scorer":
         """Return a scorer from stored `arrays` and `settings`; arrays that are mapped from files stay mapped."""
 
 

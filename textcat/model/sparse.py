@@ -19,7 +19,7 @@ from textcat.model.csr import (
     types_of_parts,
     wide,
 )
-from textcat.model.manifest import BIAS, PARTS
+from textcat.model.manifest import BIAS, PARTS, ScorerSettings
 from textcat.model.scorer import NUMBERS, Arrays, are_float32, highest_scores
 
 if TYPE_CHECKING:
@@ -70,16 +70,16 @@ class Sparse:
         """Return the CSR arrays of the weights and the biases, by the names under which they are stored."""
         return {**parts_to_store(self.weights, PARTS), BIAS: self.bias}
 
-    def settings(self) -> dict[str, Any]:
-        """Return {}: the arrays are all that a sparse scorer stores."""
-        return {}
+    def settings(self) -> ScorerSettings:
+        """Return the name alone: the arrays are all else that a sparse scorer stores."""
+        return ScorerSettings(self.name)
 
     @classmethod
-    def fit_together(cls, arrays: Arrays, settings: Mapping[str, Any], n_features: int, n_topics: int) -> bool:
+    def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
         """Return whether stored arrays have the names, shapes and types of sparse weights."""
         return are_parts(arrays, PARTS, n_features, n_topics) and arrays[BIAS].shape == (n_topics,)
 
     @classmethod
-    def restored(cls, arrays: Arrays, settings: Mapping[str, Any], n_topics: int) -> "Sparse":
+    def restored(cls, arrays: Arrays, settings: ScorerSettings, n_topics: int) -> "Sparse":
         """Return a sparse scorer, given its stored arrays."""
         return cls(stored_matrix(arrays, PARTS, n_topics), arrays[BIAS])

@@ -13,7 +13,7 @@ from textcat import __version__
 from textcat.base.calibration import Calibration
 from textcat.base.disk import expanded, installed_spacy, installed_version, map_array, read_arrays, sha256_of_file
 from textcat.base.errors import TextcatError
-from textcat.base.records import MISFITS
+from textcat.base.records import MISFITS, read_record
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
@@ -38,6 +38,7 @@ from textcat.model.manifest import (
     VOCABULARY,
     Manifest,
     Statistics,
+    SupportTexts,
 )
 from textcat.model.scorer import NUMBERS, Scorer
 from textcat.model.sparse import Sparse
@@ -95,8 +96,9 @@ def write_model(tagger: Tagger, folder: Path) -> None:
     if (support := tagger.support) is not None:
         arrays |= zip(SUPPORT_ROWS, support.rows, strict=True)
         arrays |= zip(SUPPORT_ALPHAS, support.alphas, strict=True)
-        documents = {"ids": [*support.ids], "titles": [*support.titles], "texts": support.texts and [*support.texts]}
-        (folder / SUPPORT).write_text(json.dumps(documents), encoding="utf-8")
+        texts = None if support.texts is None else [*support.texts]
+        documents = SupportTexts([*support.ids], [*support.titles], texts)
+        (folder / SUPPORT).write_text(json.dumps(vars(documents)), encoding="utf-8")
     if tagger.training_counts is not None:
         (folder / COUNTS).write_text(json.dumps(tagger.training_counts.entries(recipe)), encoding="utf-8")
         counts: Any = tagger.training_counts.counts.arrays()
@@ -175,7 +177,7 @@ def _manifest(tagger: Tagger, recipe: Recipe, folder: Path) -> Manifest:
         topic_names=[*map(tagger.topic_names.get, tagger.topics)] if has_names else [],
         names_language=tagger.names_language if has_names else None,
         choices={**facts.choices},
-        scorer={"name": tagger.scorer.name, **tagger.scorer.settings()},
+        scorer=tagger.scorer.settings(),
         train_sizes=[int(size) for size in facts.train_sizes],
         facts={name: np.asarray(values).tolist() for name, values in facts.per_topic.items()},
         features=Statistics(int(features.n_documents_), len(features.idf_), features.average_lengths_),
@@ -211,7 +213,7 @@ def _telling_damage(folder: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise ModelError(f"Cannot read the model {folder} ({error.strerror or error}): check the folder.") from error
-    except (*MISFITS, TextcatError) as error:
+    except MISFITS as error:
         raise MODEL.damaged(folder, f"it cannot be read ({error})") from error
 
 
@@ -221,7 +223,7 @@ class _Contents(NamedTuple):
     manifest: Manifest
     arrays: dict[str, Any]
     terms: list[str]  # the names of columns
-    documents: dict[str, Any] | None  # of support documents: ids, titles, and texts or None
+    documents: SupportTexts | None
 
     @classmethod
     def read(cls, folder: Path, manifest: Manifest, files: dict[str, BinaryIO]) -> "_Contents":
@@ -230,10 +232,12 @@ class _Contents(NamedTuple):
         MODEL.check_files(folder, files, manifest.files, unread={COUNTS, COUNT_ARRAYS})
         arrays = {
             name: map_array(folder / f"{name}.npy", files[f"{name}.npy"], types)
-            for name, types in {**_TYPES, **_SCORERS[manifest.scorer["name"]].types}.items()
+            for name, types in {**_TYPES, **_SCORERS[manifest.scorer.name].types}.items()
             if f"{name}.npy" in manifest.files
         }
-        documents = json.loads(files[SUPPORT].read()) if SUPPORT in manifest.files else None
+        documents = None
+        if SUPPORT in manifest.files:
+            documents = read_record(SupportTexts, json.loads(files[SUPPORT].read()), f"in {SUPPORT}")
         return cls(manifest, arrays, json.loads(files[VOCABULARY].read()), documents)
 
     @property
@@ -258,15 +262,13 @@ class _Contents(NamedTuple):
 
     @property
     def _scorer(self) -> type[Scorer]:
-        return _SCORERS[self.manifest.scorer["name"]]
+        return _SCORERS[self.manifest.scorer.name]
 
-    def _is_support(self, documents: dict[str, Any]) -> bool:
+    def _is_support(self, documents: SupportTexts) -> bool:
         """Return whether the rows, coefficients and lists of the support documents have sizes that fit together."""
-        n_topics, n_documents = len(self.manifest.topics), len(documents["ids"])
-        return (
-            are_parts(self.arrays, SUPPORT_ROWS, n_documents, self.n_terms)
-            and are_parts(self.arrays, SUPPORT_ALPHAS, n_topics, n_documents)
-            and _are_documents(documents)
+        n_topics, n_documents = len(self.manifest.topics), len(documents.ids)
+        return are_parts(self.arrays, SUPPORT_ROWS, n_documents, self.n_terms) and are_parts(
+            self.arrays, SUPPORT_ALPHAS, n_topics, n_documents
         )
 
     def features(self) -> TfIdf:
@@ -282,7 +284,7 @@ class _Contents(NamedTuple):
         support = None
         if self.documents is not None:
             rows, alphas = (Rows(*(arrays[name] for name in parts)) for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
-            support = SupportDocuments(rows=rows, alphas=alphas, **self.documents)
+            support = SupportDocuments(rows=rows, alphas=alphas, **vars(self.documents))
         return Tagger(
             features,
             self._scorer.restored(arrays, manifest.scorer, len(manifest.topics)),
@@ -319,18 +321,6 @@ def _load(folder: Path, manifest: Manifest, files: dict[str, BinaryIO], mapped: 
             if installed_spacy() in ("", tables.spacy):
                 features.tokens_.use_tables(tables)
         return contents.tagger(features)
-
-
-def _are_documents(documents: Any) -> bool:
-    """Return whether `documents` has lists of ids, titles and texts of equal length; texts may be None.
-
-    Raise one of `MISFITS`, such as TypeError, for entries of other types.
-    """
-    ids, titles, texts = documents["ids"], documents["titles"], documents["texts"]
-    pieces = [] if texts is None else [piece for zones in texts for piece in (*zones.keys(), *zones.values())]
-    "".join([*ids, *titles, *pieces]).encode()
-    lists = (ids, titles) if texts is None else (ids, titles, texts)
-    return len(documents) == 3 and all(isinstance(values, list) and len(values) == len(ids) for values in lists)
 
 
 def _are_names(names: Any) -> bool:

@@ -58,9 +58,9 @@ class PoolManifest:
     rejected: int
     average_lengths: dict[str, float]
     rows: str  # the checksum of their folder
-    shards: list[list[Any]]  # the fields of each `Shard`
+    shards: list[Shard]
     files: dict[str, str]  # their checksums
-    sum: str = ""
+    sum: str = ""  # of the other entries: it identifies the pool
 
 
 FORMAT = FolderFormat(
@@ -69,7 +69,7 @@ FORMAT = FolderFormat(
     negation="not a pool",
     error=PoolError,
     manifest=PoolManifest,
-    version=4,
+    version=5,
     files=frozenset({_TERMS, _IDS, *(f"{name}.npy" for name in _ARRAYS)}),
     checksum="sum",
     origin="`textcat teach ARCHIVE` makes one.",
@@ -78,17 +78,14 @@ FORMAT = FolderFormat(
 
 
 class Index(NamedTuple):
-    """Hold the contents of a pool's index; `sum` is the checksum that identifies the pool."""
+    """Hold the contents of a pool's index."""
 
-    recipe: Recipe
+    manifest: PoolManifest
     features: TfIdf
     rows: csr_matrix
     ids: "Strings"
     groups: NDArray[np.int32]
     ends: NDArray[np.int64]  # where each document's line ends, in bytes from the start of the first shard
-    shards: list[Shard]
-    n_rejected: int
-    sum: str
 
 
 class _PoolFeatures(TfIdf):
@@ -238,7 +235,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
             rejected=archive.n_rejected,
             average_lengths=features.average_lengths_,
             rows=open_rows(folder / ROWS, verify=False).checksum,
-            shards=[list(shard) for shard in archive.shards],
+            shards=archive.shards,
             files={path.name: sha256_of_file(path) for path in sorted(sibling.iterdir())},
         )
         FORMAT.write_manifest(sibling, manifest)
@@ -384,14 +381,11 @@ def _read_index(folder: Path, manifest: PoolManifest, opened: Mapping[str, Any],
     data = np.zeros(0, np.uint8)
     if os.fstat(opened[_IDS].fileno()).st_size:
         data = np.asarray(np.memmap(opened[_IDS], np.uint8, "r"))
-    recipe, terms = manifest.recipe, _from_json(opened[_TERMS].read())
-    shards = [Shard(*shard) for shard in manifest.shards]
-    _check_shards(folder, shards, verify=verify)
+    _check_shards(folder, manifest.shards, verify=verify)
     stored = open_rows(folder / ROWS, verify=verify)
-    n = manifest.documents
-    _check_arrays(arrays, n, len(data), sum(shard.n_bytes for shard in shards))
+    n, terms, settings = manifest.documents, _from_json(opened[_TERMS].read()), manifest.recipe.feature_settings()
+    _check_arrays(arrays, n, len(data), sum(shard.n_bytes for shard in manifest.shards))
     if stored.checksum != manifest.rows or stored.shape != (n, len(arrays["idf"])):
         raise FORMAT.damaged(folder, "its files do not fit together")
-    features = _PoolFeatures.restore(terms, arrays["idf"], n, manifest.average_lengths, **recipe.feature_settings())
-    facts = (arrays["groups"], arrays["ends"], shards, manifest.rejected, manifest.sum)
-    return Index(recipe, features, stored[:], Strings(data, arrays["id_ends"]), *facts)
+    features = _PoolFeatures.restore(terms, arrays["idf"], n, manifest.average_lengths, **settings)
+    return Index(manifest, features, stored[:], Strings(data, arrays["id_ends"]), arrays["groups"], arrays["ends"])

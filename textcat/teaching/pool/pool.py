@@ -296,9 +296,9 @@ def open_pool(folder: str | os.PathLike[str], *, verify: bool = True) -> Pool:
     """
     folder = expanded(folder)
     index = read_index(folder, verify=verify)
-    texts = _StoredTexts(folder, index.shards, index.ends)
-    parts = index.recipe, index.features, index.rows, index.ids, index.groups
-    return Pool(*parts, texts, folder=folder, n_rejected=index.n_rejected, sum=index.sum)
+    manifest, parts = index.manifest, (index.features, index.rows, index.ids, index.groups)
+    texts = _StoredTexts(folder, manifest.shards, index.ends)
+    return Pool(manifest.recipe, *parts, texts, folder=folder, n_rejected=manifest.rejected, sum=manifest.sum)
 
 
 class _StoredTexts(Sequence[dict[str, Any]]):

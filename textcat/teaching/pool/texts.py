@@ -63,7 +63,8 @@ _NOT_FURTHER = {"id", "labelled_for", "split", "topics", "zones"}  # fields that
 DERIVED = ("index", "rows")  # folders that are derived from the shards; they are removed in this order
 
 
-class Shard(NamedTuple):
+@dataclass(frozen=True)
+class Shard:
     """Describe one of the files with the texts of a pool: a line of JSON for each document."""
 
     name: str
