@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from teaching_work import small_pool, teach, teach_until_killed
 
 from textcat import TextcatError
 from textcat.base import disk, journal
+from textcat.recipes.recipe import RankerSettings
 from textcat.teaching import judgements
 from textcat.teaching.advice import Advisor
-from textcat.teaching.journal import JOURNAL, SessionJournal, is_session
+from textcat.teaching.journal import JOURNAL, SessionHeader, SessionJournal, is_session
 from textcat.teaching.judgements import judgements_of
 from textcat.teaching.progress import progress_of
 from textcat.teaching.session import Session
@@ -149,6 +151,18 @@ def test_what_is_no_session_or_another_pools_is_refused(tmp_path):
         Session.open(tmp_path / "other")
 
 
+HEADER = SessionHeader("", 1, "0", 0, 1.0, RankerSettings())
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": "0"}, {"ranker": {"k": 1}}, {"ranker": {"C": 0}}, {"ranker": []}, {"k": 1}]
+)
+def test_a_session_with_another_header_is_refused(tmp_path, change):
+    (tmp_path / JOURNAL).write_bytes(journal.journal_line({"textcat session": 3, **asdict(HEADER), **change}))
+    with pytest.raises(TextcatError, match=r"session\.jsonl begins with a line that no session has .*: start a new"):
+        SessionJournal.open(tmp_path)
+
+
 @pytest.mark.parametrize("version", [0, 1, 2, 99])
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_session_of_another_format_is_refused_and_stays(tmp_path, version, read_only):
@@ -210,9 +224,9 @@ def test_an_answer_that_ctrl_c_breaks_off_is_there_whole_or_not_at_all(tmp_path,
 
 
 def test_a_journal_in_memory_needs_no_folder():
-    journal = SessionJournal.create(None, {"a": 1})
-    assert journal.append({"b": 2}) == {"step": 1, "b": 2}
-    journal.close()
+    memory = SessionJournal.create(None, HEADER)
+    assert memory.append({"b": 2}) == {"step": 1, "b": 2}
+    memory.close()
 
 
 def test_many_answers_are_replayed_in_little_time(tmp_path):

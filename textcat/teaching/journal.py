@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from textcat.base import disk
 from textcat.base.disk import UNFINISHED
 from textcat.base.errors import TextcatError
 from textcat.base.journal import Journal, journal_line, read_journal
+from textcat.base.records import MISFITS, read_record
+from textcat.recipes.recipe import RankerSettings
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +26,18 @@ _STEP = "step"  # key of a line's number; a gap in the numbers shows that a line
 Line = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class SessionHeader:
+    """Hold facts about the pool of a session, and the session's settings."""
+
+    pool: str  # its folder, relative to the session's if that is on disk; "": it is in memory
+    documents: int
+    sum: int | str  # a checksum that identifies the pool
+    seed: int
+    overlap: float  # the share of documents that each person is asked about
+    ranker: RankerSettings
+
+
 class SessionJournal:
     """The lines of a session: a header, followed by the steps in order.
 
@@ -31,19 +46,19 @@ class SessionJournal:
     cut off when the session is opened again. Without a folder, the lines are kept in memory only.
     """
 
-    def __init__(self, folder: Path | None, header: Line, lines: list[Line]):
-        self.folder, self.header, self.lines = folder, header, lines  # the header without the format's mark
+    def __init__(self, folder: Path | None, header: SessionHeader, lines: list[Line]):
+        self.folder, self.header, self.lines = folder, header, lines
         self._file: Any = None
         self._lock: Any = None
         self._length = 0
 
     @classmethod
-    def create(cls, folder: Path | None, header: Mapping[str, Any]) -> SessionJournal:
+    def create(cls, folder: Path | None, header: SessionHeader) -> SessionJournal:
         """Start a journal in a folder, or in memory if `folder` is None; a missing folder is created.
 
         Raise TextcatError if the folder already has a journal.
         """
-        journal = cls(folder, dict(header), [])
+        journal = cls(folder, header, [])
         if folder is None:
             return journal
         with _errors_as_sentences(folder):
@@ -54,7 +69,7 @@ class SessionJournal:
                 if path.exists():
                     raise TextcatError(f"{folder} holds a session already: open it, or name another folder.")
                 with disk.create(unfinished) as file:
-                    disk.write_all(file, journal_line({_MARK: _FORMAT, **header}))
+                    disk.write_all(file, journal_line({_MARK: _FORMAT, **asdict(header)}))
                     disk.sync(file)
                 disk.rename(unfinished, path)
                 disk.sync_folder(folder)
@@ -159,7 +174,7 @@ def is_session(folder: str | os.PathLike[str]) -> bool:
     return Path(folder, JOURNAL).is_file()
 
 
-def _checked(path: Path, read: Journal) -> tuple[Line, list[Line]]:
+def _checked(path: Path, read: Journal) -> tuple[SessionHeader, list[Line]]:
     damaged = f"{path} is damaged, and what follows the damage cannot be trusted: restore the file from a backup"
     if not read.lines:
         raise TextcatError(f"{damaged}, or start a new session.")
@@ -177,7 +192,10 @@ def _checked(path: Path, read: Journal) -> tuple[Line, list[Line]]:
             raise TextcatError(f"{damaged} (line {number + 1} is not step {number}).")
     if read.damaged:
         raise TextcatError(f"{damaged} (line {len(lines) + 2}).")
-    return header, lines
+    try:
+        return read_record(SessionHeader, header, f"in the first line of {path}"), lines
+    except MISFITS as error:
+        raise TextcatError(f"{path} begins with a line that no session has ({error}): start a new session.") from error
 
 
 def _locked(folder: Path) -> Any:

@@ -7,6 +7,7 @@ import threading
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,7 @@ from textcat.recipes.recipe import RankerSettings
 from textcat.teaching import prior
 from textcat.teaching.assignment import Assignment, unjudged
 from textcat.teaching.entries import check_answers, check_name, checked_exclusion_reason, shown_to_persons
-from textcat.teaching.journal import SessionJournal
+from textcat.teaching.journal import SessionHeader, SessionJournal
 from textcat.teaching.judgements import Judgement, Judgements, TopicState, judgements_of
 from textcat.teaching.loop import Choice
 from textcat.teaching.pool import Pool, PoolError, open_pool
@@ -80,10 +81,10 @@ class Session:
     ):
         journal = journal or SessionJournal.create(None, _header(pool))
         _check_pool(pool, journal)
-        seed = int(journal.header["seed"])
+        seed = journal.header.seed
         self._pool, self._query, self._journal = pool, query, journal
         self._rankings = Rankings(pool, ranker or _ranker(pool, journal), journal.folder, seed)
-        self._assignment = Assignment(seed, float(journal.header["overlap"]))
+        self._assignment = Assignment(seed, journal.header.overlap)
         self._asked: dict[tuple[str, str], Question] = {}
         self._lock = threading.RLock()  # held while answers and rankings are read or changed
         self._judgements = Judgements(journal, pool.groups)  # the current answers, by all lines of the journal
@@ -158,9 +159,9 @@ class Session:
         path = expanded(folder)
         journal = SessionJournal.open(path, read_only=read_only)
         with journal.closing_on_error():
-            if pool is None and not journal.header["pool"]:
+            if pool is None and not journal.header.pool:
                 raise TextcatError(f"The session {path} was started with a pool in memory: give that pool, too.")
-            return cls(pool or open_pool(path / journal.header["pool"]), query=query, journal=journal)
+            return cls(pool or open_pool(path / journal.header.pool), query=query, journal=journal)
 
     def close(self) -> None:
         """Close the journal, so that other processes can open the session."""
@@ -181,7 +182,7 @@ class Session:
     @property
     def fingerprint(self) -> str:
         """A checksum of the session's folder and of the journal's header, which identifies the session."""
-        facts = self.folder and str(self.folder.resolve()), sorted(self._journal.header.items())
+        facts = self.folder and str(self.folder.resolve()), sorted(asdict(self._journal.header).items())
         return f"{zlib.crc32(repr(facts).encode('utf-8', 'surrogateescape')):08x}"
 
     @property
@@ -470,47 +471,32 @@ def _position_of(pool: Pool, id: str) -> int:
 
 
 def _ranker(pool: Pool, journal: SessionJournal) -> Ranker:
-    """Return a ranker with the settings in the journal's header; raise TextcatError if the header has unknown ones."""
-    try:
-        settings = RankerSettings(**journal.header["ranker"])
-    except TypeError as error:
-        raise TextcatError(
-            f"The session {journal.folder} was started by another version of textcat: start a new one."
-        ) from error
+    """Return a ranker with the settings in the journal's header."""
+    settings = journal.header.ranker
     embeddings = pool.embeddings() if settings.embeddings else None
-    return Ranker(pool.rows, embeddings=embeddings, settings=settings, seed=int(journal.header["seed"]))
+    return Ranker(pool.rows, embeddings=embeddings, settings=settings, seed=journal.header.seed)
 
 
 def _header(
-    pool: Pool,
-    folder: Path | None = None,
-    seed: int = 0,
-    overlap: float = 1.0,
-    settings: RankerSettings | None = None,
-) -> dict[str, Any]:
-    """Return the entries for the header of a new journal: facts about the pool, and the session's settings."""
+    pool: Pool, folder: Path | None = None, seed: int = 0, overlap: float = 1.0, settings: RankerSettings | None = None
+) -> SessionHeader:
+    """Return the header of a new journal; parameters as of `Session.create`."""
     path = ""
     if pool.folder is not None:
         resolved = pool.folder.resolve()
         path = str(resolved) if folder is None else os.path.relpath(resolved, folder.resolve())
-    facts = {"pool": path, "documents": len(pool), "sum": _sum_of(pool), "seed": seed, "overlap": overlap}
-    return facts | {"ranker": asdict(settings or pool.recipe.ranker)}
+    return SessionHeader(path, len(pool), _sum_of(pool), seed, overlap, settings or pool.recipe.ranker)
 
 
 def _check_pool(pool: Pool, journal: SessionJournal) -> None:
     """Raise TextcatError if a journal was started with other documents."""
     header, refusal = journal.header, f"The documents are not those that the session {journal.folder} was started with"
-    if (header["documents"], header["sum"]) != (len(pool), _sum_of(pool)):
-        raise TextcatError(
-            f"{refusal} ({header['documents']:,}, now {len(pool):,}): start a new one in another folder."
-        )
-    for line in journal.lines:
-        for answer in line.get("answers", ()):
-            position, id = answer["position"], answer["id"]
-            if not 0 <= position < len(pool) or pool.ids[position] != id:
-                raise TextcatError(
-                    f"{refusal}: {id!r} is not at position {position}. Start a new one in another folder."
-                )
+    if (header.documents, header.sum) != (len(pool), _sum_of(pool)):
+        raise TextcatError(f"{refusal} ({header.documents:,}, now {len(pool):,}): start a new one in another folder.")
+    for answer in chain.from_iterable(line.get("answers", ()) for line in journal.lines):
+        position, id = answer["position"], answer["id"]
+        if not 0 <= position < len(pool) or pool.ids[position] != id:
+            raise TextcatError(f"{refusal}: {id!r} is not at position {position}. Start a new one in another folder.")
 
 
 def _sum_of(pool: Pool) -> int | str:
