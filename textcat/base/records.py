@@ -1,9 +1,10 @@
 """Read records: dataclasses whose fields have the types of the entries of a JSON object or a TOML table."""
 
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from itertools import chain
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from textcat.base.errors import TextcatError, did_you_mean
@@ -54,12 +55,9 @@ def check_entries(entries: Mapping[str, Any], types: Mapping[str, Any], where: s
 
 def entries_of(record: Any) -> dict[str, Any]:
     """Return the entries from which `read_record` makes a record, without those that equal their defaults."""
-    values = ((field, getattr(record, field.name)) for field in fields(record))
-    return {
-        field.name: _as_entry(value)
-        for field, value in values
-        if value != (field.default if field.default_factory is MISSING else field.default_factory())
-    }
+    defaults = {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(record)}
+    values = {name: getattr(record, name) for name in defaults}
+    return {name: _as_entry(value) for name, value in values.items() if value != defaults[name]}
 
 
 def _as_entry(value: Any) -> Any:
@@ -80,15 +78,20 @@ def has_type(value: Any, annotation: Any) -> bool:
 
     Whole numbers pass as floats; true and false do not pass as numbers.
     """
-    for kind, entry_type in _kinds(annotation):
-        plain = dict if is_dataclass(kind) else kind
-        if kind is Any or type(value) is plain or (kind is float and type(value) is int):
-            entries = value.values() if kind is dict else value if kind is list else ()
-            of_each_type = {type(entry): entry for entry in entries}  # of a million texts, one is enough to look at
-            some = entries if of_each_type.keys() & {dict, list} else of_each_type.values()
-            if all(has_type(entry, entry_type) for entry in some):
-                return True
-    return False
+    return _have_type([value], annotation)
+
+
+def _have_type(values: Sequence[Any], annotation: Any) -> bool:
+    for actual in {*map(type, values)}:  # a million texts are looked at once
+        for kind, entry_type in _kinds(annotation):
+            if kind in (actual, Any) or (kind is float and actual is int) or (actual is dict and is_dataclass(kind)):
+                alike: list[Any] = [value for value in values if type(value) is actual] if kind in (dict, list) else []
+                entries = chain.from_iterable(map(dict.values, alike) if kind is dict else alike)
+                if _have_type([*entries], entry_type):
+                    break
+        else:
+            return False
+    return True
 
 
 def describe_type(annotation: Any) -> str:
@@ -100,9 +103,11 @@ def describe_type(annotation: Any) -> str:
     )
 
 
-def _kinds(annotation: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the types without arguments that an annotation allows, each with that of a list's or table's entries."""
-    for kind in get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,):
-        plain, arguments = get_origin(kind) or kind, get_args(kind)
-        in_toml = _IN_TOML.get(plain, plain)
-        yield in_toml, arguments[in_toml is dict] if arguments else Any
+@cache
+def _kinds(annotation: Any) -> list[tuple[Any, Any]]:
+    """Return the types without arguments that an annotation allows, each with that of a list's or table's entries."""
+    allowed = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    of_files = [
+        (_IN_TOML.get(plain, plain), get_args(kind)) for kind in allowed for plain in [get_origin(kind) or kind]
+    ]
+    return [(kind, arguments[kind is dict] if arguments else Any) for kind, arguments in of_files]
