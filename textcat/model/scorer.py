@@ -57,10 +57,7 @@ class Scorer(Protocol):
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays and settings have the names, shapes and types of this kind of scorer.
-
-        Only files that were changed together with their checksums fail this test.
-        """
+        """Return whether stored arrays and settings have the names, shapes and types of this kind of scorer."""
 
     @classmethod
     def restored(cls, arrays: Arrays, settings: ScorerSettings, n_topics: int) -> "Scorer":

@@ -81,10 +81,13 @@ class Session:
     ):
         journal = journal or SessionJournal.create(None, _header(pool))
         _check_pool(pool, journal)
-        seed = journal.header.seed
+        header = journal.header
+        if ranker is None:
+            embeddings = pool.embeddings() if header.ranker.embeddings else None
+            ranker = Ranker(pool.rows, embeddings=embeddings, settings=header.ranker, seed=header.seed)
         self._pool, self._query, self._journal = pool, query, journal
-        self._rankings = Rankings(pool, ranker or _ranker(pool, journal), journal.folder, seed)
-        self._assignment = Assignment(seed, journal.header.overlap)
+        self._rankings = Rankings(pool, ranker, journal.folder, header.seed)
+        self._assignment = Assignment(header.seed, header.overlap)
         self._asked: dict[tuple[str, str], Question] = {}
         self._lock = threading.RLock()  # held while answers and rankings are read or changed
         self._judgements = Judgements(journal, pool.groups)  # the current answers, by all lines of the journal
@@ -468,13 +471,6 @@ def _position_of(pool: Pool, id: str) -> int:
         return pool.position_of(id)
     except PoolError as error:
         raise TextcatError(f"No document has the id {id!r}: give an id that the archive has.") from error
-
-
-def _ranker(pool: Pool, journal: SessionJournal) -> Ranker:
-    """Return a ranker with the settings in the journal's header."""
-    settings = journal.header.ranker
-    embeddings = pool.embeddings() if settings.embeddings else None
-    return Ranker(pool.rows, embeddings=embeddings, settings=settings, seed=journal.header.seed)
 
 
 def _header(
