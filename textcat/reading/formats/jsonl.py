@@ -32,6 +32,7 @@ from textcat.reading.records import Block, Record, RecordContent, RecordFormat, 
 # A string, whole or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 _PLAIN_TYPES = frozenset({str, int, bool, type(None)})
+_ENCODER = json.JSONEncoder(ensure_ascii=False)  # made once, as json.dumps makes one for each value
 _LARGE = 2.0**63  # the least float that may stand for an integer
 _BETWEEN = b" \t\r\n[,]\xef\xbb\xbf"  # what stands between the objects of an array, or of files put behind each other
 
@@ -41,14 +42,19 @@ class _Lines(RecordFormat):
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         data, offset = block.without_mark(settings)
-        source, limit, plain = block.source, settings.max_bytes, _plain_reader(settings)
-        parse = self.parser(block, settings)
+        source, plain = block.source, _plain_reader(settings)
+        longest = settings.max_bytes if settings.in_utf8() else 0  # of what orjson reads
         for number, line in enumerate(data.split(b"\n"), block.position):
-            content = plain(line) if plain is not None and len(line) <= limit else None
+            try:  # not by `_loaded`: a call would take a thirtieth of the time of a short line
+                loaded = orjson.loads(line) if 0 < len(line) <= longest else None
+            except orjson.JSONDecodeError:
+                loaded = None
+            content = plain(loaded) if plain is not None and type(loaded) is dict else None
             if content is not None:
                 name, zones, date, fields = content
                 yield Record(name or f"{source}:{number}", source, number, zones, (), date, "", None, fields)
             elif line.strip():
+                parse = partial(_content, loaded, source, settings)
                 yield from self.read([RecordSpan(number, offset, line)], parse, block, settings)
             offset += len(line) + 1
 
@@ -157,25 +163,21 @@ def _without_escape(data: bytes) -> int:
 _Plain = tuple[str, dict[str, str], str, dict[str, Any] | None]
 
 
-def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] | None:
-    """Return a fast function that takes a line and returns its id, zones, date and further fields.
+def _plain_reader(settings: InputSettings) -> Callable[[dict[str, Any]], _Plain | None] | None:
+    """Return a fast function that takes an object that orjson read and returns its id, zones, date and further fields.
 
-    The function returns None for a line that needs the slower parser, for example if orjson would read it differently
-    from Python's json. Instead of a function, None is returned if labels are wanted or the encoding is not UTF-8.
+    The function returns None for an object that needs the slower parser, for example if orjson may have read it
+    differently from Python's json. Instead of a function, None is returned if labels are wanted.
     """
-    if settings.labels is not None or not settings.in_utf8():
+    if settings.labels is not None:
         return None
     id_field, requires_id = settings.id_field, not settings.is_default("id_field")
     date_field, keeps_others = settings.date_field, bool(settings.fields)
     title_field, body = title_and_body(settings.text_fields or ("title", "text"))
     requires_title = bool(settings.text_fields and title_field)
 
-    def plain(line: bytes) -> _Plain | None:
-        try:
-            fields: Any = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            return None  # half of a surrogate pair, or no JSON
-        if type(fields) is not dict or "zones" in fields or (requires_id and id_field not in fields):
+    def plain(fields: dict[str, Any]) -> _Plain | None:
+        if "zones" in fields or (requires_id and id_field not in fields):
             return None
         if requires_title and title_field not in fields:
             return None
@@ -211,12 +213,16 @@ def _is_plain(value: Any) -> bool:
 
 
 def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    return partial(_content, block.source, settings)
+    def parse(span: RecordSpan) -> RecordContent:
+        return _content(_loaded(span.data) if settings.in_utf8() else None, block.source, settings, span)
+
+    return parse
 
 
-def _content(source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
-    fields = _plain_object(span.data) if settings.in_utf8() else None
-    fields = read_object(span.text(settings)) if fields is None else fields
+def _content(loaded: Any, source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    """Return the content of an object; `loaded` is what orjson read of it, None if it read nothing."""
+    is_plain = type(loaded) is dict and all(map(_is_plain, loaded.values()))
+    fields = loaded if is_plain else read_object(span.text(settings))
     plain = plain_record(
         fields, settings.topics_field, settings.is_default("topics_field"), settings.labels is not None
     )
@@ -285,13 +291,12 @@ def object_content(fields: Mapping[str, Any], settings: InputSettings) -> Record
     return RecordContent(name, zones, topics, _date(date), part, labelled_for, others)
 
 
-def _plain_object(data: bytes) -> dict[str, Any] | None:
-    """Return the object of JSON that bytes hold; None if orjson may read it differently from Python's json."""
+def _loaded(data: bytes) -> Any:
+    """Return what JSON holds as orjson reads it; None if orjson cannot."""
     try:
-        fields = orjson.loads(data)
+        return orjson.loads(data)
     except orjson.JSONDecodeError:
-        return None
-    return fields if type(fields) is dict and all(map(_is_plain, fields.values())) else None
+        return None  # half of a surrogate pair, or no JSON
 
 
 def read_object(text: str) -> dict[str, Any]:
@@ -375,7 +380,7 @@ def _string(field: str, value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    shown = json.dumps(value, ensure_ascii=False)
+    shown = _ENCODER.encode(value)
     return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
