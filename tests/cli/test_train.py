@@ -59,16 +59,18 @@ def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_set
     texts = {"person": ("Who is he?", "Who was she?"), "place": ("Where is it?", "Where was it?")}
     lines = [{"text": text, "topics": [topic]} for topic, both in texts.items() for text in both]
     Path("questions.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    said = "textcat: texts of 12 characters on average: trained by the recipe {}; --recipe names another.\n"
+    why = "4 training documents and texts of 12 characters on average"
+    said = f"textcat: {why}: trained by the recipe {{}}; --recipe names another.\n"
     run("train", "questions.jsonl", "--out", "short")
-    assert run.err == said.format("short-texts")
+    assert run.err == said.format("few-short-texts")
     assert "Every training document has exactly one topic: with --set tags.strategy=single" in run.out
     short = textcat.load("short")
-    assert short.facts.recipe == textcat.read_recipe("short-texts").complete()
+    margins_fixed = textcat.read_recipe("few-short-texts").with_settings("topics.choose_margins=false")
+    assert short.facts.recipe == margins_fixed.complete()
     assert "who" in dict(short.terms("person", 50))
     run("train", "questions.jsonl", "--out", "other", "--learner", "pam", "--set", "tags.strategy=zero")
-    assert run.err == said.format("short-texts-pam")
-    asked_for = textcat.read_recipe("short-texts").changed("pam").with_settings(["tags.strategy=zero"])
+    assert run.err == said.format("few-short-texts-pam")
+    asked_for = textcat.read_recipe("few-short-texts").changed("pam").with_settings(["tags.strategy=zero"])
     assert textcat.load("other").facts.recipe == asked_for.complete()
 
 
@@ -80,7 +82,7 @@ def test_the_language_of_most_documents_is_found_and_told(run):
     assert "textcat: language de, by 6 of 6 sampled documents; --lang names another.\n" in run.err
     assert textcat.load("model").facts.recipe.tokens.lang == "de"
     by_name = textcat.train(
-        textcat.open_corpus("german.jsonl"), read_recipe("short-texts").with_settings(["tokens.lang=de"])
+        textcat.open_corpus("german.jsonl"), read_recipe("few-short-texts").with_settings(["tokens.lang=de"])
     )
     assert (textcat.load("model").scorer.weights == by_name.scorer.weights).all()
 
@@ -106,16 +108,18 @@ def test_what_does_not_fit_into_memory_is_refused_before_a_model_is_written(run,
     monkeypatch.setattr("textcat.training.plan.available_memory", lambda: 50_000)
     run("train", "newswire", "--out", "large")
     assert run.code == 1
-    assert re.match(r"textcat: Recipe default would take some \d+\.\d GB of memory", run.err)
+    assert re.match(r"textcat: Recipe few-documents would take some \d+\.\d GB of memory", run.err)
     assert not Path("large").exists()
     run("train", "newswire", "--dry-run")
     assert run.code == 0
     assert run.out.endswith("This does not fit into memory, and would be refused.\n")
 
 
-def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
+def test_train_prints_bands_stages_the_margins_and_the_model_and_on_stderr_only_the_recipe(run):
     run("train", "newswire")
-    assert (run.code, run.err) == (0, "")
+    said = "textcat: 721 training documents: trained by the recipe few-documents; --recipe names another.\n"
+    assert (run.code, run.err) == (0, said)
+    assert re.search(r"^Margins: .* 0\.\d{3} by the recipe's own, 0\.\d{3} by more even", run.out, re.MULTILINE)
     lines = run.out.splitlines()
     assert lines[0].split() == ["ALL", "TOP10", "LAST30"]
     titles = [re.split(r"  +", line)[0] for line in lines]
@@ -123,14 +127,15 @@ def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
         "mean average precision (MAP)",
         "read",
         "tokens to rows",
+        "choose margins",
         "train topics",
         "evaluate",
         "save",
         "peak memory",
     ):
         assert title in titles
-    assert lines[-1] == "Model: models/newswire-default"
-    assert textcat.load("models/newswire-default").facts.corpus == "newswire"
+    assert lines[-1] == "Model: models/newswire-few-documents"
+    assert textcat.load("models/newswire-few-documents").facts.corpus == "newswire"
 
 
 def test_options_go_before_the_recipe(run):

@@ -169,4 +169,4 @@ def test_the_recipe_for_short_texts_is_chosen_by_the_form_that_is_read():
     for form in ("NFC", "NFD"):
         train = [Document("1", {"body": unicodedata.normalize(form, text)}, ("a",))]
         chosen, _ = default_recipe().for_corpus(Corpus("c", train, [], ("a",)))
-        assert chosen.name == "short-texts"
+        assert chosen.name == "few-short-texts"

@@ -229,14 +229,14 @@ def test_an_unassigned_character_that_looks_like_a_stand_in_is_read_as_unknown(t
 @pytest.mark.parametrize(
     ("title", "name"),
     [
-        ("08年考研复试 (组图) NBA", "default"),
-        ("東京で大雨のニュース、2021年", "short-texts"),
-        ("ราคา ข้าว 2565 (ไทย)", "short-texts"),
-        ("An article on 石油", "short-texts"),
+        ("08年考研复试 (组图) NBA", "few-documents"),
+        ("東京で大雨のニュース、2021年", "few-short-texts"),
+        ("ราคา ข้าว 2565 (ไทย)", "few-short-texts"),
+        ("An article on 石油", "few-short-texts"),
     ],
 )
 def test_short_chinese_texts_have_the_recipe_of_long_ones(title, name):
     corpus = Corpus.from_documents("short", [Document(str(i), {"title": title}, ("a",)) for i in range(5)])
     assert default_recipe().for_corpus(corpus)[0].name == name
     of_runs = default_recipe().with_settings(["tokens.segmenter=runs"])
-    assert of_runs.for_corpus(corpus)[0].name == "short-texts"
+    assert of_runs.for_corpus(corpus)[0].name == "few-short-texts"

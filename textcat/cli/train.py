@@ -34,7 +34,7 @@ def _changed_recipe(
         str | None,
         Option(
             help="Name of a shipped recipe, or path of a recipe file.",
-            show_default="default; short-texts for short texts, many-topics from 1,000 topics on",
+            show_default="default; others for short texts, below 8,000 documents and from 1,000 topics on",
             autocompletion=common.complete_recipe,
         ),
     ] = None,
@@ -115,13 +115,13 @@ def train(
         planned = plan_training(documents, recipe, train_and_evaluate, why=why, stages=stages, **options)
         show_plan(terminal.console(), planned, stages, form)
         return
-    if why:
-        echo(f"textcat: {why}: trained by the recipe {recipe.name}; --recipe names another.", err=True)
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     if out is None:
         _check_replacing(folder, force=force)
     storage.check_target(folder)
     check_memory(documents, recipe, train_and_evaluate, **options)
+    if why:
+        echo(f"textcat: {why}: trained by the recipe {recipe.name}; --recipe names another.", err=True)
     options |= {"bands": band, "stages": stages, "keep_texts": False, "counted": counted}
     with on_cluster(scheduler):
         tagger = train_and_evaluate(documents, recipe, **options)
@@ -381,7 +381,7 @@ def show_training(
         if evaluation.measured_on is MeasuredOn.SAMPLE:
             measured = f"on {evaluation.test_documents} of its {tagger.facts.train_documents} {evaluation.measured_on}"
         where = f"Corpus {tagger.facts.corpus}{why}: {measured},"
-    rows = tagger.facts.choices.get("rows")
+    rows, margins = map(tagger.facts.choices.get, ("rows", "margins"))
     single = "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one."
     show(
         console,
@@ -392,6 +392,7 @@ def show_training(
         stage_table(**cost),
         unevaluated_topics(corpus) or "",
         _rows_sentence(rows) if rows else "",
+        _margins_sentence(margins) if margins and margins["held_out"] else "",
         f"Did not converge: {', '.join(late)}." if late else "",
         single if not tagger.decisions.single and are_single(corpus) else "",
         f"Model: {folder}",
@@ -404,6 +405,13 @@ def _rows_sentence(choice: Mapping[str, Any]) -> str:
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["ndcg@10"].items())
     measured = f" (nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids: {figures})"
     return f"Rows consist of {choice['chosen']}{measured if figures else ''}; --set features.chars=N fixes it."
+
+
+def _margins_sentence(choice: Mapping[str, Any]) -> str:
+    """Return a sentence that tells which margins training chose, and by which figures."""
+    figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
+    measured = f"share of held-out documents whose topic with the highest score is right: {figures}"
+    return f"Margins: {choice['chosen']} ({measured}); --set learner.tau_pos=prevalence keeps the recipe's own."
 
 
 def show_update(console: "Console", result: "UpdateResult", stages: "Stages", form: str, *, per_topic: bool) -> None:

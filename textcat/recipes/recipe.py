@@ -5,7 +5,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no scores but those to decide on
 _MOST = 2**63 - 1  # of whole numbers, as in TOML
 SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
+FEW_DOCUMENTS = 8_000  # training documents: with fewer, terms that one document has count, and margins are chosen
 _N_SAMPLED = 1000  # documents by which texts are found to be short
 _SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags")
 
@@ -65,6 +66,9 @@ class TopicSettings:
     choose_chars : bool
         With a shortlist: before training, choose by held-out training documents whether rows get n-grams of characters.
         Setting a field of [features] whose name begins with "char" turns this off.
+    choose_margins : bool
+        Without a shortlist: before training, choose by held-out training documents between the margins of this recipe
+        and others, which suit topics that are as frequent as each other. Setting a field of [learner] turns this off.
     related : int
         With a shortlist: this many of a document's best topics raise the scores of the topics that occur together with
         them in training documents. 0: no topic raises the scores of others.
@@ -73,6 +77,7 @@ class TopicSettings:
     description_copies: int = 0
     shortlist: int = 0
     choose_chars: bool = False
+    choose_margins: bool = False
     related: int = 0
 
     def __post_init__(self) -> None:
@@ -84,6 +89,11 @@ class TopicSettings:
     def chooses_chars(self) -> bool:
         """Whether training chooses if rows get n-grams of characters."""
         return self.choose_chars and self.shortlist > 0
+
+    @property
+    def chooses_margins(self) -> bool:
+        """Whether training chooses the margins."""
+        return self.choose_margins and not self.shortlist
 
 
 @dataclass(frozen=True)
@@ -197,8 +207,9 @@ class Recipe:
     learner : dict
         Keyword arguments of the learner whose name is ``learner["name"]``, "paum" by default. The argument
         `random_state` is called `seed` in recipes.
-    many, short : Recipe, optional
-        The recipes to use instead if there are 1,000 topics or more, or if texts are short.
+    many, short, few : Recipe, optional
+        The recipes to use instead if there are 1,000 topics or more, if texts are short, or if there are fewer than
+        8,000 training documents. The recipe `short` can itself have a recipe `few`.
 
     Raises
     ------
@@ -216,6 +227,7 @@ class Recipe:
     tags: TagSettings
     many: "Recipe | None" = field(compare=False)
     short: "Recipe | None" = field(compare=False)
+    few: "Recipe | None" = field(compare=False)
 
     def __init__(
         self,
@@ -229,13 +241,15 @@ class Recipe:
         many: "Recipe | None" = None,
         short: "Recipe | None" = None,
         ranker: Mapping[str, Any] | RankerSettings = _DEFAULTS,
+        few: "Recipe | None" = None,
     ) -> None:
         sections = {"tokens": tokens, "features": features, "topics": topics, "ranker": ranker, "tags": tags}
         records = {key: _record(_RECORDS[key], settings, name, key) for key, settings in sections.items()}
         check_tokens(records["tokens"])
         check_settings(vars(records["features"]))
         of_learner = {"name": "paum", **learner}
-        vars(self).update(name=name, title=title, **records, learner=of_learner, many=many, short=short)
+        alternatives = {"many": many, "short": short, "few": few}
+        vars(self).update(name=name, title=title, **records, learner=of_learner, **alternatives)
 
     def __repr__(self) -> str:
         sections = (f"{section}={settings!r}" for section in _SECTIONS if (settings := self._chosen(section)))
@@ -280,14 +294,7 @@ class Recipe:
             If there is no such learner, or a parameter that it has not, or a value that it cannot have.
         """
         if learner is not None and learner != self.learner["name"]:
-            new: Any = learner_class(learner)
-            shared = _names(_class_of_settings(new)) - {parameter.name for parameter in new.rule.PARAMETERS}
-            settings = {name: value for name, value in self.learner.items() if name in shared} | {"name": learner}
-            name = f"{self.name}-{learner.rpartition(':')[2]}"
-            title = f"{learner}, on the features of the recipe {self.name}"
-            many, short = (other and other.changed(learner) for other in (self.many, self.short))
-            changed = replace(self, name=name, title=title, learner=settings, many=many, short=short)
-            return changed.changed(**parameters)
+            return self._everywhere(lambda recipe: recipe._with_learner(learner)).changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
         records = self._record_classes()
         for section, record in records.items():
@@ -297,18 +304,37 @@ class Recipe:
                     f"{name!r} is no parameter of the learner, but of [{section}]: set it by "
                     f"with_settings('{section}.{name}={changes[name]}')."
                 )
-        changed = self.with_values({"learner": changes})
-        if changes:
-            changed.make_learner()
+        if not changes:
+            return self
+        changed = self._everywhere(lambda recipe: recipe._with_parameters(changes))
+        changed.make_learner()
         return changed
+
+    def _with_learner(self, learner: str) -> "Recipe":
+        """Return the recipe with another learner, which keeps only those parameters that all learners share."""
+        new: Any = learner_class(learner)
+        shared = _names(_class_of_settings(new)) - {parameter.name for parameter in new.rule.PARAMETERS}
+        settings = {name: value for name, value in self.learner.items() if name in shared} | {"name": learner}
+        name = f"{self.name}-{learner.rpartition(':')[2]}"
+        title = f"{learner}, on the features of the recipe {self.name}"
+        return replace(self, name=name, title=title, learner=settings)._with_parameters({})
+
+    def _with_parameters(self, parameters: Mapping[str, Any]) -> "Recipe":
+        """Return the recipe with other parameters of the learner; training does not choose margins any more."""
+        return self.with_values({"learner": parameters, "topics": {"choose_margins": False}})
+
+    def _everywhere(self, change: Callable[["Recipe"], "Recipe"]) -> "Recipe":
+        """Return the recipe and its alternatives, each changed by a function."""
+        others = {name: getattr(self, name) for name in ("many", "short", "few")}
+        return replace(change(self), **{name: other and other._everywhere(change) for name, other in others.items()})
 
     def with_settings(self, assignments: str | Iterable[str]) -> "Recipe":
         """Return the recipe with other values of some fields: a text such as ``learner.tau_pos=50``, or several.
 
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
-        ``learner.name`` is set before the learner's parameters. The recipes `many` and `short` are changed in the same
-        way; `for_corpus` checks the one that it chooses, as a value may suit one recipe only. A TextcatError is raised
-        for an unknown field, or for a value that a field cannot have.
+        ``learner.name`` is set before the learner's parameters. The recipes `many`, `short` and `few` are changed in
+        the same way; `for_corpus` checks the one that it chooses, as a value may suit one recipe only. A TextcatError
+        is raised for an unknown field, or for a value that a field cannot have.
         """
         texts = {}
         for assignment in [assignments] if isinstance(assignments, str) else assignments:
@@ -316,11 +342,11 @@ class Recipe:
             if not equals:
                 raise TextcatError(f"A recipe's field cannot be set by {assignment!r}: write SECTION.FIELD=VALUE.")
             texts[path.strip()] = text.strip()
-        recipe = self._assigned(texts)
-        if texts:
-            recipe.check()
-        many, short = (other and other._assigned(texts) for other in (self.many, self.short))
-        return replace(recipe, many=many, short=short)
+        if not texts:
+            return self
+        recipe = self._everywhere(lambda recipe: recipe._assigned(texts))
+        recipe.check()
+        return recipe
 
     def _assigned(self, texts: Mapping[str, str]) -> "Recipe":
         """Return the recipe with other values of fields, given as text by SECTION.FIELD.
@@ -344,6 +370,8 @@ class Recipe:
             values[section][field] = _parsed(path, text, types_of[path])
         if any(field.startswith("char") for field in values["features"]):
             values["topics"]["choose_chars"] = False
+        if values["learner"]:
+            values["topics"]["choose_margins"] = False
         return recipe.with_values(values)
 
     def with_values(self, values: Mapping[str, Mapping[str, Any]]) -> "Recipe":
@@ -354,8 +382,13 @@ class Recipe:
         return replace(self, **sections)
 
     def check(self) -> None:
-        """Raise TextcatError if the learner cannot be made, or the strategy cannot be used with the shortlist."""
+        """Raise TextcatError if the learner cannot be made, or a setting cannot be used with another."""
         self.make_learner()
+        if self.topics.choose_margins and self.learner["name"] != "paum":
+            raise TextcatError(
+                f"Recipe {self.name}: training can choose the margins of the learner paum only, not those of "
+                f"{self.learner['name']}: set choose_margins = false in [topics]."
+            )
         if self.topics.shortlist and self.tags.strategy not in _OF_PROBABILITIES:
             raise TextcatError(
                 f"Recipe {self.name}: with a shortlist, the strategy in [tags] cannot be {self.tags.strategy!r}, which "
@@ -419,10 +452,14 @@ class Recipe:
         """Return the recipe to use for a corpus, and the reason in words, such as "1,200 topics".
 
         The recipe is `many` if the corpus has 1,000 topics or more, `short` if its texts are short on average and not
-        Chinese, and otherwise this recipe itself, with the reason "". Changes of this recipe's settings were also made
-        to `many` and `short`; a TextcatError is raised if the chosen one of these is not valid with the changes.
+        Chinese, and otherwise this recipe itself, with the reason "". If the corpus has fewer than 8,000 training
+        documents, it is the recipe `few` of `short` or of this recipe. Changes of this recipe's settings were also made
+        to these; a TextcatError is raised if the chosen one is not valid with the changes.
         """
         chosen, why = self._suited_to(corpus)
+        n_documents = len(corpus.train)
+        if chosen.few is not None and n_documents < FEW_DOCUMENTS:
+            chosen, why = chosen.few, f"{n_documents:,} training documents{' and ' if why else ''}{why}"
         if chosen is not self:
             chosen.check()
         return chosen, why
@@ -579,8 +616,11 @@ def recipes() -> dict[str, Path]:
 
 
 def default_recipe() -> Recipe:
-    """Return the recipe `default`, with `many-topics` and `short-texts` as its alternatives `many` and `short`."""
-    return replace(read_recipe("default"), many=read_recipe("many-topics"), short=read_recipe("short-texts"))
+    """Return the recipe `default`, with the alternatives that `Recipe.for_corpus` chooses from."""
+    short = replace(read_recipe("short-texts"), few=read_recipe("few-short-texts"))
+    return replace(
+        read_recipe("default"), many=read_recipe("many-topics"), short=short, few=read_recipe("few-documents")
+    )
 
 
 def read_recipe(name_or_path: str | Path) -> Recipe:

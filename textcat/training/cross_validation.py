@@ -139,25 +139,39 @@ def cross_validated_scores(
     fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
     scores = np.zeros(labels.shape, np.float32)
     for number in range(fold_of.max() + 1):
-        trained, held_out = np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number)
-        if not len(trained):
-            continue
-        features = counts.fit(recipe.make_features(), trained)
-        with folder_beside(rows_dir) as folder:
-            rows, positives, left_out = counts.examples(features, trained, rows_dir=folder)
-            if not rows.shape[1]:
-                continue
-            new = counts.rows_of_counts(features, held_out)
-            del features  # one fold's at a time in memory, as are rows
-            learner = recipe.make_learner(n_jobs=n_jobs)
-            problems = learner.topic_problems(rows, positives, left_out)
-            options: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
-            solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **options)
-            sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
-            scores[held_out] = sums / score_units(solutions, sums.dtype)
-            del rows, new, solutions, sums
-            release_memory()
+        split = HoldOut(np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number))
+        if len(split.trained):
+            scores[split.held_out] = scores_of_split(counts, recipe, split, n_jobs, rows_dir, advance)
     return scores
+
+
+def scores_of_split(
+    counts: CountedCorpus,
+    recipe: Recipe,
+    split: HoldOut,
+    n_jobs: int | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
+    advance: Advance = lambda n: None,
+) -> np.ndarray:
+    """Return the scores of held-out documents for each topic, by rankers trained on the other documents of a split.
+
+    All scores are 0 if no term of the documents to train on gets a column.
+    """
+    features = counts.fit(recipe.make_features(), split.trained)
+    with folder_beside(rows_dir) as folder:
+        rows, positives, left_out = counts.examples(features, split.trained, rows_dir=folder)
+        if not rows.shape[1]:
+            return np.zeros((len(split.held_out), counts.labels.shape[1]), np.float32)
+        new = counts.rows_of_counts(features, split.held_out)
+        del features  # one fold's at a time in memory, as are rows
+        learner = recipe.make_learner(n_jobs=n_jobs)
+        problems = learner.topic_problems(rows, positives, left_out)
+        options: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
+        solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **options)
+    sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
+    del rows, new
+    release_memory()
+    return np.asarray(sums / score_units(solutions, sums.dtype))
 
 
 # --- recipes, measured by cross-validation ---------------------------------------------------------------------------

@@ -84,8 +84,9 @@ def train(
     corpus : Corpus, DataFrame, iterable of dict, str or Path
         The documents: a corpus, a table of pandas or polars, records, or the name or the path of a corpus.
     recipe : Recipe, str or path, optional
-        A recipe, its name or its path. The default is `short-texts` for texts of less than 300 characters on average,
-        `many-topics` from 1,000 topics on, otherwise `default`, as on the command line.
+        A recipe, its name or its path. The default is `many-topics` from 1,000 topics on, `short-texts` for texts of
+        less than 300 characters on average, otherwise `default`; below 8,000 training documents, `few-short-texts` and
+        `few-documents`, as on the command line.
     text : str or sequence of str, optional
         The columns of a table, or the fields of records, that hold the text, in order; no others are read as text. Of
         several, "title" becomes the zone title, and the others are joined to the body. By default, the text is in
@@ -249,6 +250,8 @@ def train_and_score(
     choices: dict[str, Any] = {}
     if recipe.topics.chooses_chars:
         training, choices = training.with_chosen_rows(counted)
+    elif recipe.topics.chooses_margins:
+        training, choices = training.with_chosen_margins(counted)
     training_counts = None
     if updatable and kept is not None and counted.document_counts is not None:
         training_counts = TrainingCounts(kept, counted.document_counts, keep)
@@ -299,6 +302,14 @@ class _Training:
         with self.stages.stage("choose rows"):
             choice = choose_rows(counted, self.recipe)
         return replace(self, recipe=choice.recipe), {"rows": choice.facts()}
+
+    def with_chosen_margins(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
+        """Choose margins; return the training with the chosen recipe, and the facts on this choice for the model."""
+        from textcat.training.margin_choice import choose_margins
+
+        with self.stages.stage("choose margins"):
+            choice = choose_margins(counted, self.recipe, self.n_jobs)
+        return replace(self, recipe=choice.recipe), {"margins": choice.facts()}
 
     def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
         """Train a tagger on all training documents but a sample, and return its evaluation on the sample.
