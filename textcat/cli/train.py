@@ -34,7 +34,7 @@ def _changed_recipe(
         str | None,
         Option(
             help="Name of a shipped recipe, or path of a recipe file.",
-            show_default="default; others for short texts, below 8,000 documents and from 1,000 topics on",
+            show_default="default; others for short texts, below 5,000 documents and from 1,000 topics on",
             autocompletion=common.complete_recipe,
         ),
     ] = None,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no scores but those to decide on
 _MOST = 2**63 - 1  # of whole numbers, as in TOML
 SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
-FEW_DOCUMENTS = 8_000  # training documents: with fewer, terms that one document has count, and margins are chosen
+FEW_DOCUMENTS = 5_000  # training documents: with fewer, terms that one document has count, and margins are chosen
 _N_SAMPLED = 1000  # documents by which texts are found to be short
 _SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags")
 
@@ -209,7 +209,7 @@ class Recipe:
         `random_state` is called `seed` in recipes.
     many, short, few : Recipe, optional
         The recipes to use instead if there are 1,000 topics or more, if texts are short, or if there are fewer than
-        8,000 training documents. The recipe `short` can itself have a recipe `few`.
+        5,000 training documents. The recipe `short` can itself have a recipe `few`.
 
     Raises
     ------
@@ -452,7 +452,7 @@ class Recipe:
         """Return the recipe to use for a corpus, and the reason in words, such as "1,200 topics".
 
         The recipe is `many` if the corpus has 1,000 topics or more, `short` if its texts are short on average and not
-        Chinese, and otherwise this recipe itself, with the reason "". If the corpus has fewer than 8,000 training
+        Chinese, and otherwise this recipe itself, with the reason "". If the corpus has fewer than 5,000 training
         documents, it is the recipe `few` of `short` or of this recipe. Changes of this recipe's settings were also made
         to these; a TextcatError is raised if the chosen one is not valid with the changes.
         """

@@ -85,7 +85,7 @@ def train(
         The documents: a corpus, a table of pandas or polars, records, or the name or the path of a corpus.
     recipe : Recipe, str or path, optional
         A recipe, its name or its path. The default is `many-topics` from 1,000 topics on, `short-texts` for texts of
-        less than 300 characters on average, otherwise `default`; below 8,000 training documents, `few-short-texts` and
+        less than 300 characters on average, otherwise `default`; below 5,000 training documents, `few-short-texts` and
         `few-documents`, as on the command line.
     text : str or sequence of str, optional
         The columns of a table, or the fields of records, that hold the text, in order; no others are read as text. Of
