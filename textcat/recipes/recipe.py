@@ -1,4 +1,4 @@
-"""Read recipes: TOML files that say how text becomes rows, how rankers are trained, and how scores become topics."""
+"""Read recipes (TOML files: from texts to rows, rankers and topics), and choose the recipe that suits a corpus."""
 
 import inspect
 import math

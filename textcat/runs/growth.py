@@ -1,4 +1,4 @@
-"""Find what is new in the inputs of a run that ended: an archive that grows is read again only where it has changed."""
+"""Find what a run is to read next: files that are new, have changed, or could not be read before."""
 
 import time
 from collections import defaultdict

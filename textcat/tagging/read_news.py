@@ -90,7 +90,7 @@ class NewsFiles:
         self.before, self.formats = 0, Counter[str]()
 
     def sources(self) -> list[Source]:
-        """Return the sources restricted to the files to read; files in a folder are selected only while it is read."""
+        """Return the sources of the files to read. Of a folder, files that are not to be read are passed over later."""
         chosen = []
         for source in self._sources:
             if source.kind == "folder":
