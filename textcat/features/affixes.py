@@ -128,7 +128,8 @@ def read_exact_affixes(regexes: Regexes) -> tuple[Affixes, Codes] | None:
     """Return the alternatives of prefixes, suffixes and infixes over an alphabet, and the codes of the alphabet.
 
     An alphabet has a code for each class of characters that the regexes tell apart. By these alternatives, compiled
-    code finds the affixes of nearly all strings; spaCy's regexes find those of the others. Return None if tables cannot express a regex.
+    code finds the affixes of nearly all strings; spaCy's regexes find those of the others. Return None if
+    tables cannot express a regex.
     """
     return _exact_affixes(*(tuple(regexes.get(name, ())) for name in list(TOKENIZER_METHODS)[:3]))
 

@@ -107,7 +107,7 @@ class Replaced(_Record, tag="replaced"):
 
 
 class RejectedSpan(NamedTuple):
-    """Say where in the file of rejections the lines of one generation (one pass over new and changed files) stand."""
+    """Hold where in the file of rejections the lines of one generation (one pass over new and changed files) stand."""
 
     generation: int
     end: int  # in bytes
