@@ -49,7 +49,7 @@ class EditedFile:
         self.copy: FileCopy | None = None
 
     def take(self, block: EditedBlock, folder: NewsFolder) -> None:
-        """Apply the edits of the file's next block to its copy in the output folder; nothing if the file has changed."""
+        """Apply the edits of the file's next block to its copy in the output folder, unless the file has changed."""
         self._is_named |= block.is_named
         self.is_due |= block.is_due
         if self._fate is Fate.CHANGED:
