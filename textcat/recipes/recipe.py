@@ -68,7 +68,7 @@ class TopicSettings:
         Setting a field of [features] whose name begins with "char" turns this off.
     choose_margins : bool
         Without a shortlist: before training, choose by held-out training documents between the margins of this recipe
-        and others, which suit topics that are as frequent as each other. Setting a field of [learner] turns this off.
+        and more even ones, which suit topics of very different size. Setting a field of [learner] turns this off.
     related : int
         With a shortlist: this many of a document's best topics raise the scores of the topics that occur together with
         them in training documents. 0: no topic raises the scores of others.
