@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from textcat.base.folds import assign_folds
+from textcat.margin.learners import MarginClassifier
 from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import HoldOut, scores_of_split
 from textcat.training.examples import CountedCorpus
@@ -62,7 +63,8 @@ def choose_margins(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     splits = list(_splits(counted.labels))
     if not splits:
         return MarginChoice(recipe, OWN, {}, 0)
-    right = {name: _right(counted, candidate, splits, n_jobs) for name, candidate in candidates.items()}
+    learners = [candidate.make_learner(n_jobs=n_jobs) for candidate in candidates.values()]
+    right = dict(zip(candidates, _right(counted, recipe, learners, splits), strict=True))
     chosen = max(right, key=lambda name: _lead(right[name], right[OWN]))  # of equal ones the first, which is the own
     precision = {name: float(np.nanmean(shares)) for name, shares in right.items()}
     return MarginChoice(candidates[chosen], chosen, precision, sum(len(split.held_out) for split in splits))
@@ -81,15 +83,20 @@ def _splits(labels: sp.csc_matrix) -> Iterator[HoldOut]:
         yield HoldOut(documents[~is_held_out], documents[is_held_out])
 
 
-def _right(counted: CountedCorpus, recipe: Recipe, splits: Sequence[HoldOut], n_jobs: int | None) -> np.ndarray:
-    """Return how often the topic with a document's highest score is right, from 0 to 1; nan if it is never held out."""
+def _right(
+    counted: CountedCorpus, recipe: Recipe, learners: Sequence[MarginClassifier], splits: Sequence[HoldOut]
+) -> np.ndarray:
+    """Return how often the topic with a document's highest score is right, from 0 to 1: a row per learner.
+
+    It is nan if the document is never held out.
+    """
     labels = counted.labels.tocsr()
-    n_right, n_scored = np.zeros((2, labels.shape[0]))
+    n_right, n_scored = np.zeros((len(learners), labels.shape[0])), np.zeros(labels.shape[0])
     for split in splits:
-        first = scores_of_split(counted, recipe, split, n_jobs).argmax(axis=1)
-        n_right[split.held_out] += np.asarray(labels[split.held_out, first]).ravel() > 0
+        for row, scores in zip(n_right, scores_of_split(counted, recipe, learners, split), strict=True):
+            row[split.held_out] += np.asarray(labels[split.held_out, scores.argmax(axis=1)]).ravel() > 0
         n_scored[split.held_out] += 1
-    return np.divide(n_right, n_scored, out=np.full(len(n_scored), np.nan), where=n_scored > 0)
+    return np.divide(n_right, n_scored, out=np.full_like(n_right, np.nan), where=n_scored > 0)
 
 
 def _lead(right: np.ndarray, by_own: np.ndarray) -> float:
