@@ -102,6 +102,7 @@ def train(
     if out is not None and not dry_run:
         _check_replacing(out, force=force)
     reading = None if finds_language or dry_run else read.stream(corpus)
+    recipe.check()  # here, as it imports the learner, which takes as long as the other process takes to read
     counted = _counted_while_read(reading, recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
     recipe = _in_language_of(documents, recipe) if finds_language else recipe

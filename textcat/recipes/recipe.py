@@ -296,6 +296,8 @@ class Recipe:
         if learner is not None and learner != self.learner["name"]:
             return self._everywhere(lambda recipe: recipe._with_learner(learner)).changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
+        if not changes:
+            return self  # without importing the learner, which takes half a second
         records = self._record_classes()
         for section, record in records.items():
             if names := changes.keys() & _names(record) - _names(records["learner"]):
@@ -304,8 +306,6 @@ class Recipe:
                     f"{name!r} is no parameter of the learner, but of [{section}]: set it by "
                     f"with_settings('{section}.{name}={changes[name]}')."
                 )
-        if not changes:
-            return self
         changed = self._everywhere(lambda recipe: recipe._with_parameters(changes))
         changed.make_learner()
         return changed
