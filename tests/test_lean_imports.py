@@ -80,9 +80,9 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.recipes.recipe import read_recipe
 from textcat.training.train import train_and_evaluate
 train_and_evaluate(open_corpus("newswire"), read_recipe("default"))
-print("scipy.stats._stats_py" in sys.modules)
-import scipy.stats
-print(scipy.stats.rankdata([3, 1, 2]))
+print([name in sys.modules for name in ("scipy.stats._stats_py", "numpy.f2py.f2py2e", "numpy.testing._private")])
+import numpy, scipy.stats
+print(scipy.stats.rankdata([3, 1, 2]), numpy.f2py.__all__[0], numpy.testing.assert_equal(1, 1))
 """
 
 
@@ -180,3 +180,11 @@ def test_a_model_tags_where_little_is_installed_as_it_does_elsewhere(newswire_mo
     code, _, errors = run_slim("tag", newswire_model, "a.txt", "--out", "tagged")
     assert code == 0, errors
     assert '"wheat"' in next(Path(tmp_path, "tagged").glob("part-*")).read_text(encoding="utf-8")
+
+
+def test_a_recipe_is_read_without_what_learners_need_so_that_its_corpus_is_read_meanwhile():
+    program = "import sys; from textcat.recipes.recipe import default_recipe\n"
+    program += "default_recipe().changed().with_settings([])\n"
+    program += "print(*{'joblib', 'scipy', 'sklearn'} & {*sys.modules})"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []

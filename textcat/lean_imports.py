@@ -19,21 +19,24 @@ _UNUSED = {
     "spacy.cli": ("info", "spacy", "3.8."),
     "spacy.cli.info": ("info", "spacy", "3.8."),
 }
+# Modules that are imported, but are of use to few: they are loaded at their first use.
+_LATER = {"numpy.f2py", "numpy.testing", "scipy.stats"}
 
 
 def keep_imports_lean() -> None:
-    """Prevent the import of pandas and of what is not used, and import scipy.stats only at its first use."""
+    """Prevent the import of pandas and of unused modules, and load those in `_LATER` only at their first use."""
     sys.meta_path.insert(0, _LeanFinder())
     # numpy, if it has not been loaded yet, would start threads that are never used: they wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be imported than this one
-    """Make pandas appear not installed, replace modules in `_UNUSED`, and load scipy.stats at its first use.
+    """Make pandas appear not installed, replace modules in `_UNUSED`, and load those in `_LATER` at their first use.
 
     pyarrow and scikit-learn import pandas, which takes 60 MB. scikit-learn imports scipy.stats, which takes longer than
-    the rest of scikit-learn. spaCy imports its commands, which takes half of its import time; so do Markdown and
-    tracebacks in the time that typer takes to print a help.
+    the rest of scikit-learn. scipy imports all parts of numpy, of which two take longer than the others. spaCy imports
+    its commands, which takes half of its import time; so do Markdown and tracebacks in the time that typer takes to
+    print a help.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
@@ -42,7 +45,7 @@ class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be importe
         if fullname in _UNUSED and _is_left_out(*_UNUSED[fullname][1:]):
             stand_in = _StandIn(_UNUSED[fullname][0])
             return ModuleSpec(fullname, stand_in, is_package=True)  # type: ignore[arg-type]
-        if fullname != "scipy.stats":
+        if fullname not in _LATER:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
