@@ -17,7 +17,7 @@ from attacks import teaching
 from attacks.clients import Crowd, Trial, crowd_trials, load, malformed_requests, request_trials, wait_for_answers
 from attacks.commands import train_model
 from attacks.running import PATH, request, running
-from textcat.base.disk import MANIFEST, exchange_folders
+from textcat.base.folders import MANIFEST, exchange_folders
 from textcat.serving.http.keys import new_key
 
 _HELD = 500  # connections

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import textcat
-from textcat.base.disk import MANIFEST
 from textcat.base.errors import TextcatError
+from textcat.base.folders import MANIFEST
 from textcat.model.listed import Listed
 from textcat.model.manifest import MODEL as FORMAT
 from textcat.model.manifest import read_manifest

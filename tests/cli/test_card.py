@@ -6,7 +6,7 @@ import sys
 import pytest
 from manifests import rewrite
 
-from textcat.base.disk import MANIFEST
+from textcat.base.folders import MANIFEST
 from textcat.model import CARD
 
 

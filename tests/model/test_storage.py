@@ -405,7 +405,7 @@ def test_a_damaged_model_can_be_replaced(small, model):
 
 
 def test_without_the_exchange_of_folders_a_model_is_replaced_all_the_same(small, model, monkeypatch):
-    monkeypatch.setattr("textcat.base.disk.exchange_folders", lambda *_: False)
+    monkeypatch.setattr("textcat.base.folders.exchange_folders", lambda *_: False)
     save(small, model)
     assert load(model).topics == small.topics
     assert [path.name for path in model.parent.iterdir()] == ["model"]
@@ -477,7 +477,7 @@ def test_a_model_is_read_where_files_cannot_be_opened_through_their_folder(small
         load(model)
 
 
-@pytest.mark.parametrize("step", ["textcat.base.disk.folder_identity", "textcat.base.disk.read_record"])
+@pytest.mark.parametrize("step", ["textcat.base.folders.folder_identity", "textcat.base.folders.read_record"])
 def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, step, monkeypatch):
     """Either after its folder has been opened and before its files are, or between its manifest and its arrays."""
     scorer = replace(small.scorer, bias=small.scorer.bias + 1)

@@ -16,8 +16,8 @@ from manifests import rewrite
 from small_hub import TOKEN, Hub
 
 import textcat
-from textcat.base.disk import MANIFEST
 from textcat.base.errors import TextcatError
+from textcat.base.folders import MANIFEST
 from textcat.model import CARD, ModelError
 from textcat.model.manifest import MODEL
 from textcat.sharing import copies, places

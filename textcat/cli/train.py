@@ -150,7 +150,7 @@ def _check_replacing(folder: Path, *, force: bool) -> None:
 
     Raise TextcatError if the answer is no, or if nobody can be asked.
     """
-    from textcat.base.disk import MANIFEST
+    from textcat.base.folders import MANIFEST
 
     if force or not (expanded(folder) / MANIFEST).exists():
         return

@@ -15,8 +15,9 @@ import numpy as np
 import scipy  # its parts load at their first use
 from numpy.lib import format as npy
 
-from textcat.base.disk import FolderFormat, expanded, map_array, sha256_of_file
+from textcat.base.disk import expanded, sha256_of_file
 from textcat.base.errors import TextcatError
+from textcat.base.folders import FolderFormat
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -156,22 +157,16 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
     StoreError
         If the folder is no store of rows, or a file is missing or not as it was written.
     """
-    folder = expanded(folder)
-    with ROWS.open(folder) as (manifest, files):
-        names = {part: f"{part}.npy" for part in PARTS}
-        ROWS.check_files(folder, files, dict.fromkeys(names.values(), ""), unread=ROWS.files)
-        try:
-            arrays: dict[str, Any] = {
-                part: map_array(folder / name, files[name], _TYPES[part]) for part, name in names.items()
-            }
-            rows = StoredRows(folder, manifest, arrays)
-            _check_offsets(rows)
-        except (OSError, TypeError, ValueError) as error:
-            raise ROWS.damaged(folder, f"its arrays cannot be mapped ({error})") from error
-        for part, name in names.items() if verify else ():
-            files[name].seek(arrays[part].offset)
-            if sha256_of_file(files[name]) != manifest.sums.get(part):
-                raise ROWS.damaged(folder, f"{name} is not as it was written")
+    with ROWS.open(folder) as store, store.telling_damage():
+        store.check(dict.fromkeys(ROWS.files, ""), unread=ROWS.files)
+        arrays: dict[str, Any] = {part: store.array(part, _TYPES[part]) for part in PARTS}
+        rows = StoredRows(store.path, store.manifest, arrays)
+        _check_offsets(rows)
+        for part, array in arrays.items() if verify else ():
+            file = store.files[f"{part}.npy"]
+            file.seek(array.offset)
+            if sha256_of_file(file) != store.manifest.sums.get(part):
+                raise store.damaged(f"{part}.npy is not as it was written")
     if verify:
         _check_columns(rows)
     return rows

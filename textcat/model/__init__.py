@@ -3,8 +3,8 @@
 import os
 from enum import Enum
 
-from textcat.base.disk import MANIFEST
 from textcat.base.errors import TextcatError
+from textcat.base.folders import MANIFEST
 
 CARD = "README.md"  # the model card, for people: no checksum counts it, so it may be edited, and nothing depends on it
 MOST_CARD_BYTES = 1 << 16  # of a card that is read or copied

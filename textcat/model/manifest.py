@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from textcat.base.disk import FolderFormat
+from textcat.base.folders import FolderFormat
 from textcat.model import CARD, ModelError
 from textcat.recipes.recipe import Recipe
 
@@ -164,5 +164,5 @@ MODEL = FolderFormat(
 
 def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
     """Read a model's manifest, without its arrays; raise ModelError if it cannot be read."""
-    with MODEL.open(folder) as (manifest, _):
-        return manifest
+    with MODEL.open(folder) as model:
+        return model.manifest

@@ -12,8 +12,8 @@ from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.util import from_bytes, minibatch, to_bytes
 
-from textcat.base.disk import MANIFEST
 from textcat.base.errors import TextcatError
+from textcat.base.folders import MANIFEST
 from textcat.model import storage
 from textcat.model.manifest import FILES, MAY_BE
 from textcat.model.tagger import Tagger

@@ -2,18 +2,18 @@
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from textcat import __version__
 from textcat.base.calibration import Calibration
-from textcat.base.disk import expanded, installed_spacy, installed_version, map_array, read_arrays, sha256_of_file
+from textcat.base.disk import expanded, installed_spacy, installed_version, read_arrays, sha256_of_file
 from textcat.base.errors import TextcatError
-from textcat.base.records import MISFITS, read_record
+from textcat.base.folders import OpenFolder
+from textcat.base.records import read_record
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
@@ -138,30 +138,25 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
 
 def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
     """Return a tagger as `load` does, and the checksum of its manifest."""
-    folder = expanded(folder)
-    with MODEL.open(folder) as (manifest, files):
-        tagger = _load(folder, manifest, files, mapped)
+    with MODEL.open(folder) as model, model.telling_damage():
+        tagger = _Contents.read(model, mapped=mapped).tagger()
     if prepare:
         tagger.features.tokens_.prepare()
-    return tagger, manifest.sha256
+    return tagger, model.manifest.sha256
 
 
-def load_training_counts(
-    folder: str | os.PathLike[str],
-) -> tuple[TrainingCounts, Manifest, Evaluation | None]:
+def load_training_counts(folder: str | os.PathLike[str]) -> tuple[TrainingCounts, Manifest, Evaluation | None]:
     """Read a model's training counts, manifest and evaluation; raise ModelError if the model is not updatable."""
-    folder = expanded(folder)
-    with MODEL.open(folder) as (manifest, files):
+    with MODEL.open(folder) as model, model.telling_damage():
+        manifest = model.manifest
         if COUNTS not in manifest.files:
             raise ModelError(
-                f"The model {folder} is not updatable, as it has no training counts: train it with "
+                f"The model {model.folder} is not updatable, as it has no training counts: train it with "
                 "`textcat train CORPUS --updatable`."
             )
-        with _telling_damage(folder):
-            MODEL.check_files(folder, files, {name: manifest.files[name] for name in (COUNTS, COUNT_ARRAYS)})
-            entries = json.loads(files[COUNTS].read())
-            counts = TrainingCounts.from_entries(entries, read_arrays(files[COUNT_ARRAYS]), manifest)
-            return counts, manifest, _evaluation(manifest)
+        model.check({name: manifest.files[name] for name in (COUNTS, COUNT_ARRAYS)})
+        counts = TrainingCounts.from_entries(model.json(COUNTS), read_arrays(model.files[COUNT_ARRAYS]), manifest)
+        return counts, manifest, _evaluation(manifest)
 
 
 def _manifest(tagger: Tagger, recipe: Recipe, folder: Path) -> Manifest:
@@ -204,19 +199,6 @@ def _evaluation(manifest: Manifest) -> Evaluation | None:
     return Evaluation.from_dict({**figures, "topics": rows})
 
 
-@contextmanager
-def _telling_damage(folder: Path) -> Iterator[None]:
-    """In a ``with`` block, turn the errors that damaged or unreadable model files cause into ModelError."""
-    try:
-        yield
-    except ModelError:
-        raise
-    except OSError as error:
-        raise ModelError(f"Cannot read the model {folder} ({error.strerror or error}): check the folder.") from error
-    except MISFITS as error:
-        raise MODEL.damaged(folder, f"it cannot be read ({error})") from error
-
-
 class _Contents(NamedTuple):
     """The contents of a model's files."""
 
@@ -224,21 +206,27 @@ class _Contents(NamedTuple):
     arrays: dict[str, Any]
     terms: list[str]  # the names of columns
     documents: SupportTexts | None
+    tables: LanguageTables | None
 
     @classmethod
-    def read(cls, folder: Path, manifest: Manifest, files: dict[str, BinaryIO]) -> "_Contents":
-        """Check the checksums of the files and read them; map arrays into memory."""
+    def read(cls, model: OpenFolder[Manifest], *, mapped: bool) -> "_Contents":
+        """Check the checksums of the files, read them, and check that they fit together; map arrays into memory."""
+        manifest = model.manifest
         # Training counts are large, and not used here.
-        MODEL.check_files(folder, files, manifest.files, unread={COUNTS, COUNT_ARRAYS})
-        arrays = {
-            name: map_array(folder / f"{name}.npy", files[f"{name}.npy"], types)
-            for name, types in {**_TYPES, **_SCORERS[manifest.scorer.name].types}.items()
-            if f"{name}.npy" in manifest.files
-        }
-        documents = None
+        model.check(manifest.files, unread={COUNTS, COUNT_ARRAYS})
+        types = {**_TYPES, **_SCORERS[manifest.scorer.name].types}
+        arrays = {name: model.array(name, types[name]) for name in types if f"{name}.npy" in manifest.files}
+        documents, tables = None, None
         if SUPPORT in manifest.files:
-            documents = read_record(SupportTexts, json.loads(files[SUPPORT].read()), f"in {SUPPORT}")
-        return cls(manifest, arrays, json.loads(files[VOCABULARY].read()), documents)
+            documents = read_record(SupportTexts, model.json(SUPPORT), f"in {SUPPORT}")
+        if TOKENIZER in manifest.files:
+            tables = LanguageTables.from_json(model.files[TOKENIZER].read())
+        contents = cls(manifest, arrays, model.json(VOCABULARY), documents, tables)
+        if not contents.fit_together():
+            raise model.damaged("its files do not fit together")
+        if not mapped:  # only now, because a damaged file may claim any size
+            contents = contents._replace(arrays={name: np.array(array) for name, array in arrays.items()})
+        return contents
 
     @property
     def n_terms(self) -> int:
@@ -271,15 +259,14 @@ class _Contents(NamedTuple):
             self.arrays, SUPPORT_ALPHAS, n_topics, n_documents
         )
 
-    def features(self) -> TfIdf:
-        """Return the features, which turn documents into rows."""
-        statistics = self.manifest.features
-        learnt = self.arrays[IDF], statistics.n_documents, statistics.average_lengths
-        return TfIdf.restore(self.terms, *learnt, **self.manifest.recipe.feature_settings())
-
-    def tagger(self, features: TfIdf) -> Tagger:
-        """Return the tagger, given its features."""
+    def tagger(self) -> Tagger:
+        """Return the tagger."""
         arrays, manifest = self.arrays, self.manifest
+        learnt = arrays[IDF], manifest.features.n_documents, manifest.features.average_lengths
+        features = TfIdf.restore(self.terms, *learnt, **manifest.recipe.feature_settings())
+        # Another version of spaCy may find other tokens.
+        if self.tables is not None and installed_spacy() in ("", self.tables.spacy):
+            features.tokens_.use_tables(self.tables)
         calibration = Calibration(*arrays[CALIBRATION]) if CALIBRATION in arrays else None
         support = None
         if self.documents is not None:
@@ -305,22 +292,6 @@ class _Contents(NamedTuple):
             names_language=manifest.names_language or "",
             support=support,
         )
-
-
-def _load(folder: Path, manifest: Manifest, files: dict[str, BinaryIO], mapped: bool) -> Tagger:
-    with _telling_damage(folder):
-        contents = _Contents.read(folder, manifest, files)
-        if not contents.fit_together():
-            raise MODEL.damaged(folder, "its files do not fit together")
-        if not mapped:  # only now, because a damaged file may claim any size
-            contents = contents._replace(arrays={name: np.array(array) for name, array in contents.arrays.items()})
-        features = contents.features()
-        if TOKENIZER in manifest.files:
-            tables = LanguageTables.from_json(files[TOKENIZER].read())
-            # Another version of spaCy may find other tokens.
-            if installed_spacy() in ("", tables.spacy):
-                features.tokens_.use_tables(tables)
-        return contents.tagger(features)
 
 
 def _are_names(names: Any) -> bool:

@@ -11,8 +11,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from textcat.base.disk import MANIFEST, expanded, remove_leftovers
+from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
+from textcat.base.folders import MANIFEST, remove_leftovers
 from textcat.base.progress import Stages
 from textcat.model import CARD, MOST_CARD_BYTES, ModelError
 from textcat.model.card import card_bytes
@@ -61,12 +62,13 @@ def push(
     TextcatError
         If the folder is no model or damaged, another model is at the target, or it cannot be written to.
     """
-    folder, place = expanded(model), place_of(target)
+    place = place_of(target)
     if stages is None or isinstance(place, Repository):
         stages = Stages()  # draws nothing: the library of the hub draws bars of its own
-    with MODEL.open(folder) as (manifest, files), stages.stage("push", shows="bytes") as bar:
-        MODEL.check_files(folder, files, manifest.files)
-        kept = {name: files[name] for name in (*manifest.files, MANIFEST)}
+    with MODEL.open(model) as opened, stages.stage("push", shows="bytes") as bar:
+        folder, manifest = opened.folder, opened.manifest
+        opened.check(manifest.files)
+        kept = {name: opened.files[name] for name in (*manifest.files, MANIFEST)}
         if (card := card_bytes(folder)) is not None:
             kept[CARD] = BytesIO(card)
         bar.show(total=sum(file.seek(0, os.SEEK_END) for file in kept.values()))
@@ -196,8 +198,8 @@ def _pull_manifest(remote: Folder, new: Path) -> Manifest:
     if size > _MOST_MANIFEST:
         raise _too_large(remote, MANIFEST, _MOST_MANIFEST)
     _copy(remote, MANIFEST, new / MANIFEST, _MOST_MANIFEST)
-    with _PULLED.open(new) as (manifest, _):
-        return manifest  # the only names of files in it are those of a model's files
+    with _PULLED.open(new) as pulled:
+        return pulled.manifest  # the only names of files in it are those of a model's files
 
 
 def _sizes(remote: Folder, manifest: Manifest, max_bytes: int, new: Path) -> dict[str, int]:

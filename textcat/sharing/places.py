@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from textcat.base.disk import MANIFEST
 from textcat.base.errors import TextcatError, install_hint
+from textcat.base.folders import MANIFEST
 from textcat.model import CARD
 from textcat.reading import file_system
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat import __version__
-from textcat.base.disk import MANIFEST, expanded, installed_spacy
+from textcat.base.disk import expanded, installed_spacy
 from textcat.base.errors import TextcatError
+from textcat.base.folders import MANIFEST
 from textcat.model.manifest import CALIBRATION, Manifest, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.reading import START_OVER, InputSettings, Record, Source, batch_records, find_sources, read_batches

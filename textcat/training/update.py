@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.base.disk import MANIFEST, expanded, installed_version, lock_folder, remove_leftovers
+from textcat.base.disk import expanded, installed_version, lock_folder
 from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.folders import MANIFEST, remove_leftovers
 from textcat.base.frames import Frame, is_missing, is_table
 from textcat.base.progress import Stages
 from textcat.corpus.cards import Card

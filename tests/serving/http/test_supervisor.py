@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from running_server import BODY, HEAD, answer_of, is_alive, wait_until
 
-from textcat.base.disk import exchange_folders
+from textcat.base.folders import exchange_folders
 from textcat.serving.http.keys import new_key
 from textcat.serving.http.supervisor import Replacements
 

@@ -17,13 +17,14 @@ import orjson
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from textcat.base.disk import FolderFormat, map_array, sha256_of_file
+from textcat.base.disk import sha256_of_file
 from textcat.base.errors import TextcatError
+from textcat.base.folders import FolderFormat, OpenFolder
 from textcat.base.progress import Advance, Stages, advance_over
 from textcat.corpus.documents import Document
 from textcat.duplicates.groups import AT_ONCE, NEAR, Assigned, Groups, first_positions, sketch_texts
 from textcat.features.rows import Rows
-from textcat.features.store import StoreError, open_rows, write_rows
+from textcat.features.store import open_rows, write_rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents, Zoned, zones_of_document
 from textcat.recipes.recipe import Recipe
@@ -249,14 +250,6 @@ def _as_json(terms: list[str]) -> bytes:
         return json.dumps(terms).encode()
 
 
-def _from_json(data: bytes) -> list[str]:
-    try:
-        terms: list[str] = orjson.loads(data)
-    except ValueError:  # perhaps lone surrogates
-        terms = json.loads(data)
-    return terms
-
-
 def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
     """Count the terms of an archive's texts, write their rows, and return the other contents of the index.
 
@@ -330,18 +323,8 @@ def read_index(folder: Path, *, verify: bool) -> Index:
     """
     if not (folder / INDEX).is_dir():
         raise PoolError(f"{folder} is not a pool, or is unfinished: give `textcat teach` the archive again.")
-    with FORMAT.open(folder / INDEX) as (manifest, opened):
-        try:
-            return _read_index(folder, manifest, opened, verify=verify)
-        except StoreError as error:
-            raise FORMAT.damaged(folder, str(error).rstrip(".")) from error
-        except OSError as error:
-            what = f"{error.filename or folder} ({error.strerror or error})"
-            raise PoolError(f"Cannot read the pool {folder}, {what}: check the disk.") from error
-        except PoolError:
-            raise
-        except Exception as error:  # damaged files make numpy, JSON and settings raise many kinds of errors
-            raise FORMAT.damaged(folder, f"it cannot be read ({error})") from error
+    with FORMAT.open(folder, inside=INDEX) as pool, pool.telling_damage():
+        return _read_index(pool, verify=verify)
 
 
 def _check_shards(folder: Path, shards: Sequence[Shard], *, verify: bool) -> None:
@@ -372,20 +355,21 @@ def _check_arrays(arrays: Mapping[str, NDArray[Any]], n: int, n_id_bytes: int, n
         raise ValueError("groups.npy has other documents")
 
 
-def _read_index(folder: Path, manifest: PoolManifest, opened: Mapping[str, Any], *, verify: bool) -> Index:
+def _read_index(pool: OpenFolder[PoolManifest], *, verify: bool) -> Index:
+    folder, manifest, ids = pool.folder, pool.manifest, pool.files[_IDS]
     # Parsed files are always verified; memory-mapped ones, like texts and rows, only if asked for.
     unread = () if verify else frozenset(manifest.files) - {_TERMS}
-    FORMAT.check_files(folder, opened, manifest.files, unread=unread)
+    pool.check(manifest.files, unread=unread)
     # As plain arrays, because access to single entries of numpy's memory maps is slow.
-    arrays = {name: np.asarray(map_array(folder, opened[f"{name}.npy"], _TYPES)) for name in _ARRAYS}
+    arrays = {name: np.asarray(pool.array(name, _TYPES)) for name in _ARRAYS}
     data = np.zeros(0, np.uint8)
-    if os.fstat(opened[_IDS].fileno()).st_size:
-        data = np.asarray(np.memmap(opened[_IDS], np.uint8, "r"))
+    if os.fstat(ids.fileno()).st_size:
+        data = np.asarray(np.memmap(ids, np.uint8, "r"))
     _check_shards(folder, manifest.shards, verify=verify)
     stored = open_rows(folder / ROWS, verify=verify)
-    n, terms, settings = manifest.documents, _from_json(opened[_TERMS].read()), manifest.recipe.feature_settings()
+    n, terms, settings = manifest.documents, pool.json(_TERMS), manifest.recipe.feature_settings()
     _check_arrays(arrays, n, len(data), sum(shard.n_bytes for shard in manifest.shards))
     if stored.checksum != manifest.rows or stored.shape != (n, len(arrays["idf"])):
-        raise FORMAT.damaged(folder, "its files do not fit together")
+        raise pool.damaged("its files do not fit together")
     features = _PoolFeatures.restore(terms, arrays["idf"], n, manifest.average_lengths, **settings)
     return Index(manifest, features, stored[:], Strings(data, arrays["id_ends"]), arrays["groups"], arrays["ends"])
