@@ -280,20 +280,21 @@ class CorpusReader(NamedTuple):
             return self  # a .tsv has names in one language, which it does not say
         return self._replace(vocabulary_language=recipe.tokens.lang)
 
-    def __call__(self, corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
-        """Open a corpus, given its name, its path or its `Corpus.origin`.
+    def __call__(self, corpus: str | None, stages: "Stages", origin: "Mapping[str, Any] | None" = None) -> "Corpus":
+        """Open a corpus, given its name or path; without one, open the one of `origin`, a `Corpus.origin`.
 
-        `stages` measures the time of reading, and shows its progress.
+        If a corpus that is named is that of the origin, it has the same test part. `stages` measures the time of
+        reading, and shows its progress.
         """
         from textcat.corpus.catalogue import open_corpus, reopen_corpus
 
         with stages.stage("read", shows="bytes") as bar:
-            if isinstance(corpus, str):
-                return open_corpus(corpus, progress=bar, **self._asdict())
+            if corpus is not None:
+                return open_corpus(corpus, progress=bar, origin=origin, **self._asdict())
             if self.settings or self.test_size is not None:
                 why = "the model's own is read as for its training"
                 raise BadParameter(f"options of input go with a corpus that is named: {why}")
-            return reopen_corpus(corpus, corpus_dir=self.corpus_dir, progress=bar)
+            return reopen_corpus(origin or {}, corpus_dir=self.corpus_dir, progress=bar)
 
     def stream(self, corpus: str) -> "ForkedCorpus | None":
         """Begin to read a corpus in another process, and return the corpus that will receive the documents.

@@ -223,12 +223,10 @@ def _test_corpus(
     With `labelled_only`, the test part has only documents that have a topic of the tagger, if there are such documents.
     """
     from textcat.corpus.cards import is_shipped
-    from textcat.corpus.catalogue import own_arguments
     from textcat.model.evaluate import measured_part, with_test_documents
 
-    if corpus and read.test_size is None:  # a model's own corpus has the parts that training made of it
-        read = read._replace(**own_arguments(tagger.facts.origin, corpus, read.settings))
-    documents = with_test_documents(tagger, read(corpus or _origin(tagger), stages))
+    own = tagger.facts.origin if corpus else _origin(tagger)
+    documents = with_test_documents(tagger, read(corpus or None, stages, own))
     if corpus and not is_shipped(corpus) and (said := measured_part(tagger, documents, corpus)):
         echo(f"textcat: {said}", err=True)
     if not labelled_only:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from textcat.base.disk import shipped
+from textcat.base.disk import expanded, shipped
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.records import check_entries, field_types
 from textcat.base.settings import read_toml
@@ -182,7 +182,7 @@ def card(name_or_path: str | Path) -> Card:
     A TextcatError is raised if the name is unknown or the file is no card.
     """
     name, shipped_cards = str(name_or_path), _shipped_cards()
-    path = Path(name) if name.endswith(".toml") else shipped_cards.get(name)
+    path = expanded(name) if name.endswith(".toml") else shipped_cards.get(name)
     if path is None:
         hint = did_you_mean(name, shipped_cards)
         raise TextcatError(f"No corpus {name!r}. Known corpora: {', '.join(shipped_cards)}.{hint}")

@@ -38,6 +38,7 @@ def open_corpus(
     as_read: Callable[[Record], object] | None = None,
     vocabulary: str | Path | None = None,
     vocabulary_language: str | None = None,
+    origin: Mapping[str, Any] | None = None,
 ) -> Corpus:
     """Open a corpus by name, card, path or URL.
 
@@ -65,6 +66,9 @@ def open_corpus(
         File with the names of the topics, in place of the card's: see `Vocabulary.read`.
     vocabulary_language : str, optional
         Language of these names: see `Vocabulary.read`.
+    origin : mapping, optional
+        A `Corpus.origin`. If it is that of this corpus, and no `test_size` is given, the corpus gets the test part that
+        the origin tells of; without `settings`, it is also read in the same way.
 
     Returns
     -------
@@ -78,20 +82,26 @@ def open_corpus(
         If there is no such corpus, its files are missing, damaged or not as the card describes them, two documents
         have the same id, or a setting would change nothing, as the card says how the corpus is read.
     """
-    if isinstance(name_or_path, Card):
-        described, data, place = name_or_path, "", ""
+    data, place = ("", "") if isinstance(name_or_path, Card) else _locate(str(name_or_path))
+    if origin and test_size is None and origin.get("name_or_path") == place:
+        test_size, seed, keep_groups = origin.get("test_size"), origin.get("seed", 0), origin.get("keep_groups", False)
+        if settings is None:
+            settings = _settings_of(origin)
+            if vocabulary is None:
+                vocabulary, vocabulary_language = origin.get("vocabulary"), origin.get("vocabulary_language")
+    if data:
+        described = guess_card(data, settings)
     else:
-        described, data, place = _describe(str(name_or_path), settings)
-    if not data:
+        described = name_or_path if isinstance(name_or_path, Card) else card(name_or_path)
         described.check_settings(settings or InputSettings())
         data = str(obtain_corpus(described, corpus_dir, download=download, progress=progress))
     words = Vocabulary.read(vocabulary, vocabulary_language) if vocabulary else None
-    origin: dict[str, Any] = {"name_or_path": place} if place else {}
-    if origin and settings is not None:
-        origin["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
-    if origin and words:
-        origin |= {"vocabulary": os.path.abspath(words.place), "vocabulary_language": vocabulary_language}
-    corpus = replace(read_corpus(described, data, settings, as_read, words, progress), origin=origin)
+    own: dict[str, Any] = {"name_or_path": place} if place else {}
+    if own and settings is not None:
+        own["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
+    if own and words:
+        own |= {"vocabulary": os.path.abspath(words.place), "vocabulary_language": vocabulary_language}
+    corpus = replace(read_corpus(described, data, settings, as_read, words, progress), origin=own)
     return corpus if test_size is None else corpus.split(test_size, seed=seed, keep_groups=keep_groups)
 
 
@@ -166,24 +176,10 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
     corpus.
     """
     try:
-        return open_corpus(**{**origin, "settings": _settings_of(origin)}, **options)
-    except (TypeError, AttributeError) as error:
+        return open_corpus(origin["name_or_path"], origin=origin, **options)
+    except (KeyError, TypeError, AttributeError) as error:
         message = "The model does not say how to open the corpus it was trained on: name the corpus."
         raise TextcatError(message) from error
-
-
-def own_arguments(
-    origin: Mapping[str, Any], name_or_path: str | Path, settings: InputSettings | None
-) -> dict[str, Any]:
-    """Return the arguments by which `open_corpus` reads and splits a corpus as its `Corpus.origin` says.
-
-    With `settings` by which to read it, they only split it. Return {} if the origin is that of another corpus.
-    """
-    if origin.get("name_or_path") not in (str(name_or_path), os.path.abspath(expanded(name_or_path))):
-        return {}
-    if settings is not None:
-        return {name: origin[name] for name in SPLIT if name in origin}
-    return {**{name: origin[name] for name in origin if name != "name_or_path"}, "settings": _settings_of(origin)}
 
 
 def settings_like(origin: Mapping[str, Any], name_or_path: str | Path) -> InputSettings | None:
@@ -205,23 +201,19 @@ def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
-def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str, str]:
-    """Return the card of a corpus, the path or URL of its data, and a name by which it is opened from any folder.
+def _locate(text: str) -> tuple[str, str]:
+    """Return the path or URL of a corpus' data, and a name by which the corpus is opened from any folder.
 
-    If `text` is the name of a corpus or the path of a card, the second value is "". Data without a card get a card that
-    is guessed from the names of their files.
+    If `text` is the name of a corpus or the path of a card, the first value is "".
     """
     path = expanded(text)
     if is_url(text):
-        data, place = text, text
-    elif path.suffix == ".toml":
-        return card(path), "", os.path.abspath(path)
-    elif is_shipped(text):
-        return card(text), "", text
-    elif path.exists() or matches(str(path)):
-        data, place = str(path), os.path.abspath(path)
-    elif path.suffix or path.name != text:
-        raise TextcatError(f"There is no file or folder {text}.{similar_files(path)}")
-    else:
-        return card(text), "", text  # which says that there is none
-    return guess_card(data, settings), data, place
+        return text, text
+    if path.suffix == ".toml":
+        return "", os.path.abspath(path)
+    if not is_shipped(text):
+        if path.exists() or matches(str(path)):
+            return str(path), os.path.abspath(path)
+        if path.suffix or path.name != text:
+            raise TextcatError(f"There is no file or folder {text}.{similar_files(path)}")
+    return "", text

@@ -9,7 +9,7 @@ from typing import Any
 from textcat.base.frames import is_table
 from textcat.base.progress import Stages
 from textcat.corpus.cards import is_shipped
-from textcat.corpus.catalogue import SPLIT, column_settings, open_corpus, own_arguments, refuse_columns
+from textcat.corpus.catalogue import SPLIT, column_settings, open_corpus, refuse_columns
 from textcat.corpus.documents import RECORDS, TABLE, Corpus, Document, topic_counts
 from textcat.corpus.fetch import warn_once
 from textcat.evaluation.evaluation import Evaluation
@@ -81,9 +81,7 @@ def corpus_to_measure(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
     """
     called = "" if isinstance(source, Corpus) else str(source) if isinstance(source, str | Path) else "the table"
     if isinstance(source, str | Path):
-        settings = column_settings(**columns)
-        own = own_arguments(tagger.facts.origin, source, settings)
-        corpus = open_corpus(source, **{"settings": settings, **own})
+        corpus = open_corpus(source, settings=column_settings(**columns), origin=tagger.facts.origin)
     elif isinstance(source, Corpus):
         refuse_columns(source, **columns)
         corpus = source
@@ -96,7 +94,7 @@ def corpus_to_measure(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
 
 def _corpus_in_memory(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
     """Return a corpus of a table or records; its test part is all documents if none is for test."""
-    documents = as_documents(source, **columns, trained_on=tagger.facts.text_columns)
+    documents = as_documents(source, trained_on=tagger.facts.text_columns, **columns)
     if tagger.facts.corpus in (TABLE, RECORDS) and len(documents) == tagger.facts.train_documents:
         _log.warning(
             "The model was trained on %s documents, as many as these: if they are the same, the figures are too good, "

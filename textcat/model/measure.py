@@ -1,10 +1,10 @@
 """Measure a tagger on a corpus: each topic's ranking or, with many topics, each document's top-ranked topics."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,8 @@ def evaluate_tagger(
     """
     if not corpus.test:
         return _kept_evaluation(tagger, corpus, bands)
-    if not relevant_topics(tagger, corpus).nnz:
+    expected = expected_topics(tagger, corpus, twins)
+    if not expected.relevant.nnz:
         theirs = sorted({topic for document in corpus.test for topic in document.topics})
         if hint := corpus.unlabelled:
             raise TextcatError(f"No test document of corpus {corpus.name} has a topic, as {hint}.")
@@ -57,54 +58,32 @@ def evaluate_tagger(
             scores, has_terms = _score_blocks(tagger, documents), None
         else:
             scores, has_terms = tagger.scored(documents)
-        measured = measure_test_documents(tagger, corpus, scores, has_terms, bands=bands)
-    twins = corpus.twins() if twins is None else twins
-    return with_twins(measured, tagger, corpus, twins, scores, has_terms, bands=bands)
+        return measure_test_documents(tagger, expected, scores, has_terms, bands=bands)
 
 
-def with_twins(
-    measured: Evaluation,
-    tagger: Tagger,
-    corpus: Corpus,
-    twins: NDArray[np.bool_],
-    scores: Any,
-    has_terms: NDArray[np.bool_] | None = None,
-    *,
-    bands: str | Iterable[str] | None = None,
-) -> Evaluation:
-    """Add to an evaluation the figures without test documents that repeat a training document (twins); warn of them.
+class Expected(NamedTuple):
+    """What the labels of test documents say of a tagger's topics."""
 
-    `twins` is what `Corpus.twins` returns. If they are fewer than one of twenty test documents, `measured` is returned
-    as it is. With many topics, whose scores come in blocks, twins are only counted.
-    """
-    n = int(twins.sum())
-    if n < max(1, _FEW_TWINS * len(twins)):
-        return measured
-    told = f"{n:,} of {len(twins):,} test documents repeat training documents"
-    rows: tuple[BandQuality, ...] = ()
-    if isinstance(scores, np.ndarray) and not has_many_topics(tagger):
-        others = replace(corpus, test=[document for document, twin in zip(corpus.test, twins, strict=True) if not twin])
-        if relevant_topics(tagger, others).nnz:
-            known = None if has_terms is None else has_terms[~twins]
-            rows = measure_test_documents(tagger, others, scores[~twins], known, bands=bands).bands
-    if rows:
-        names = ("macro_average_precision", "macro_f1", "micro_f1")
-        with_, without = ([_rounded(row[name]) for name in names] for row in (measured.bands[0], rows[0]))
-        told += f"; without these, MAP is {without[0]}, macro F1 {without[1]} and micro F1 {without[2]}"
-        told += f", instead of {with_[0]}, {with_[1]} and {with_[2]}"
-    _log.warning(
-        "%s (docs/how-to/duplicates.md); a test part of one's own is drawn without twins by --keep-groups.", told
+    relevant: Any  # sparse 0/1 matrix (n_test_documents, n_topics)
+    n_unknown: NDArray[np.int64]  # how many other topics each document has: with many topics, they count as not found
+    unjudged: Any  # as `Corpus.unjudged` returns it
+    twins: NDArray[np.bool_]  # as `Corpus.twins` returns it
+
+
+def expected_topics(tagger: Tagger, corpus: Corpus, twins: NDArray[np.bool_] | None = None) -> Expected:
+    """Return what a tagger is measured against on a corpus' test documents; `twins` as for `evaluate_tagger`."""
+    known, with_topics = frozenset(tagger.topics), _with_topics_of(tagger, corpus)
+    return Expected(
+        with_topics.labels(corpus.test),
+        np.array([len({*document.topics} - known) for document in corpus.test], np.int64),
+        with_topics.unjudged(corpus.test),
+        corpus.twins() if twins is None else twins,
     )
-    return replace(measured, twins=n, without_twins=rows)
-
-
-def _rounded(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.3f}".removeprefix("0")
 
 
 def measure_test_documents(
     tagger: Tagger,
-    corpus: Corpus,
+    expected: Expected,
     scores: NDArray[Any] | Iterable[NDArray[Any]],
     has_terms: NDArray[np.bool_] | None = None,
     *,
@@ -112,21 +91,40 @@ def measure_test_documents(
 ) -> Evaluation:
     """Measure a tagger by its scores of a corpus' test documents; see `measure_scores`.
 
-    With many topics, topics that the tagger does not know count as not found.
+    If at least one of twenty test documents repeats a training document, warn of these twins, and add the figures
+    without them; with many topics, whose scores come in blocks, twins are only counted.
     """
-    known = frozenset(tagger.topics)
-    unknown = [len({*document.topics} - known) for document in corpus.test]
-    unjudged = _with_topics_of(tagger, corpus).unjudged(corpus.test)
-    relevant = relevant_topics(tagger, corpus)
-    return measure_scores(
-        tagger,
-        scores,
-        relevant,
-        bands=bands,
-        has_terms=has_terms,
-        n_unknown=np.array(unknown, np.int64),
-        unjudged=unjudged,
+    relevant, unknown, unjudged, twins = expected
+    is_ranked = not has_many_topics(tagger)
+    options: dict[str, Any] = {"bands": bands, "unjudged": unjudged}
+    measured = measure_scores(tagger, scores, relevant, has_terms=has_terms, n_unknown=unknown, **options)
+    n = int(twins.sum())
+    if n < max(1, _FEW_TWINS * len(twins)):
+        return measured
+    rows: tuple[BandQuality, ...] = ()
+    if isinstance(scores, np.ndarray) and is_ranked:
+        others = np.flatnonzero(~twins)
+        if relevant[others].nnz:
+            options["unjudged"] = None if unjudged is None else unjudged[others]
+            options["has_terms"] = None if has_terms is None else has_terms[others]
+            rows = measure_scores(tagger, scores[others], relevant[others], **options).bands
+    _warn_of_twins(f"{n:,} of {len(twins):,} test documents repeat training documents", measured.bands[0], rows)
+    return replace(measured, twins=n, without_twins=rows)
+
+
+def _warn_of_twins(sentence: str, with_twins: BandQuality, without_twins: Sequence[BandQuality]) -> None:
+    if without_twins:
+        names = ("macro_average_precision", "macro_f1", "micro_f1")
+        with_, without = ([_rounded(band[name]) for name in names] for band in (with_twins, without_twins[0]))
+        sentence += f"; without these, MAP is {without[0]}, macro F1 {without[1]} and micro F1 {without[2]}"
+        sentence += f", instead of {with_[0]}, {with_[1]} and {with_[2]}"
+    _log.warning(
+        "%s (docs/how-to/duplicates.md); a test part of one's own is drawn without twins by --keep-groups.", sentence
     )
+
+
+def _rounded(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}".removeprefix("0")
 
 
 def measure_scores(
@@ -150,8 +148,10 @@ def measure_scores(
         options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
         return measure_at_k(tagger, scores, relevant, bands=bands, **options)
     assert isinstance(scores, np.ndarray)
+    facts = facts_with_names(tagger.facts.per_topic, tagger.topics, tagger.topic_names)
+    ranked = _last_unjudged(scores, unjudged)
     return evaluate_scores(
-        _last_unjudged(scores, unjudged),
+        ranked,
         relevant,
         tagger.topics,
         tagger.facts.train_sizes,
@@ -159,7 +159,7 @@ def measure_scores(
         spec=bands,
         threshold=tagger.decisions.cut_scores(scores),
         has_terms=None if tagger.decisions.single else has_terms,
-        facts=facts_with_names(tagger.facts.per_topic, tagger.topics, tagger.topic_names),
+        facts=facts,
         measured_on=measured_on,
     )
 

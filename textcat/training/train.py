@@ -30,11 +30,11 @@ from textcat.model.dense import Dense
 from textcat.model.facts import TrainingFacts
 from textcat.model.measure import (
     evaluate_tagger,
+    expected_topics,
     has_many_topics,
     measure_scores,
     measure_test_documents,
     score_rows,
-    with_twins,
 )
 from textcat.model.scorer import Scorer
 from textcat.model.sparse import Sparse
@@ -203,10 +203,7 @@ def evaluation_of(
     with stages.stage("evaluate", len(corpus.test) if has_many_topics(tagger) else None) as advance:
         scores = score_rows(tagger, trained.test_rows, advance)
         has_terms = Rows.of(trained.test_rows).has_terms
-        measured = measure_test_documents(tagger, corpus, scores, has_terms, bands=bands)
-        return (
-            measured if twins is None else with_twins(measured, tagger, corpus, twins, scores, has_terms, bands=bands)
-        )
+        return measure_test_documents(tagger, expected_topics(tagger, corpus, twins), scores, has_terms, bands=bands)
 
 
 class Trained(NamedTuple):
