@@ -14,6 +14,7 @@ _WORDS = re.compile(
     r"(?:[A-Za-z]{3,9},?\s+)?(?P<day>\d\d?)[ -](?P<month>[A-Za-z]{3,9})\.?[ -](?P<year>\d{4}|\d\d)"
     rf"(?:,?\s+{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-]\d\d:?\d\d)?(?:\s+\([^()]*\))?)?"
 )
+_PARTS = "year", "month", "day", "hour", "minute", "second", "part", "zone"
 _MONTHS = {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6}
 _MONTHS |= {"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
 # The zones of RFC 822; the meaning of any other name depends on who writes it.
@@ -30,20 +31,26 @@ def iso_date(text: str) -> str:
     match = (_NUMBERS.fullmatch(text) or _WORDS.fullmatch(text)) if len(text) <= _LONGEST else None
     if not match:
         return text
-    month = match["month"]
-    number = int(month) if month.isdigit() else _MONTHS.get(month[:3].lower(), 0)
-    year = (
-        match["year"] if len(match["year"]) == 4 else str(int(match["year"]) + (1900 if match["year"] > "49" else 2000))
-    )
-    try:
-        datetime(int(year), number, int(match["day"]), int(match["hour"] or 0), int(match["minute"] or 0))
-    except ValueError:
+    year, month, day, hour, minute, second, part, zone = match.group(*_PARTS)
+    date = _iso_day(year, month, day)
+    if not date or int(hour or 0) > 23 or int(minute or 0) > 59:
         return text
-    day = f"{year}-{number:02}-{int(match['day']):02}"
-    if match["hour"] is None:
-        return day
-    part = (match["part"] or "").replace(",", ".")
-    return f"{day}T{match['hour']}:{match['minute']}:{match['second'] or '00'}{part}{_zone(match['zone'])}"
+    if hour is None:
+        return date
+    return f"{date}T{hour}:{minute}:{second or '00'}{(part or '').replace(',', '.')}{_zone(zone)}"
+
+
+@lru_cache(maxsize=1024)
+def _iso_day(year: str, month: str, day: str) -> str:
+    """Return a date in ISO 8601, given a year of two or four digits and a month's number or name; "" if none is."""
+    number = int(month) if month.isdigit() else _MONTHS.get(month[:3].lower(), 0)
+    if len(year) != 4:
+        year = str(int(year) + (1900 if year > "49" else 2000))
+    try:
+        datetime(int(year), number, int(day))
+    except ValueError:
+        return ""
+    return f"{year}-{number:02}-{int(day):02}"
 
 
 def _zone(text: str | None) -> str:

@@ -188,6 +188,37 @@ def test_a_file_cut_anywhere_gives_its_stories_or_an_error(cut):
     assert len(documents) == 1 + ("</REUTERS>" in STORY[:cut])
 
 
+PIECES = [
+    "",
+    "\n",
+    "<",
+    ">",
+    "&",
+    "x",
+    '"',
+    "<D>",
+    "</D>",
+    "<BODY>",
+    "<TITLE>",
+    "<DATELINE>",
+    "</TITLE>",
+    '<TEXT TYPE="BRIEF">',
+]
+
+
+@given(st.integers(0, len(STORY)), st.sampled_from(PIECES), st.integers(0, 9))
+def test_a_usual_story_is_read_like_one_that_is_read_element_by_element(place, piece, cut):
+    edited = STORY[:place] + piece + STORY[place + cut :]
+
+    def outcome_of(story):
+        try:
+            return parse(story)
+        except TextcatError as error:
+            return str(error)
+
+    assert outcome_of(edited) == outcome_of(edited.replace("<REUTERS ", "<REUTERS  "))  # so that it is not usual
+
+
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_reader(data):
     story = STORY.encode("latin-1").replace(b"TIN &lt;TIN> UP", data)
