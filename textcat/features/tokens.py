@@ -39,7 +39,7 @@ from textcat.features.settings import NFC, Parameters, TokenSettings, check_toke
 from textcat.features.tables import LanguageTables
 
 OTHER = " "  # as a term: white space never is one
-BATCH_CHARACTERS = 4_000_000
+BATCH_CHARACTERS = 1_000_000  # few, so that little is left to count when the last text of a stream arrives
 BATCH_TEXTS = 20_000
 _KEPT = 0.25  # of `memo_bytes`: a token cache with more is dropped once texts are counted
 _BYTES_PER_STRING = 200  # roughly what a term takes in Python's dictionaries and lists
