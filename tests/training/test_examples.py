@@ -155,8 +155,11 @@ def test_of_a_corpus_that_is_being_read_the_same_examples_are_made(copies):
         for i, (part, text) in enumerate(zip(parts, texts, strict=True))
     ]
     documents = [replace(document, split=part) for document, part in zip(documents, parts, strict=True)]
-    recipe = Recipe("plain", topics={"description_copies": copies}, features={"ngrams": 2, "weighting": "bm25"})
-    streamed = CountedCorpus(Stream(documents), recipe)
+    pairs, topics = {"ngrams": 2, "ngram_min_df": 1}, {"description_copies": copies}
+    recipe = Recipe("plain", topics=topics, features={**pairs, "weighting": "bm25"})
+    streamed = CountedCorpus(Stream(documents), Recipe("rare", topics=topics, features={**pairs, "ngram_min_df": 3}))
+    assert streamed.serves(recipe)
+    assert not streamed.serves(Recipe("words", topics=topics))
     read = CountedCorpus(streamed.corpus, recipe)
     features = {each: each.fit(recipe.make_features()) for each in (streamed, read)}
     assert features[streamed].vocabulary_ == features[read].vocabulary_

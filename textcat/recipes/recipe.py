@@ -444,10 +444,6 @@ class Recipe:
 
         return Tokens(**vars(self.tokens))
 
-    def same_terms(self, other: "Recipe") -> bool:
-        """Return True if another recipe has the same [tokens] and [features], so that both make the same rows."""
-        return (self.tokens, self.features) == (other.tokens, other.features)
-
     def for_corpus(self, corpus: "Corpus") -> tuple["Recipe", str]:
         """Return the recipe to use for a corpus, and the reason in words, such as "1,200 topics".
 

@@ -20,11 +20,13 @@ from textcat.margin.problems import NO_ROWS
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
-    from textcat.features.tokens import Tokens
+    from textcat.features.tokens import TermCounts, Tokens
+    from textcat.features.zones import TextParts
     from textcat.recipes.recipe import Recipe
 
 
 ROWS_PER_BLOCK = 4096  # rows that are made and written together
+_OF_COUNTING = ("zones", "zone_terms", "ngrams", "chars")  # settings of features; the others need the counts alone
 
 
 class Examples(NamedTuple):
@@ -53,11 +55,12 @@ class CountedCorpus:
     """Counts of the terms of a corpus' training documents and topic descriptions, to build examples from.
 
     Build training examples from document positions; texts are no longer needed. The texts of a stream are counted while
-    they are read, including those of test documents. `tokens` must have the recipe's settings; its token cache may have
-    been filled by other recipes. Without `keep_texts`, the zones of each document are emptied once the document is
-    counted. The attributes `labels` and `unjudged` describe the training documents. If `updatable`, test documents are
-    counted, too, and the attribute `document_counts` has the counts of the training documents, followed by those of the
-    test documents. A zone is a named part of a document, such as its title.
+    they are read, including those of test documents; `serves` then takes the recipe that suits them. `tokens` must have
+    the recipe's settings; its token cache may have been filled by other recipes. Without `keep_texts`, the zones of
+    each document are emptied once the document is counted. The attributes `labels` and `unjudged` describe the training
+    documents. If `updatable`, test documents are counted, too, and the attribute `document_counts` has the counts of
+    the training documents, followed by those of the test documents. A zone is a named part of a document, such as its
+    title.
     """
 
     def __init__(
@@ -99,7 +102,9 @@ class CountedCorpus:
         )
         positions = np.concatenate([self._train, self._test])
         self.document_counts = StoredCounts.of_documents(parts, counts, positions) if updatable else None
-        self._counts = features.drop_rare_ngrams(parts, counts)
+        self._all_counts: tuple[TextParts, TermCounts] | None = parts, counts
+        if isinstance(corpus, Corpus):
+            self._drop_rare_ngrams(features)
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
 
     @classmethod
@@ -120,18 +125,31 @@ class CountedCorpus:
             counts = counts.extended(StoredCounts.of_documents(*described, np.arange(len(corpus.topics))))
         self._train, self._test = np.split(np.arange(n), [len(corpus.train)])
         self._described = np.arange(n, n + len(corpus.topics))
-        self._counts = counts.counted_for(features)
+        self._counts, self._all_counts, self._least_df = counts.counted_for(features), None, features.ngram_min_df
         return self
 
     def _take_labels(self) -> None:
         self.labels = self.corpus.labels(self.corpus.train)
         self.unjudged = self.corpus.unjudged(self.corpus.train)
 
+    def _drop_rare_ngrams(self, features: TfIdf) -> None:
+        assert self._all_counts is not None
+        self._counts, self._least_df = features.drop_rare_ngrams(*self._all_counts), features.ngram_min_df
+        self._all_counts = None
+
     def serves(self, recipe: Recipe) -> bool:
-        """Take another recipe from now on if it needs the same counts; return whether it does."""
-        serves = recipe.same_terms(self._recipe) and bool(recipe.topics.description_copies) == bool(self._copies)
+        """Take another recipe from now on if it needs no other counts; return whether that is so."""
+        counted, asked = self._recipe, recipe.features
+        serves = (
+            recipe.tokens == counted.tokens
+            and all(getattr(asked, name) == getattr(counted.features, name) for name in _OF_COUNTING)
+            and bool(recipe.topics.description_copies) == bool(self._copies)
+            and (self._all_counts is not None or asked.ngram_min_df >= self._least_df)
+        )
         if serves:
             self._recipe, self._copies = recipe, recipe.topics.description_copies
+            if self._all_counts is not None:
+                self._drop_rare_ngrams(recipe.make_features())
         return serves
 
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
