@@ -78,7 +78,7 @@ def test_the_same_command_goes_on_and_what_begins_a_topic_otherwise_is_refused(r
         assert run(*begin, keys="y\n").code == 0
     assert len(answers()) == 4
     with Session.open("news-session", read_only=True) as session:
-        assert len(session.view.lines) == 3
+        assert len(session.view.steps) == 3
     for other in (("--query", "workers"), ("--description", "other"), ("--example", "d9")):
         ended = run(*begin, *other)
         assert (ended.code, len(answers())) == (1, 4)

@@ -20,6 +20,7 @@ from textcat.teaching.journal import JOURNAL, SessionHeader, SessionJournal, is_
 from textcat.teaching.judgements import judgements_of
 from textcat.teaching.progress import progress_of
 from textcat.teaching.session import Session
+from textcat.teaching.steps import Undone
 
 KILLS = int(os.environ.get("TEXTCAT_KILLS", "6"))
 
@@ -52,7 +53,7 @@ def test_nothing_acknowledged_is_lost_however_often_the_process_is_killed(tmp_pa
             # What was told before the kill is in the pipe.
             acknowledged = int([first, *told.read().splitlines()][-1])
         with Session.open(folder, pool) as session:
-            lines = [*session.view.lines]
+            lines = [*session.view.steps]
             assert len(lines) in (acknowledged, acknowledged + 1)  # one may have been written, and not yet told
             assert lines[: len(known)] == known
             before = scores_of(session)
@@ -84,16 +85,16 @@ def test_a_torn_last_line_is_dropped_and_told(tmp_path, kept, caplog):
     with Session.create(tmp_path, pool) as session:
         session.add_topic("strike")
         teach(session, "strike", 3)
-        n = len(session.view.lines)
+        n = len(session.view.steps)
     path = tmp_path / JOURNAL
     *whole, last, _ = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([*whole, last[:kept]]))
     with Session.open(tmp_path, pool) as session:
-        assert len(session.view.lines) == n - 1
+        assert len(session.view.steps) == n - 1
         assert "an incomplete line" in caplog.text
         teach(session, "strike", 1)
     with Session.open(tmp_path, pool) as session:
-        assert len(session.view.lines) == n
+        assert len(session.view.steps) == n
 
 
 def test_a_damaged_or_missing_line_in_the_middle_is_refused(tmp_path):
@@ -163,6 +164,16 @@ def test_a_session_with_another_header_is_refused(tmp_path, change):
         SessionJournal.open(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "line", [{"undo": "1", "person": ""}, {"person": ""}, {"person": "", "answers": [{"topic": "a"}]}, {"k": 1}]
+)
+def test_a_line_of_no_kind_of_step_is_refused(tmp_path, line):
+    lines = {"textcat session": 3, **asdict(HEADER)}, {"step": 1, "at": 0.0, **line}
+    (tmp_path / JOURNAL).write_bytes(b"".join(map(journal.journal_line, lines)))
+    with pytest.raises(TextcatError, match=r"session\.jsonl has a line that no session has .*: start a new session"):
+        SessionJournal.open(tmp_path)
+
+
 @pytest.mark.parametrize("version", [0, 1, 2, 99])
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_session_of_another_format_is_refused_and_stays(tmp_path, version, read_only):
@@ -179,7 +190,7 @@ def test_an_answer_that_a_full_disk_refuses_is_not_kept_and_the_next_one_is(tmp_
     with Session.create(tmp_path, pool) as session:
         session.add_topic("strike")
         teach(session, "strike", 2)
-        n = len(session.view.lines)
+        n = len(session.view.steps)
 
         def full(file, data):
             file.write(data[:7])
@@ -192,7 +203,7 @@ def test_an_answer_that_a_full_disk_refuses_is_not_kept_and_the_next_one_is(tmp_
         assert 50 not in session.view.labels("strike")
         session.answer("strike", 60, "yes", source="list")
     with Session.open(tmp_path, pool) as session:
-        assert len(session.view.lines) == n + 1
+        assert len(session.view.steps) == n + 1
         assert session.view.labels("strike")[60]
         assert 50 not in session.view.labels("strike")
 
@@ -225,7 +236,7 @@ def test_an_answer_that_ctrl_c_breaks_off_is_there_whole_or_not_at_all(tmp_path,
 
 def test_a_journal_in_memory_needs_no_folder():
     memory = SessionJournal.create(None, HEADER)
-    assert memory.append({"b": 2}) == {"step": 1, "b": 2}
+    assert memory.append(Undone(undo=1, person="anna")) == Undone(step=1, undo=1, person="anna")
     memory.close()
 
 

@@ -241,4 +241,4 @@ def test_several_threads_may_answer(pool):
         thread.join()
     answers = Counter(judgement.person for judgement in session.view.judgements("strike"))
     assert answers == {"anna": 15, "bert": 15, "carl": 15}
-    assert [line["step"] for line in session.view.lines] == list(range(1, len(session.view.lines) + 1))
+    assert [step.step for step in session.view.steps] == list(range(1, len(session.view.steps) + 1))

@@ -110,7 +110,7 @@ def test_what_cannot_be_split_off_is_told_and_changes_nothing(session, positions
         session.split(positions)
     with pytest.raises(TextcatError, match="No document 99"):
         session.split([99])
-    assert len(session.view.lines) == 1
+    assert len(session.view.steps) == 1
 
 
 def test_a_search_finds_what_was_split_off(session):

@@ -25,7 +25,7 @@ def test_a_view_shows_later_answers_too(session):
     assert view.labels("strike") == {}
     session.answer("strike", 4, "yes", source="list")
     assert view.labels("strike") == {4: True}
-    assert [line["step"] for line in view.lines] == [1, 2]
+    assert [step.step for step in view.steps] == [1, 2]
     session.undo()
     assert view.labels("strike") == {}
     assert view is session.view
@@ -33,11 +33,11 @@ def test_a_view_shows_later_answers_too(session):
 
 def test_changes_of_what_a_view_returns_change_no_session(session):
     session.answer("strike", 4, "yes", source="list")
-    session.view.lines.clear()
+    session.view.steps.clear()
     session.view.labels("strike").clear()
     session.view.judgements("strike").clear()
     session.view.chosen_topics().clear()
-    assert len(session.view.lines) == 2
+    assert len(session.view.steps) == 2
     assert session.view.labels("strike") == {4: True}
     assert len(session.view.judgements("strike")) == 1
     assert session.view.chosen_topics() == ["strike"]

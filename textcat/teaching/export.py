@@ -23,6 +23,7 @@ from textcat.reading import common_fields, ris_entry
 from textcat.teaching.judgements import TopicState, judgements_of
 from textcat.teaching.output import csv_lines, format_by_ending, json_line, write_lines
 from textcat.teaching.screening import write_counts
+from textcat.teaching.steps import AnyStep, KeywordSet, Split, TopicAdded, TopicChanged, Undone
 from textcat.teaching.view import View
 
 if TYPE_CHECKING:
@@ -373,9 +374,9 @@ def write_audit(view: View, out: str | os.PathLike[str], topics: Sequence[str] |
     Path
     """
     made_as, chosen = format_by_ending(out, ("jsonl", "csv"), "an audit log"), view.chosen_topics(topics)
-    lines = view.lines
-    undone = {line["undo"]: line["step"] for line in lines if "undo" in line}
-    rows = (row for line in lines for row in _audited(line, undone) if row.get("topic", chosen[0]) in chosen)
+    steps = view.steps
+    undone = {step.undo: step.step for step in steps if isinstance(step, Undone)}
+    rows = (row for step in steps for row in _audited(step, undone) if row.get("topic", chosen[0]) in chosen)
     if made_as == "jsonl":
         return write_lines(out, map(json_line, rows))
     as_text = (
@@ -384,26 +385,24 @@ def write_audit(view: View, out: str | os.PathLike[str], topics: Sequence[str] |
     return write_lines(out, csv_lines(_COLUMNS, as_text))
 
 
-def _audited(line: Mapping[str, Any], undone: Mapping[int, int]) -> Iterator[dict[str, Any]]:
-    at = datetime.fromtimestamp(line["at"], timezone.utc).isoformat(timespec="milliseconds")
-    step = {"step": line["step"], "time": at.replace("+00:00", "Z"), "person": line["person"]}
-    if "about" in line or "change" in line:
-        what = "topic" if "about" in line else "strategy"
-        detail = {key: value for key, value in (line.get("about") or line["change"]).items() if value not in ("", None)}
-        yield {**step, "what": what, "topic": line["topic"], "detail": detail}
-    if "split" in line:
-        split = {"positions": line["split"], "ids": line["ids"]}
-        was_undone = {"undone": undone[line["step"]]} if line["step"] in undone else {}
-        yield {**step, "what": "split", "detail": split, **was_undone}
-    if "undo" in line:
-        yield {**step, "what": "undo", "detail": {"step": line["undo"]}}
-    taken_back = {"undone": undone[line["step"]]} if line["step"] in undone else {}
-    if "keyword" in line:
-        detail = {"term": line["keyword"], "speaks_for": line["speaks_for"]}
-        yield {**step, "what": "keyword", "topic": line["topic"], "detail": detail, **taken_back}
-    for judgement in judgements_of(line):
+def _audited(step: AnyStep, undone: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+    at = datetime.fromtimestamp(step.at, timezone.utc).isoformat(timespec="milliseconds")
+    row = {"step": step.step, "time": at.replace("+00:00", "Z"), "person": step.person}
+    taken_back = {"undone": undone[step.step]} if step.step in undone else {}
+    if isinstance(step, TopicAdded | TopicChanged):
+        what, about = ("topic", step.about) if isinstance(step, TopicAdded) else ("strategy", step.change)
+        detail = {key: value for key, value in about.items() if value not in ("", None)}
+        yield {**row, "what": what, "topic": step.topic, "detail": detail}
+    elif isinstance(step, Split):
+        yield {**row, "what": "split", "detail": {"positions": step.split, "ids": step.ids}, **taken_back}
+    elif isinstance(step, Undone):
+        yield {**row, "what": "undo", "detail": {"step": step.undo}}
+    elif isinstance(step, KeywordSet):
+        detail = {"term": step.keyword, "speaks_for": step.speaks_for}
+        yield {**row, "what": "keyword", "topic": step.topic, "detail": detail, **taken_back}
+    for judgement in judgements_of(step):
         facts = {key: value for key, value in judgement._asdict().items() if key not in ("step", "at", "person")}
-        yield {**step, "what": "answer", **facts, **taken_back}
+        yield {**row, "what": "answer", **facts, **taken_back}
 
 
 def reference_line(pool: Pool, i: int) -> str:

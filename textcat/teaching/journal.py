@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,14 @@ from textcat.base import disk
 from textcat.base.disk import UNFINISHED
 from textcat.base.errors import TextcatError
 from textcat.base.journal import Journal, journal_line, read_journal
-from textcat.base.records import MISFITS, read_record
+from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.recipes.recipe import RankerSettings
+from textcat.teaching.steps import AnyStep, read_step
 
 log = logging.getLogger(__name__)
 
 JOURNAL, LOCK = "session.jsonl", ".lock"
 _MARK, _FORMAT = "textcat session", 3
-_STEP = "step"  # key of a line's number; a gap in the numbers shows that a line is missing
-
-Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,14 @@ class SessionHeader:
 class SessionJournal:
     """The lines of a session: a header, followed by the steps in order.
 
-    Each line is a JSON object with its number and a checksum. When `append` returns, the line is on disk, and survives
-    a power failure. A killed process may leave an incomplete last line, for which `append` never returned; the line is
-    cut off when the session is opened again. Without a folder, the lines are kept in memory only.
+    Each line is a JSON object with its number and a checksum; a gap in the numbers shows that a line is missing. When
+    `append` returns, the line is on disk, and survives a power failure. A killed process may leave an incomplete last
+    line, for which `append` never returned; the line is cut off when the session is opened again. Without a folder, the
+    lines are kept in memory only.
     """
 
-    def __init__(self, folder: Path | None, header: SessionHeader, lines: list[Line]):
-        self.folder, self.header, self.lines = folder, header, lines
+    def __init__(self, folder: Path | None, header: SessionHeader, steps: list[AnyStep]):
+        self.folder, self.header, self.steps = folder, header, steps
         self._file: Any = None
         self._lock: Any = None
         self._length = 0
@@ -94,8 +93,7 @@ class SessionJournal:
             try:
                 read = read_journal(folder / JOURNAL)
                 assert read is not None
-                header, lines = _checked(folder / JOURNAL, read)
-                journal = cls(folder, header, lines)
+                journal = cls(folder, *_checked(folder / JOURNAL, read))
                 if not read_only:
                     if read.length < (folder / JOURNAL).stat().st_size:
                         log.warning(
@@ -116,27 +114,27 @@ class SessionJournal:
         assert self.folder is not None
         self._file, self._length = disk.reopen(self.folder / JOURNAL), length
 
-    def append(self, entry: Mapping[str, Any]) -> Line:
-        """Add an entry as the next numbered line; return the line when it is on disk."""
-        n = len(self.lines)
-        line = {_STEP: n + 1, **entry}
+    def append(self, step: AnyStep) -> AnyStep:
+        """Add a step as the next line; return it with its number when the line is on disk."""
+        n = len(self.steps)
+        step = replace(step, step=n + 1)
         if self.folder is None:
-            self.lines.append(line)
+            self.steps.append(step)
         else:
             if self._file is None:
                 raise TextcatError(f"The session {self.folder} is open for reading only, or closed: open it to write.")
-            data = journal_line(line)
+            data = journal_line(entries_of(step))
             with _errors_as_sentences(self.folder):
                 try:
                     disk.write_all(self._file, data)
                     disk.sync(self._file)
-                    self.lines.append(line)
+                    self.steps.append(step)
                 except BaseException:  # Ctrl-C, too
-                    del self.lines[n:]
+                    del self.steps[n:]
                     self._take_back()
                     raise
             self._length += len(data)
-        return line
+        return step
 
     def _take_back(self) -> None:
         """Cut off an incomplete line at the end of the file, so that the next line begins on a line of its own.
@@ -174,7 +172,7 @@ def is_session(folder: str | os.PathLike[str]) -> bool:
     return Path(folder, JOURNAL).is_file()
 
 
-def _checked(path: Path, read: Journal) -> tuple[SessionHeader, list[Line]]:
+def _checked(path: Path, read: Journal) -> tuple[SessionHeader, list[AnyStep]]:
     damaged = f"{path} is damaged, and what follows the damage cannot be trusted: restore the file from a backup"
     if not read.lines:
         raise TextcatError(f"{damaged}, or start a new session.")
@@ -188,14 +186,18 @@ def _checked(path: Path, read: Journal) -> tuple[SessionHeader, list[Line]]:
             "a new session."
         )
     for number, line in enumerate(lines, start=1):
-        if line.get(_STEP) != number:
+        if line.get("step") != number:
             raise TextcatError(f"{damaged} (line {number + 1} is not step {number}).")
     if read.damaged:
         raise TextcatError(f"{damaged} (line {len(lines) + 2}).")
     try:
-        return read_record(SessionHeader, header, f"in the first line of {path}"), lines
+        checked = read_record(SessionHeader, header, f"in the first line of {path}")
     except MISFITS as error:
         raise TextcatError(f"{path} begins with a line that no session has ({error}): start a new session.") from error
+    try:
+        return checked, [read_step(line) for line in lines]
+    except MISFITS as error:
+        raise TextcatError(f"{path} has a line that no session has ({error}): start a new session.") from error
 
 
 def _locked(folder: Path) -> Any:

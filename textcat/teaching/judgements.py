@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from textcat.base.surrogates import mark_surrogates
 from textcat.teaching.journal import SessionJournal
 from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.query import QueryStrategy, Reason
+from textcat.teaching.steps import AnyStep, KeywordSet, Split, TopicAdded, TopicChanged, Undone, answers_of, texts_of
 
 LONGEST_NAME = 300  # characters of a topic's name, which stands in headings and addresses
 ANSWERS = ("yes", "no", "skip")
@@ -271,16 +272,14 @@ class Judgements:
         self._replay()
 
     def _replay(self) -> None:
-        undone = {line["undo"] for line in self._journal.lines if "undo" in line}
-        self.groups = Groups(
-            self._groups_of_pool,
-            (line["split"] for line in self._journal.lines if "split" in line and line["step"] not in undone),
-        )
+        steps = self._journal.steps
+        undone = {step.undo for step in steps if isinstance(step, Undone)}
+        splits = (step.split for step in steps if isinstance(step, Split) and step.step not in undone)
+        self.groups = Groups(self._groups_of_pool, splits)
         self.topics: dict[str, TopicState] = {}
-        self._done: dict[str, list[int]] = {}  # each person's steps that can be undone
-        self._lines: dict[int, Mapping[str, Any]] = {}
-        for line in self._journal.lines:
-            self._apply(line)
+        self._done: dict[str, list[AnyStep]] = {}  # each person's steps that can be undone
+        for step in steps:
+            self._apply(step)
 
     def topic(self, name: str) -> TopicState:
         """Return the state of a topic; raise TextcatError if the session has no topic of this name."""
@@ -289,52 +288,47 @@ class Judgements:
             raise TextcatError(f"The session has no topic {name!r}: {names}.{did_you_mean(name, self.topics)}")
         return self.topics[name]
 
-    def write(self, entry: Mapping[str, Any]) -> None:
-        """Write an entry to the journal, and apply the entry to the current answers.
+    def write(self, step: AnyStep) -> None:
+        """Write a step to the journal, and apply it to the current answers.
 
-        Raise TextcatError if a text in the entry is not valid Unicode.
+        Raise TextcatError if a text in it is not valid Unicode.
         """
-        answers = entry.get("answers", ())
-        texts = [answer[name] for answer in answers for name in ("note", "exclusion_reason") if name in answer]
-        for value in ({**entry.get("about", {}), **entry.get("change", {})}).values():
-            texts += value if isinstance(value, list) else [value]
-        for text in (entry.get("topic"), entry["person"], *texts):
-            if isinstance(text, str) and text != mark_surrogates(text):
+        for text in texts_of(step):
+            if text != mark_surrogates(text):
                 raise TextcatError(
                     f"{text!r:.80} is not valid Unicode, so pages and exports could not show it: write it again."
                 )
+        changes_groups = isinstance(self.last_of(step.person) if isinstance(step, Undone) else step, Split)
         try:
-            line = self._journal.append({"at": round(time.time(), 3), **entry})
-            if "split" in self._lines.get(line.get("undo", 0), line):
+            written = self._journal.append(replace(step, at=round(time.time(), 3)))
+            if changes_groups:
                 self._replay()  # earlier answers count for other groups now
             else:
-                self._apply(line)
+                self._apply(written)
         except BaseException:  # Ctrl-C may come between the two
             self._replay()
             raise
 
-    def _apply(self, line: Mapping[str, Any]) -> None:
-        """Change the current answers as a line of the journal says, such as an answer, a split, or an undo."""
-        if "undo" in line:
-            step = self._done[line["person"]].pop()
-            assert step == line["undo"]
-            self._take_back(self._lines.pop(step))
+    def _apply(self, step: AnyStep) -> None:
+        """Change the current answers as a step says, such as an answer, a split, or an undo."""
+        if isinstance(step, Undone):
+            last = self._done[step.person].pop()
+            assert last.step == step.undo
+            self._take_back(last)
             return
-        if "about" in line:
-            self.topics[line["topic"]] = TopicState(line["topic"], dict(line["about"]))
-        elif "change" in line:
-            self.topics[line["topic"]]._change(line["change"])
-            return
+        if isinstance(step, TopicAdded):
+            self.topics[step.topic] = TopicState(step.topic, dict(step.about))
+        elif isinstance(step, TopicChanged):
+            self.topics[step.topic]._change(step.change)
         else:
-            self._done.setdefault(line["person"], []).append(line["step"])
-            self._lines[line["step"]] = line
-        if "split" in line:
+            self._done.setdefault(step.person, []).append(step)
+        if isinstance(step, Split):
             self._change_all()
-        if "keyword" in line:
-            topic = self.topics[line["topic"]]
-            topic._sides.setdefault(line["keyword"], []).append((line["step"], line["speaks_for"]))
+        if isinstance(step, KeywordSet):
+            topic = self.topics[step.topic]
+            topic._sides.setdefault(step.keyword, []).append((step.step, step.speaks_for))
             topic.n_changes += 1
-        for judgement in judgements_of(line):
+        for judgement in judgements_of(step):
             topic, group = self.topics[judgement.topic], self.groups.of(judgement.position)
             if judgement.source == "adjudicated":
                 topic.adjudications.setdefault(group, []).append(judgement)
@@ -343,24 +337,24 @@ class Judgements:
             topic._update_label(group)
             topic.n_changes += 1
 
-    def last_of(self, person: str) -> Mapping[str, Any] | None:
-        """Return the line of a person's last answer, keyword or split; None if there is nothing left to undo."""
+    def last_of(self, person: str) -> AnyStep | None:
+        """Return a person's last answer, keyword or split; None if there is nothing left to undo."""
         done = self._done.get(person)
-        return self._lines[done[-1]] if done else None
+        return done[-1] if done else None
 
     def _change_all(self) -> None:
         for topic in self.topics.values():
             topic.n_changes += 1
 
-    def _take_back(self, line: Mapping[str, Any]) -> None:
-        if "split" in line:
+    def _take_back(self, step: AnyStep) -> None:
+        if isinstance(step, Split):
             self._change_all()
-        if "keyword" in line:
-            topic = self.topics[line["topic"]]
-            sides = topic._sides[line["keyword"]]
-            sides[:] = [entry for entry in sides if entry[0] != line["step"]]
+        if isinstance(step, KeywordSet):
+            topic = self.topics[step.topic]
+            sides = topic._sides[step.keyword]
+            sides[:] = [entry for entry in sides if entry[0] != step.step]
             topic.n_changes += 1
-        for judgement in judgements_of(line):
+        for judgement in judgements_of(step):
             topic, group = self.topics[judgement.topic], self.groups.of(judgement.position)
             adjudicated = judgement.source == "adjudicated"
             judgements_of_person = topic.adjudications[group] if adjudicated else topic.answers[group][judgement.person]
@@ -369,8 +363,8 @@ class Judgements:
             topic.n_changes += 1
 
 
-def judgements_of(line: Mapping[str, Any]) -> Iterator[Judgement]:
-    """Yield the judgements in a line of the journal: one for each topic that the person answered."""
-    for answer in line.get("answers", ()):
-        facts = {**answer, "why": Reason(answer.get("why", ""))}
-        yield Judgement(step=line["step"], at=line["at"], person=line["person"], **facts)
+def judgements_of(step: AnyStep) -> Iterator[Judgement]:
+    """Yield the judgements of a step: one for each topic that the person answered."""
+    for answer in answers_of(step):
+        facts = {**vars(answer), "why": Reason(answer.why)}
+        yield Judgement(step=step.step, at=step.at, person=step.person, **facts)

@@ -6,7 +6,7 @@ import os
 import threading
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +26,7 @@ from textcat.teaching.pool import Pool, PoolError, open_pool
 from textcat.teaching.query import QueryStrategy, Reason
 from textcat.teaching.ranker import Ranker
 from textcat.teaching.rankings import Rankings
+from textcat.teaching.steps import Answer, Answered, KeywordSet, Split, TopicAdded, TopicChanged, Undone, answers_of
 from textcat.teaching.view import View
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ class Session:
             if model is not None:
                 about["model"] = prior.keep(self._pool, self.folder, *model, number=len(topics) + 1)
             answers = [self._entry(name, position, "yes", "example") for position in positions]
-            self._judgements.write({"topic": name, "about": about, "person": person, "answers": answers})
+            self._judgements.write(TopicAdded(topic=name, about=about, person=person, answers=answers))
 
     def change_topic(
         self,
@@ -283,7 +284,7 @@ class Session:
         with self._lock:
             change = self._judgements.topic(topic).query.changed(strategy, random_share).about
             change |= shown_to_persons(criteria, exclusion_reasons)
-            self._judgements.write({"topic": topic, "change": change, "person": ""})
+            self._judgements.write(TopicChanged(topic=topic, change=change, person=""))
 
     # --- questions and answers ----------------------------------------------------------------------------------------
 
@@ -360,8 +361,8 @@ class Session:
                 for name in answer_of
             ]
             if exclusion_reason:
-                answers[0]["exclusion_reason"] = exclusion_reason
-            self._judgements.write({"person": person, "answers": answers})
+                answers[0] = replace(answers[0], exclusion_reason=exclusion_reason)
+            self._judgements.write(Answered(person=person, answers=answers))
             self._asked.pop((topic, person), None)
 
     def set_keyword(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
@@ -381,7 +382,7 @@ class Session:
             term = " ".join(term.split())
             if not self._pool.rows_of([term]).nnz:
                 raise TextcatError(f"No term of the documents is in {term!r}: give keywords that the documents have.")
-            self._judgements.write({"topic": topic, "keyword": term, "speaks_for": speaks_for, "person": person})
+            self._judgements.write(KeywordSet(topic=topic, keyword=term, speaks_for=speaks_for, person=person))
 
     def split(self, positions: Iterable[int], person: str = "") -> None:
         """Split records off from their group of near-duplicates: from now on, they are a group of their own.
@@ -404,7 +405,7 @@ class Session:
                     f"The records at {which} cannot be split off: give some, but not all, of one group of duplicates."
                 )
             ids = [self._pool.ids[position] for position in part]
-            self._judgements.write({"split": part, "ids": ids, "person": person})
+            self._judgements.write(Split(split=part, ids=ids, person=person))
             self._asked.clear()  # the questions were about other groups
 
     def undo(self, person: str = "") -> list[Judgement] | None:
@@ -414,13 +415,13 @@ class Session:
         empty list if a keyword or a split was undone.
         """
         with self._lock:
-            line = self._judgements.last_of(person)
-            if line is None:
+            last = self._judgements.last_of(person)
+            if last is None:
                 return None
-            self._judgements.write({"undo": line["step"], "person": person})
-            if "split" in line:
+            self._judgements.write(Undone(undo=last.step, person=person))
+            if isinstance(last, Split):
                 self._asked.clear()
-            return list(judgements_of(line))
+            return list(judgements_of(last))
 
     def _question(self, state: TopicState, choice: Choice, person: str) -> Question:
         position, pool, groups = choice.position, self._pool, self._judgements.groups
@@ -446,24 +447,23 @@ class Session:
 
     def _entry(
         self, topic: str, position: int, answer: str, source: str, note: str = "", question: Question | None = None
-    ) -> dict[str, Any]:
-        """Return the journal's entry of an answer on a topic, with the document's rank, score, and the model's number.
+    ) -> Answer:
+        """Return the journal's record of an answer on a topic, with the document's rank, score, and the model's number.
 
         `question` is the question that the person answers; None if the person was not asked about the document. The
-        entry has the rank and score of the question. Without a question, it has the rank and score by the latest model,
-        or none if there is no model yet.
+        record has the rank and score of the question. Without a question, it has the rank and score by the latest
+        model, or none if there is no model yet.
         """
-        entry = {"topic": topic, "position": position, "id": self._pool.ids[position], "answer": answer}
-        entry |= {"source": source, "note": note}
+        given = Answer(topic, position, self._pool.ids[position], answer, source, note)
         if question is not None:
-            ranks = {"why": question.why.value, "model": question.model, "rank": question.rank}
-            return {**entry, **ranks, "score": question.score}
+            why, score = question.why.value, question.score
+            return replace(given, why=why, model=question.model, rank=question.rank, score=score)
         if ranking := self._rankings.latest(topic):
             groups = self._judgements.groups
             group = groups.of(position)
             rank = ranking.rank_of(group, unjudged(groups, self._judgements.topic(topic)))
-            entry |= {"model": ranking.model, "rank": rank, "score": float(ranking.scores[group])}
-        return entry
+            return replace(given, model=ranking.model, rank=rank, score=float(ranking.scores[group]))
+        return given
 
 
 def _position_of(pool: Pool, id: str) -> int:
@@ -489,10 +489,11 @@ def _check_pool(pool: Pool, journal: SessionJournal) -> None:
     header, refusal = journal.header, f"The documents are not those that the session {journal.folder} was started with"
     if (header.documents, header.sum) != (len(pool), _sum_of(pool)):
         raise TextcatError(f"{refusal} ({header.documents:,}, now {len(pool):,}): start a new one in another folder.")
-    for answer in chain.from_iterable(line.get("answers", ()) for line in journal.lines):
-        position, id = answer["position"], answer["id"]
-        if not 0 <= position < len(pool) or pool.ids[position] != id:
-            raise TextcatError(f"{refusal}: {id!r} is not at position {position}. Start a new one in another folder.")
+    for answer in chain.from_iterable(map(answers_of, journal.steps)):
+        if not 0 <= answer.position < len(pool) or pool.ids[answer.position] != answer.id:
+            raise TextcatError(
+                f"{refusal}: {answer.id!r} is not at position {answer.position}. Start a new one in another folder."
+            )
 
 
 def _sum_of(pool: Pool) -> int | str:

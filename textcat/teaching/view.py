@@ -7,11 +7,12 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from textcat.base.errors import TextcatError
-from textcat.teaching.journal import Line, SessionJournal
+from textcat.teaching.journal import SessionJournal
 from textcat.teaching.judgements import Agreement, Judgement, Judgements, TopicState
 from textcat.teaching.pool import Pool
 from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.rankings import Rankings
+from textcat.teaching.steps import AnyStep
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,9 +60,9 @@ class View:
         return self._judgements.groups
 
     @property
-    def lines(self) -> list[Line]:
-        """The lines of the journal, one for each step, without its header."""
-        return [*self._journal.lines]
+    def steps(self) -> list[AnyStep]:
+        """The steps of the journal."""
+        return [*self._journal.steps]
 
     def topic(self, name: str) -> TopicState:
         """Return a topic's answers, texts and settings; raise TextcatError if there is no such topic."""

@@ -1,0 +1,120 @@
+"""The steps of a session: a record for each kind of line in its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from textcat.base.records import read_record
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Hold a person's answer on a document for a topic; `Judgement` explains the fields."""
+
+    topic: str
+    position: int
+    id: str
+    answer: str
+    source: str
+    note: str
+    why: str = ""
+    model: int = 0
+    rank: int = 0
+    score: float | None = None
+    exclusion_reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Hold what all kinds of steps have. The journal sets `step` and `at`."""
+
+    step: int = 0  # the number of the line, from 1
+    at: float = 0.0  # seconds since 1970
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicAdded(Step):
+    """A topic was added: `about` has its texts and settings; the answers are those on its examples."""
+
+    topic: str
+    about: dict[str, Any]
+    person: str
+    answers: list[Answer]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicChanged(Step):
+    """Some texts or settings of a topic were changed."""
+
+    topic: str
+    change: dict[str, Any]
+    person: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered(Step):
+    """A person answered on a document, for one topic or several."""
+
+    person: str
+    answers: list[Answer]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeywordSet(Step):
+    """A keyword was added to a topic, or removed: then, `speaks_for` is None."""
+
+    topic: str
+    keyword: str
+    speaks_for: bool | None
+    person: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split(Step):
+    """Records were split off from their group of near-duplicates."""
+
+    split: list[int]  # their positions
+    ids: list[str]
+    person: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undone(Step):
+    """A person's last answer, keyword or split was undone."""
+
+    undo: int  # its number
+    person: str
+
+
+AnyStep = TopicAdded | TopicChanged | Answered | KeywordSet | Split | Undone
+_BY_FIELD: dict[str, type[AnyStep]] = {  # the field that only this kind has, or that a kind before this one has, too
+    "about": TopicAdded,
+    "change": TopicChanged,
+    "keyword": KeywordSet,
+    "split": Split,
+    "undo": Undone,
+}
+
+
+def read_step(line: Mapping[str, Any]) -> AnyStep:
+    """Return the step that a line of a journal says; raise one of `MISFITS` if no session has such a line."""
+    kind = next((_BY_FIELD[name] for name in _BY_FIELD if name in line), Answered)
+    return read_record(kind, line, "in a step")
+
+
+def answers_of(step: AnyStep) -> list[Answer]:
+    """Return the answers that a person gave in a step, one for each topic."""
+    return step.answers if isinstance(step, TopicAdded | Answered) else []
+
+
+def texts_of(step: AnyStep) -> Iterator[str]:
+    """Yield the texts that persons wrote in a step."""
+    about = step.about if isinstance(step, TopicAdded) else step.change if isinstance(step, TopicChanged) else {}
+    topic = [step.topic] if isinstance(step, TopicAdded) else []
+    values = (value if isinstance(value, list) else [value] for value in about.values())
+    notes = ([answer.note, answer.exclusion_reason] for answer in answers_of(step))
+    texts = chain([step.person], topic, *values, *notes)
+    yield from (text for text in texts if isinstance(text, str))
