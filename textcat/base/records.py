@@ -11,7 +11,7 @@ from textcat.base.errors import TextcatError, did_you_mean
 
 _Record = TypeVar("_Record")
 #: What `read_record` raises, and the methods of records, for entries that nobody has written for such a record.
-MISFITS = (TextcatError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+MISFITS = (TextcatError, LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 _WORDS: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _WORDS |= {dict: "a table", list: "a list"}

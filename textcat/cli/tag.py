@@ -456,13 +456,13 @@ def show_model(console: "Console", manifest: "Manifest", folder: Path, threshold
     from textcat.cli.measure import band_rows
     from textcat.cli.printing import Facts, Table, show
     from textcat.cli.train import settings_text
-    from textcat.evaluation.evaluation import Evaluation
 
+    measured = manifest.evaluation
     recipe, named, language = manifest.recipe, manifest.names, manifest.names_language or ""
     size = sum(path.stat().st_size for path in folder.iterdir())
     counts = {"topics": len(manifest.topics), "terms": manifest.features.n_terms}
     stored = {name: getattr(manifest, name) for name in ("format", "corpus", "train_documents")}
-    stored |= {"recipe": recipe.as_dict(), "versions": manifest.versions, "evaluation": manifest.evaluation}
+    stored |= {"recipe": recipe.as_dict(), "versions": manifest.versions, "evaluation": measured and measured.as_dict()}
     stored |= {"train_dates": manifest.train_dates} if manifest.train_dates else {}
     stored["thresholds"] = dict(zip(manifest.topics, thresholds, strict=True))
     stored_names = {"named_topics": len(named), "names_language": language} if named else {}
@@ -479,9 +479,9 @@ def show_model(console: "Console", manifest: "Manifest", folder: Path, threshold
         "made with": settings_text(manifest.versions, " "),
     }
     parts: list[Any] = [Facts(facts)]
-    if (measured := manifest.evaluation) and measured["bands"]:
-        parts.append(f"Measured after training, on {measured['test_documents']} {measured['measured_on']}:")
-        parts.append(Table(band_rows(Evaluation.from_dict(measured))))
+    if measured and measured.bands:
+        parts.append(f"Measured after training, on {measured.test_documents} {measured.measured_on}:")
+        parts.append(Table(band_rows(measured)))
     show(console, form, {"model": str(folder), **stored, **counts, **stored_names, "bytes": size}, *parts)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from textcat.base.folders import FolderFormat
+from textcat.evaluation.evaluation import Evaluation
 from textcat.model import CARD, ModelError
 from textcat.recipes.recipe import Recipe
 
@@ -113,7 +114,7 @@ class Manifest:
     train_sizes: list[int]
     facts: dict[str, list[Any]]
     features: Statistics
-    evaluation: dict[str, Any] | None
+    evaluation: Evaluation | None  # without the facts of topics, which are in `facts`
     files: dict[str, str]  # their checksums
     sha256: str = ""  # of the other entries
 

@@ -3,6 +3,7 @@
 import json
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -181,22 +182,18 @@ def _manifest(tagger: Tagger, recipe: Recipe, folder: Path) -> Manifest:
     )
 
 
-def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
-    """Return an evaluation as a dict, without the facts of topics, which the manifest has in another entry."""
-    figures = evaluation.as_dict()
-    if evaluation.topics:
-        figures["topics"] = [{**row, "facts": {}} for row in figures["topics"]]
-    return figures
+def _without_facts(evaluation: Evaluation) -> Evaluation:
+    """Return an evaluation without the facts of topics, which the manifest has in another entry."""
+    return replace(evaluation, topics=tuple(replace(row, facts={}) for row in evaluation.topics))
 
 
 def _evaluation(manifest: Manifest) -> Evaluation | None:
-    figures, facts = manifest.evaluation, facts_with_names(manifest.facts, manifest.topics, manifest.names)
-    if figures is None:
+    if manifest.evaluation is None:
         return None
-    rows = [
-        {**row, "facts": {name: facts[name][k] for name in facts}} for k, row in enumerate(figures.get("topics", ()))
-    ]
-    return Evaluation.from_dict({**figures, "topics": rows})
+    facts = facts_with_names(manifest.facts, manifest.topics, manifest.names)
+    rows = enumerate(manifest.evaluation.topics)
+    topics = (replace(row, facts={name: values[k] for name, values in facts.items()}) for k, row in rows)
+    return replace(manifest.evaluation, topics=tuple(topics))
 
 
 class _Contents(NamedTuple):
