@@ -105,18 +105,18 @@ def open_corpus(
     return corpus if test_size is None else corpus.split(test_size, seed=seed, keep_groups=keep_groups)
 
 
-def corpus_of(source: Any, **columns: Any) -> Corpus:
+def corpus_of(source: Any, origin: Mapping[str, Any] | None = None, **columns: Any) -> Corpus:
     """Return `source` if it is a Corpus; otherwise make a corpus of it.
 
-    A table or records in memory are converted; a name, card, path or URL is opened. `columns` are arguments of
-    `column_settings`, which name the columns or fields of texts and topics. TextcatError is raised if they are given
-    together with a Corpus, or if the corpus cannot be made.
+    A table or records in memory are converted; a name, card, path or URL is opened, with `origin` as for `open_corpus`.
+    `columns` are arguments of `column_settings`, which name the columns or fields of texts and topics. TextcatError is
+    raised if they are given together with a Corpus, or if the corpus cannot be made.
     """
     if isinstance(source, Corpus):
-        refuse_columns(source, **columns)
+        _refuse_columns(source, **columns)
         return source
     if isinstance(source, str | Path | Card):
-        return open_corpus(source, settings=column_settings(**columns))
+        return open_corpus(source, settings=column_settings(**columns), origin=origin)
     if hasattr(source, "shape") and not is_table(source):
         kind = type(source).__name__
         raise TextcatError(
@@ -126,7 +126,7 @@ def corpus_of(source: Any, **columns: Any) -> Corpus:
     return Corpus.from_records(source, name=TABLE if is_table(source) else RECORDS, **columns)
 
 
-def refuse_columns(corpus: Corpus, **columns: Any) -> None:
+def _refuse_columns(corpus: Corpus, **columns: Any) -> None:
     """Raise TextcatError if arguments of `column_settings` name columns, of which a corpus has none."""
     if column_settings(**columns):
         named = ", ".join(f"{name}={value!r}" for name, value in columns.items() if value)

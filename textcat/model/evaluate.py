@@ -9,7 +9,7 @@ from typing import Any
 from textcat.base.frames import is_table
 from textcat.base.progress import Stages
 from textcat.corpus.cards import is_shipped
-from textcat.corpus.catalogue import SPLIT, column_settings, open_corpus, refuse_columns
+from textcat.corpus.catalogue import SPLIT, corpus_of
 from textcat.corpus.documents import RECORDS, TABLE, Corpus, Document, topic_counts
 from textcat.corpus.fetch import warn_once
 from textcat.evaluation.evaluation import Evaluation
@@ -80,11 +80,8 @@ def corpus_to_measure(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
     been trained on the documents.
     """
     called = "" if isinstance(source, Corpus) else str(source) if isinstance(source, str | Path) else "the table"
-    if isinstance(source, str | Path):
-        corpus = open_corpus(source, settings=column_settings(**columns), origin=tagger.facts.origin)
-    elif isinstance(source, Corpus):
-        refuse_columns(source, **columns)
-        corpus = source
+    if isinstance(source, Corpus | str | Path):
+        corpus = corpus_of(source, tagger.facts.origin, **columns)
     else:
         corpus = _corpus_in_memory(tagger, source, **columns)
     if called and not is_shipped(called) and (said := measured_part(tagger, corpus, called)):
