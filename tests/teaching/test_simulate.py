@@ -208,14 +208,6 @@ def test_a_run_of_other_labels_or_settings_is_another_run(grain):
     assert simulate.run_key(grain, way._replace(name="called otherwise"), 0) in keys
 
 
-def test_a_review_s_own_figures_do_not_choose_its_setting():
-    figures = {"a": {"x": 0.1, "y": 0.5, "z": 0.5}, "b": {"x": 0.4, "y": 0.4, "z": 0.4}}
-    assert simulate.leave_one_out(figures) == {"x": ("b", 0.4), "y": ("a", 0.5), "z": ("a", 0.5)}
-    by_ratio = {"a": {"x": 0.01, "y": 0.9, "z": 0.5}, "b": {"x": 0.2, "y": 0.5, "z": 0.5}}
-    assert simulate.leave_one_out(by_ratio)["z"][0] == "b"
-    assert simulate.leave_one_out(by_ratio, relative=True)["z"][0] == "a"
-
-
 def test_settings_of_the_ranker_are_a_section_of_the_recipe():
     def ranker(*changes):
         return read_recipe("active-learning").with_settings([f"ranker.{change}" for change in changes]).ranker

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -487,22 +487,3 @@ def means_by_setting(results: Iterable[Result], measure: str) -> dict[str, measu
         name: measures.mean_of([np.nanmean(of_seed) for of_seed in seeds.values() if not np.isnan(of_seed).all()])
         for name, seeds in values.items()
     }
-
-
-def leave_one_out(
-    figures: Mapping[str, Mapping[str, float]], *, relative: bool = False
-) -> dict[str, tuple[str, float]]:
-    """For each review (a labelled collection), choose the setting with the smallest mean loss on all other reviews.
-
-    `figures` has the losses, by setting and then by review. Return, by review, the chosen setting and its loss on this
-    review; the mean of these losses estimates the loss on an unseen review. If `relative`, settings are compared by the
-    mean of log losses, so that reviews with small losses count as much as the others.
-    """
-    reviews = list(next(iter(figures.values())))
-    weigh: Callable[[float], float] = math.log if relative else float
-
-    def elsewhere(setting: str, review: str) -> float:
-        return float(np.mean([weigh(figures[setting][other]) for other in reviews if other != review]))
-
-    chosen = {review: min(figures, key=lambda setting: elsewhere(setting, review)) for review in reviews}
-    return {review: (setting, figures[setting][review]) for review, setting in chosen.items()}

@@ -12,7 +12,6 @@ from textcat.features.language import UnknownLanguageError, open_language
 from textcat.features.scripts import NEUTRAL_LANGUAGE, UNSPACED_LANGUAGES
 from textcat.reading.document import Document
 
-AUTO = "auto"
 LANGUAGE_SAMPLE = 500  # documents by which the language of a corpus is found
 _SPACYS = {"nn": "nb", "no": "nb"}  # codes that spaCy has another one for
 _MOST_CHARACTERS = 2_000  # of a document, which are enough

@@ -22,11 +22,6 @@ class ElementSpan(NamedTuple):
     end: int  # -1: unknown
     attributes: dict[str, str]  # by their names, with prefixes
 
-    @property
-    def is_closed_at_once(self) -> bool:
-        """Return whether the element has no end tag."""
-        return self.content == self.end
-
 
 def child_elements(data: bytes, start: int) -> Iterator[ElementSpan]:
     """Yield the children of the element that begins at `start` in well-formed XML, in order."""
