@@ -1,5 +1,6 @@
 """The commands `train`, `learn` and `tune`, and the command `recipes`, which shows the recipes to train by."""
 
+import gc
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -105,6 +106,7 @@ def train(
     recipe.check()  # here, as it imports the learner, which takes as long as the other process takes to read
     counted = _counted_while_read(reading, recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
+    gc.freeze()  # the garbage collector need not look at all documents: they stay
     recipe = _in_language_of(documents, recipe) if finds_language else recipe
     from textcat.training.plan import check_memory, plan_training
     from textcat.training.train import train_and_evaluate
