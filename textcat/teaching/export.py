@@ -23,7 +23,7 @@ from textcat.reading import common_fields, ris_entry
 from textcat.teaching.judgements import TopicState, judgements_of
 from textcat.teaching.output import csv_lines, format_by_ending, json_line, write_lines
 from textcat.teaching.screening import write_counts
-from textcat.teaching.steps import AnyStep, KeywordSet, Split, TopicAdded, TopicChanged, Undone
+from textcat.teaching.steps import KeywordSet, SessionStep, Split, TopicAdded, TopicChanged, Undone
 from textcat.teaching.view import View
 
 if TYPE_CHECKING:
@@ -385,7 +385,7 @@ def write_audit(view: View, out: str | os.PathLike[str], topics: Sequence[str] |
     return write_lines(out, csv_lines(_COLUMNS, as_text))
 
 
-def _audited(step: AnyStep, undone: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+def _audited(step: SessionStep, undone: Mapping[int, int]) -> Iterator[dict[str, Any]]:
     at = datetime.fromtimestamp(step.at, timezone.utc).isoformat(timespec="milliseconds")
     row = {"step": step.step, "time": at.replace("+00:00", "Z"), "person": step.person}
     taken_back = {"undone": undone[step.step]} if step.step in undone else {}

@@ -16,7 +16,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.journal import Journal, journal_line, read_journal
 from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.recipes.recipe import RankerSettings
-from textcat.teaching.steps import AnyStep, read_step
+from textcat.teaching.steps import SessionStep, read_step
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class SessionJournal:
     lines are kept in memory only.
     """
 
-    def __init__(self, folder: Path | None, header: SessionHeader, steps: list[AnyStep]):
+    def __init__(self, folder: Path | None, header: SessionHeader, steps: list[SessionStep]):
         self.folder, self.header, self.steps = folder, header, steps
         self._file: Any = None
         self._lock: Any = None
@@ -114,7 +114,7 @@ class SessionJournal:
         assert self.folder is not None
         self._file, self._length = disk.reopen(self.folder / JOURNAL), length
 
-    def append(self, step: AnyStep) -> AnyStep:
+    def append(self, step: SessionStep) -> SessionStep:
         """Add a step as the next line; return it with its number when the line is on disk."""
         n = len(self.steps)
         step = replace(step, step=n + 1)
@@ -172,7 +172,7 @@ def is_session(folder: str | os.PathLike[str]) -> bool:
     return Path(folder, JOURNAL).is_file()
 
 
-def _checked(path: Path, read: Journal) -> tuple[SessionHeader, list[AnyStep]]:
+def _checked(path: Path, read: Journal) -> tuple[SessionHeader, list[SessionStep]]:
     damaged = f"{path} is damaged, and what follows the damage cannot be trusted: restore the file from a backup"
     if not read.lines:
         raise TextcatError(f"{damaged}, or start a new session.")

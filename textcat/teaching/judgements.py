@@ -16,7 +16,16 @@ from textcat.base.surrogates import mark_surrogates
 from textcat.teaching.journal import SessionJournal
 from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.query import QueryStrategy, Reason
-from textcat.teaching.steps import AnyStep, KeywordSet, Split, TopicAdded, TopicChanged, Undone, answers_of, texts_of
+from textcat.teaching.steps import (
+    KeywordSet,
+    SessionStep,
+    Split,
+    TopicAdded,
+    TopicChanged,
+    Undone,
+    answers_of,
+    texts_of,
+)
 
 LONGEST_NAME = 300  # characters of a topic's name, which stands in headings and addresses
 ANSWERS = ("yes", "no", "skip")
@@ -277,7 +286,7 @@ class Judgements:
         splits = (step.split for step in steps if isinstance(step, Split) and step.step not in undone)
         self.groups = Groups(self._groups_of_pool, splits)
         self.topics: dict[str, TopicState] = {}
-        self._done: dict[str, list[AnyStep]] = {}  # each person's steps that can be undone
+        self._done: dict[str, list[SessionStep]] = {}  # each person's steps that can be undone
         for step in steps:
             self._apply(step)
 
@@ -288,7 +297,7 @@ class Judgements:
             raise TextcatError(f"The session has no topic {name!r}: {names}.{did_you_mean(name, self.topics)}")
         return self.topics[name]
 
-    def write(self, step: AnyStep) -> None:
+    def write(self, step: SessionStep) -> None:
         """Write a step to the journal, and apply it to the current answers.
 
         Raise TextcatError if a text in it is not valid Unicode.
@@ -309,7 +318,7 @@ class Judgements:
             self._replay()
             raise
 
-    def _apply(self, step: AnyStep) -> None:
+    def _apply(self, step: SessionStep) -> None:
         """Change the current answers as a step says, such as an answer, a split, or an undo."""
         if isinstance(step, Undone):
             last = self._done[step.person].pop()
@@ -337,7 +346,7 @@ class Judgements:
             topic._update_label(group)
             topic.n_changes += 1
 
-    def last_of(self, person: str) -> AnyStep | None:
+    def last_of(self, person: str) -> SessionStep | None:
         """Return a person's last answer, keyword or split; None if there is nothing left to undo."""
         done = self._done.get(person)
         return done[-1] if done else None
@@ -346,7 +355,7 @@ class Judgements:
         for topic in self.topics.values():
             topic.n_changes += 1
 
-    def _take_back(self, step: AnyStep) -> None:
+    def _take_back(self, step: SessionStep) -> None:
         if isinstance(step, Split):
             self._change_all()
         if isinstance(step, KeywordSet):
@@ -363,7 +372,7 @@ class Judgements:
             topic.n_changes += 1
 
 
-def judgements_of(step: AnyStep) -> Iterator[Judgement]:
+def judgements_of(step: SessionStep) -> Iterator[Judgement]:
     """Yield the judgements of a step: one for each topic that the person answered."""
     for answer in answers_of(step):
         facts = {**vars(answer), "why": Reason(answer.why)}

@@ -26,7 +26,16 @@ from textcat.teaching.pool import Pool, PoolError, open_pool
 from textcat.teaching.query import QueryStrategy, Reason
 from textcat.teaching.ranker import Ranker
 from textcat.teaching.rankings import Rankings
-from textcat.teaching.steps import Answer, Answered, KeywordSet, Split, TopicAdded, TopicChanged, Undone, answers_of
+from textcat.teaching.steps import (
+    Answered,
+    JournalAnswer,
+    KeywordSet,
+    Split,
+    TopicAdded,
+    TopicChanged,
+    Undone,
+    answers_of,
+)
 from textcat.teaching.view import View
 
 if TYPE_CHECKING:
@@ -447,14 +456,14 @@ class Session:
 
     def _entry(
         self, topic: str, position: int, answer: str, source: str, note: str = "", question: Question | None = None
-    ) -> Answer:
+    ) -> JournalAnswer:
         """Return the journal's record of an answer on a topic, with the document's rank, score, and the model's number.
 
         `question` is the question that the person answers; None if the person was not asked about the document. The
         record has the rank and score of the question. Without a question, it has the rank and score by the latest
         model, or none if there is no model yet.
         """
-        given = Answer(topic, position, self._pool.ids[position], answer, source, note)
+        given = JournalAnswer(topic, position, self._pool.ids[position], answer, source, note)
         if question is not None:
             why, score = question.why.value, question.score
             return replace(given, why=why, model=question.model, rank=question.rank, score=score)

@@ -11,7 +11,7 @@ from textcat.base.records import read_record
 
 
 @dataclass(frozen=True)
-class Answer:
+class JournalAnswer:
     """Hold a person's answer on a document for a topic; `Judgement` explains the fields."""
 
     topic: str
@@ -28,7 +28,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class _Step:
     """Hold what all kinds of steps have. The journal sets `step` and `at`."""
 
     step: int = 0  # the number of the line, from 1
@@ -36,17 +36,17 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopicAdded(Step):
+class TopicAdded(_Step):
     """A topic was added: `about` has its texts and settings; the answers are those on its examples."""
 
     topic: str
     about: dict[str, Any]
     person: str
-    answers: list[Answer]
+    answers: list[JournalAnswer]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopicChanged(Step):
+class TopicChanged(_Step):
     """Some texts or settings of a topic were changed."""
 
     topic: str
@@ -55,15 +55,15 @@ class TopicChanged(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered(Step):
+class Answered(_Step):
     """A person answered on a document, for one topic or several."""
 
     person: str
-    answers: list[Answer]
+    answers: list[JournalAnswer]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeywordSet(Step):
+class KeywordSet(_Step):
     """A keyword was added to a topic, or removed: then, `speaks_for` is None."""
 
     topic: str
@@ -73,7 +73,7 @@ class KeywordSet(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split(Step):
+class Split(_Step):
     """Records were split off from their group of near-duplicates."""
 
     split: list[int]  # their positions
@@ -82,15 +82,16 @@ class Split(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Undone(Step):
+class Undone(_Step):
     """A person's last answer, keyword or split was undone."""
 
     undo: int  # its number
     person: str
 
 
-AnyStep = TopicAdded | TopicChanged | Answered | KeywordSet | Split | Undone
-_BY_FIELD: dict[str, type[AnyStep]] = {  # the field that only this kind has, or that a kind before this one has, too
+SessionStep = TopicAdded | TopicChanged | Answered | KeywordSet | Split | Undone
+# The first of these fields that a line has tells its kind; without one, it is an answer.
+_BY_FIELD: dict[str, type[SessionStep]] = {
     "about": TopicAdded,
     "change": TopicChanged,
     "keyword": KeywordSet,
@@ -99,18 +100,18 @@ _BY_FIELD: dict[str, type[AnyStep]] = {  # the field that only this kind has, or
 }
 
 
-def read_step(line: Mapping[str, Any]) -> AnyStep:
+def read_step(line: Mapping[str, Any]) -> SessionStep:
     """Return the step that a line of a journal says; raise one of `MISFITS` if no session has such a line."""
     kind = next((_BY_FIELD[name] for name in _BY_FIELD if name in line), Answered)
     return read_record(kind, line, "in a step")
 
 
-def answers_of(step: AnyStep) -> list[Answer]:
+def answers_of(step: SessionStep) -> list[JournalAnswer]:
     """Return the answers that a person gave in a step, one for each topic."""
     return step.answers if isinstance(step, TopicAdded | Answered) else []
 
 
-def texts_of(step: AnyStep) -> Iterator[str]:
+def texts_of(step: SessionStep) -> Iterator[str]:
     """Yield the texts that persons wrote in a step."""
     about = step.about if isinstance(step, TopicAdded) else step.change if isinstance(step, TopicChanged) else {}
     topic = [step.topic] if isinstance(step, TopicAdded) else []

@@ -12,7 +12,7 @@ from textcat.teaching.judgements import Agreement, Judgement, Judgements, TopicS
 from textcat.teaching.pool import Pool
 from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.rankings import Rankings
-from textcat.teaching.steps import AnyStep
+from textcat.teaching.steps import SessionStep
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +60,7 @@ class View:
         return self._judgements.groups
 
     @property
-    def steps(self) -> list[AnyStep]:
+    def steps(self) -> list[SessionStep]:
         """The steps of the journal."""
         return [*self._journal.steps]
 
