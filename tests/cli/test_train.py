@@ -65,12 +65,12 @@ def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_set
     assert run.err == said.format("few-short-texts")
     assert "Every training document has exactly one topic: with --set tags.strategy=single" in run.out
     short = textcat.load("short")
-    margins_fixed = textcat.read_recipe("few-short-texts").with_settings("topics.choose_margins=false")
-    assert short.facts.recipe == margins_fixed.complete()
+    fixed = ["topics.choose_margins=false", "topics.choose_vectors=false"]
+    assert short.facts.recipe == textcat.read_recipe("few-short-texts").with_settings(fixed).complete()
     assert "who" in dict(short.terms("person", 50))
     run("train", "questions.jsonl", "--out", "other", "--learner", "pam", "--set", "tags.strategy=zero")
     assert run.err == said.format("few-short-texts-pam")
-    asked_for = textcat.read_recipe("few-short-texts").changed("pam").with_settings(["tags.strategy=zero"])
+    asked_for = textcat.read_recipe("few-short-texts").changed("pam").with_settings(["tags.strategy=zero", *fixed])
     assert textcat.load("other").facts.recipe == asked_for.complete()
 
 
@@ -115,11 +115,14 @@ def test_what_does_not_fit_into_memory_is_refused_before_a_model_is_written(run,
     assert run.out.endswith("This does not fit into memory, and would be refused.\n")
 
 
-def test_train_prints_bands_stages_the_margins_and_the_model_and_on_stderr_only_the_recipe(run):
+def test_train_prints_bands_stages_its_choices_and_the_model_and_on_stderr_only_the_recipe(run):
     run("train", "newswire")
     said = "textcat: 721 training documents: trained by the recipe few-documents; --recipe names another.\n"
     assert (run.code, run.err) == (0, said)
     assert re.search(r"^Margins: .* 0\.\d{3} by the recipe's own, 0\.\d{3} by more even", run.out, re.MULTILINE)
+    assert re.search(
+        r"^Vectors of English words: .* 0\.\d{3} by weight 0\.4, 0\.\d{3} by weight 0,", run.out, re.MULTILINE
+    )
     lines = run.out.splitlines()
     assert lines[0].split() == ["ALL", "TOP10", "LAST30"]
     titles = [re.split(r"  +", line)[0] for line in lines]
@@ -127,7 +130,7 @@ def test_train_prints_bands_stages_the_margins_and_the_model_and_on_stderr_only_
         "mean average precision (MAP)",
         "read",
         "tokens to rows",
-        "choose margins",
+        "choose vectors and margins",
         "train topics",
         "evaluate",
         "save",

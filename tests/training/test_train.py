@@ -81,7 +81,10 @@ def test_without_a_recipe_the_corpus_decides(corpus):
     chosen = textcat.train(corpus).facts
     assert chosen.choices["margins"]["held_out"] >= 1000
     learner = {name: chosen.recipe.learner[name] for name in ("kappa", "scale")}
-    assert chosen.recipe == textcat.read_recipe("few-documents").changed(**learner).complete()
+    vectors = chosen.recipe.topics.vectors, chosen.recipe.topics.vector_weight
+    fixed = [f"topics.vectors={vectors[0]}", f"topics.vector_weight={vectors[1]}"]
+    few = textcat.read_recipe("few-documents")
+    assert chosen.recipe == few.changed(**learner).with_settings(fixed).complete()
     words = [
         ("Who is he?", "person"),
         ("Who was she?", "person"),
@@ -89,8 +92,8 @@ def test_without_a_recipe_the_corpus_decides(corpus):
         ("Where was it?", "place"),
     ]
     short = Corpus.from_records({"text": text, "topics": [topic]} for text, topic in words)
-    margins_fixed = textcat.read_recipe("few-short-texts").with_settings("topics.choose_margins=false")
-    assert textcat.train(short).facts.recipe == margins_fixed.complete()
+    fixed = ["topics.choose_margins=false", "topics.choose_vectors=false"]
+    assert textcat.train(short).facts.recipe == textcat.read_recipe("few-short-texts").with_settings(fixed).complete()
 
 
 def test_a_recipe_and_a_corpus_may_be_given_by_name_or_path(corpus, tmp_path):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from textcat.training.plan import TrainingPlan
     from textcat.training.update import UpdateResult
 
+_RIGHT = "share of held-out documents whose topic with the highest score is right"
 _MOST_TRIALS = 30  # trials of a study that are printed; a file has all trials
 
 
@@ -384,7 +385,7 @@ def show_training(
         if evaluation.measured_on is MeasuredOn.SAMPLE:
             measured = f"on {evaluation.test_documents} of its {tagger.facts.train_documents} {evaluation.measured_on}"
         where = f"Corpus {tagger.facts.corpus}{why}: {measured},"
-    rows, margins = map(tagger.facts.choices.get, ("rows", "margins"))
+    rows, vectors, margins = map(tagger.facts.choices.get, ("rows", "vectors", "margins"))
     single = "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one."
     show(
         console,
@@ -395,6 +396,7 @@ def show_training(
         stage_table(**cost),
         unevaluated_topics(corpus) or "",
         _rows_sentence(rows) if rows else "",
+        _vectors_sentence(vectors) if vectors else "",
         _margins_sentence(margins) if margins and margins["held_out"] else "",
         f"Did not converge: {', '.join(late)}." if late else "",
         single if not tagger.decisions.single and are_single(corpus) else "",
@@ -410,11 +412,20 @@ def _rows_sentence(choice: Mapping[str, Any]) -> str:
     return f"Rows consist of {choice['chosen']}{measured if figures else ''}; --set features.chars=N fixes it."
 
 
+def _vectors_sentence(choice: Mapping[str, Any]) -> str:
+    """Return a sentence that tells which weight training gave to vectors of words, and why."""
+    chosen, known = choice["chosen"], choice["known_words"]
+    used = "not used" if chosen == "0" else f"weight {chosen}"
+    figures = ", ".join(f"{value:.3f} by weight {name}" for name, value in choice["precision@1"].items())
+    why = f"{_RIGHT}: {figures}" if figures else f"{known:.0%} of the words of the training documents have one"
+    return f"Vectors of English words: {used} ({why}); --set topics.vector_weight=W fixes it, 0 for none."
+
+
 def _margins_sentence(choice: Mapping[str, Any]) -> str:
     """Return a sentence that tells which margins training chose, and by which figures."""
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
-    measured = f"share of held-out documents whose topic with the highest score is right: {figures}"
-    return f"Margins: {choice['chosen']} ({measured}); --set learner.tau_pos=prevalence keeps the recipe's own."
+    kept = "--set learner.tau_pos=prevalence keeps the recipe's own"
+    return f"Margins: {choice['chosen']} ({_RIGHT}: {figures}); {kept}."
 
 
 def show_update(console: "Console", result: "UpdateResult", stages: "Stages", form: str, *, per_topic: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from textcat.features._rows import character_keys, character_width, document_frequencies, keep_ngrams, picked
 from textcat.features.columns import NamedColumns, TermColumns, feature_names, ngram_names
 from textcat.features.tokens import TermCounts
-from textcat.features.zones import TextParts
+from textcat.features.zones import SHARED_SPACE, TextParts
 
 _COMPARED = 4  # numbers of 64 bits, before names are compared by Python
 
@@ -46,22 +46,26 @@ def named_columns(
     allowed: Frequencies,
     max_features: int | None,
     described: TextParts | None = None,
+    words: Collection[str] = (),
 ) -> FittedColumns:
     """Choose columns: one for each term and n-gram that neither too few nor too many documents have.
 
     At most `max_features` columns are kept, those that the most documents have; None: all. Terms of `described`, the
-    texts of topics' descriptions, get a column however rare they are, with a document frequency of at least 1.
-    Documents are first counted by the ids of terms, so that the many rare terms need no name.
+    texts of topics' descriptions, and `words` get a column however rare they are, with a document frequency of at least
+    1. Documents are first counted by the ids of terms, so that the many rare terms need no name.
 
     `parts` and `counts` are the documents that `FeatureSteps.count_all` counted, and `allowed` has the limits.
     """
     common = _common(parts, counts, allowed, described)
+    if words and SHARED_SPACE in parts.names:
+        common[parts.names.index(SHARED_SPACE), : len(counts.terms)] |= _are_among(words, counts)
     names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
-    terms, positions = alphabetical(names)  # terms that read alike are one column: "a b" may be a term and an n-gram
+    # Terms that read alike are one column: "a b" may be a term and an n-gram.
+    terms, positions = alphabetical([*names, *words])
     columns = np.full(common.shape, -1, np.int32)
-    columns[common] = positions
+    columns[common] = positions[: len(names)]
     df = _frequencies(parts, counts, columns, len(terms))
-    if described is not None:
+    if described is not None or words:
         df = np.maximum(df, 1)
     if max_features is not None:
         kept = np.sort(np.argsort(-df, kind="stable")[:max_features])
@@ -161,6 +165,14 @@ def _common(
         common[:, :n_terms] |= _frequencies(described, counts, columns, columns.size).reshape(shape)[:, :n_terms] > 0
     common[:, counts.chars] &= df[:, counts.chars] <= allowed.max_char_df
     return common
+
+
+def _are_among(words: Collection[str], counts: TermCounts) -> np.ndarray:
+    """Return whether each term is one of the words, and no n-gram of characters: a bool array."""
+    known = set(words)
+    are = np.fromiter((term in known for term in counts.terms), bool, len(counts.terms))
+    are[counts.chars] = False
+    return are
 
 
 def alphabetical(names: list[str]) -> tuple[list[str], np.ndarray]:

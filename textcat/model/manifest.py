@@ -21,7 +21,8 @@ RELATED = ("related_indptr", "related_indices", "related_data")  # which topics 
 RELATED_CURVES = "related_curves"  # curves from scores without their evidence to probabilities
 SUPPORT_ROWS = ("kept_indptr", "kept_indices", "kept_data")  # of support documents, in CSR form,
 SUPPORT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their coefficients by topic, in CSR form,
-SUPPORT = "documents.json"  # and their ids, titles, and maybe texts
+SUPPORT = "documents.json"  # and their ids, titles, and maybe texts;
+SUPPORT_VECTORS = ("kept_words", "kept_vectors")  # columns with vectors, and these, if the rows have dimensions
 COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models; only `learn` reads them
 CALIBRATION = "calibration"  # an array that only models with probabilities have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
@@ -34,6 +35,7 @@ _OF_SCORER = {
 _TOGETHER = (  # files of which a model has all or none
     frozenset(f"{name}.npy" for name in (*RELATED, RELATED_CURVES)),
     frozenset({*(f"{name}.npy" for name in SUPPORT_ROWS + SUPPORT_ALPHAS), SUPPORT}),
+    frozenset(f"{name}.npy" for name in SUPPORT_VECTORS),
     frozenset({COUNT_ARRAYS, COUNTS}),
 )
 _OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}).union(*_TOGETHER)
@@ -61,12 +63,15 @@ class SupportTexts:
     ids: list[str]
     titles: list[str]
     texts: list[dict[str, str]] | None  # by zone
+    vector_step: float | None = None  # `ColumnVectors.step`; None: the rows have no dimensions
 
     def __post_init__(self) -> None:
         pieces = [piece for zones in self.texts or () for piece in (*zones.keys(), *zones.values())]
         "".join([*self.ids, *self.titles, *pieces]).encode()  # no lone surrogates
         if any(len(texts) != len(self.ids) for texts in (self.titles, self.texts) if texts is not None):
             raise ValueError("the lists of support documents do not fit together")
+        if self.vector_step is not None and not 0 < self.vector_step < math.inf:
+            raise ValueError("no vectors have such a step")
 
 
 @dataclass(frozen=True)

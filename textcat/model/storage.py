@@ -19,6 +19,7 @@ from textcat.evaluation.evaluation import Evaluation
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
+from textcat.features.vectors import ColumnVectors
 from textcat.model import ModelError
 from textcat.model.csr import are_parts
 from textcat.model.decisions import Decisions
@@ -34,6 +35,7 @@ from textcat.model.manifest import (
     SUPPORT,
     SUPPORT_ALPHAS,
     SUPPORT_ROWS,
+    SUPPORT_VECTORS,
     THRESHOLDS,
     TOKENIZER,
     VOCABULARY,
@@ -57,6 +59,7 @@ _TYPES: dict[str, tuple[np.dtype[Any], ...]] = {
     **dict.fromkeys((THRESHOLDS, IDF, CALIBRATION), NUMBERS),
     **dict(zip(SUPPORT_ROWS, _OF_ROWS, strict=True)),
     **dict(zip(SUPPORT_ALPHAS, _OF_ROWS, strict=True)),
+    **dict(zip(SUPPORT_VECTORS, ((np.dtype(np.int32),), (np.dtype(np.int8),)), strict=True)),
 }
 
 
@@ -98,7 +101,11 @@ def write_model(tagger: Tagger, folder: Path) -> None:
         arrays |= zip(SUPPORT_ROWS, support.rows, strict=True)
         arrays |= zip(SUPPORT_ALPHAS, support.alphas, strict=True)
         texts = None if support.texts is None else [*support.texts]
-        documents = SupportTexts([*support.ids], [*support.titles], texts)
+        vectors = support.vectors
+        if vectors is not None:
+            arrays |= zip(SUPPORT_VECTORS, (vectors.columns, vectors.values), strict=True)
+        step = None if vectors is None else vectors.step
+        documents = SupportTexts([*support.ids], [*support.titles], texts, step)
         (folder / SUPPORT).write_text(json.dumps(vars(documents)), encoding="utf-8")
     if tagger.training_counts is not None:
         (folder / COUNTS).write_text(json.dumps(tagger.training_counts.entries(recipe)), encoding="utf-8")
@@ -252,9 +259,20 @@ class _Contents(NamedTuple):
     def _is_support(self, documents: SupportTexts) -> bool:
         """Return whether the rows, coefficients and lists of the support documents have sizes that fit together."""
         n_topics, n_documents = len(self.manifest.topics), len(documents.ids)
-        return are_parts(self.arrays, SUPPORT_ROWS, n_documents, self.n_terms) and are_parts(
+        vectors, n_columns = self._support_vectors(documents), self.n_terms
+        if vectors is not None:
+            if not vectors.fit(self.n_terms):
+                return False
+            n_columns += vectors.n_dimensions
+        return are_parts(self.arrays, SUPPORT_ROWS, n_documents, n_columns) and are_parts(
             self.arrays, SUPPORT_ALPHAS, n_topics, n_documents
         )
+
+    def _support_vectors(self, documents: SupportTexts) -> ColumnVectors | None:
+        """Return the vectors by which rows of support documents have dimensions; raise KeyError if they are missing."""
+        if documents.vector_step is None:
+            return None
+        return ColumnVectors(*map(self.arrays.__getitem__, SUPPORT_VECTORS), documents.vector_step)
 
     def tagger(self) -> Tagger:
         """Return the tagger."""
@@ -268,7 +286,9 @@ class _Contents(NamedTuple):
         support = None
         if self.documents is not None:
             rows, alphas = (Rows(*(arrays[name] for name in parts)) for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
-            support = SupportDocuments(rows=rows, alphas=alphas, **vars(self.documents))
+            documents = self.documents
+            lists = documents.ids, documents.titles, rows, alphas, documents.texts
+            support = SupportDocuments(*lists, self._support_vectors(documents))
         return Tagger(
             features,
             self._scorer.restored(arrays, manifest.scorer, len(manifest.topics)),

@@ -14,6 +14,7 @@ import numpy as np
 from textcat.base.errors import TextcatError
 from textcat.corpus.documents import Corpus, Document, shortened_text
 from textcat.features.rows import Rows
+from textcat.features.vectors import ColumnVectors
 
 KEEP_SUPPORT = ("none", "ids", "texts")  # what a model keeps of support documents; "ids" includes titles and rows
 _TITLE = 120  # characters at most
@@ -34,6 +35,7 @@ class SupportDocuments:
     rows: Rows  # of the documents: float32
     alphas: Rows
     texts: Sequence[dict[str, str]] | None = None  # by zone, if they were asked for
+    vectors: ColumnVectors | None = None  # with which the documents' rows have dimensions as further columns
 
     @cached_property
     def first_of(self) -> np.ndarray:
@@ -54,8 +56,10 @@ class SupportDocuments:
         sizes = ends - starts
         first = np.cumsum(sizes) - sizes
         entries = np.arange(sizes.sum()) + np.repeat(starts - first, sizes)
-        x = np.zeros(n_features, np.float32)
+        x = np.zeros(n_features + (0 if self.vectors is None else self.vectors.n_dimensions), np.float32)
         x[row.indices] = row.data
+        if self.vectors is not None:
+            x[n_features:] = self.vectors.of_row(row)
         products = x[indices[entries]] * data[entries]
         sums = np.zeros(len(documents))
         some = sizes > 0  # a description may have no known term
@@ -103,7 +107,13 @@ def _title_of(document: Document, *, with_texts: bool) -> str:
 
 
 def support_documents(
-    rows: Any, solutions: Sequence[Any], units: np.ndarray, documents: Sequence[Document], *, with_texts: bool
+    rows: Any,
+    solutions: Sequence[Any],
+    units: np.ndarray,
+    documents: Sequence[Document],
+    vectors: ColumnVectors | None = None,
+    *,
+    with_texts: bool,
 ) -> SupportDocuments:
     """Collect the support documents of a model from the solutions of its topics.
 
@@ -132,7 +142,7 @@ def support_documents(
     kept = [documents[i] for i in numbers.tolist()]
     titles = [_title_of(document, with_texts=with_texts) for document in kept]
     texts = [document.zones for document in kept] if with_texts else None
-    return SupportDocuments([document.id for document in kept], titles, chosen, alphas, texts)
+    return SupportDocuments([document.id for document in kept], titles, chosen, alphas, texts, vectors)
 
 
 def _stacked(blocks: Sequence[Rows]) -> Rows:

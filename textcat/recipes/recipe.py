@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no scores but those to decide on
 _MOST = 2**63 - 1  # of whole numbers, as in TOML
 SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
+VECTORS = "none", "static"
 FEW_DOCUMENTS = 5_000  # training documents: with fewer, terms that one document has count, and margins are chosen
 _N_SAMPLED = 1000  # documents by which texts are found to be short
 _SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags")
@@ -69,6 +70,14 @@ class TopicSettings:
     choose_margins : bool
         Without a shortlist: before training, choose by held-out training documents between the margins of this recipe
         and more even ones, which suit topics of very different size. Setting a field of [learner] turns this off.
+    vectors : str
+        Without a shortlist: "static": train on vectors of English words, too, so that what is learnt of a word counts
+        for words of similar meaning. "none": on terms alone.
+    vector_weight : float
+        The weight of these vectors, where rows of terms have length 1: about the length of a row times the vectors.
+    choose_vectors : bool
+        With vectors: before training, choose by held-out training documents between this weight, none, and others.
+        Setting `vectors` or `vector_weight` turns this off.
     related : int
         With a shortlist: this many of a document's best topics raise the scores of the topics that occur together with
         them in training documents. 0: no topic raises the scores of others.
@@ -78,11 +87,18 @@ class TopicSettings:
     shortlist: int = 0
     choose_chars: bool = False
     choose_margins: bool = False
+    vectors: str = "none"
+    vector_weight: float = 0.4
+    choose_vectors: bool = False
     related: int = 0
 
     def __post_init__(self) -> None:
+        if self.vectors not in VECTORS:
+            raise TextcatError(
+                f"A recipe's vectors in [topics] cannot be {self.vectors!r}; give {' or '.join(VECTORS)}."
+            )
         for name, value in vars(self).items():
-            if value < 0:
+            if name != "vectors" and not 0 <= value < math.inf:
                 raise TextcatError(f"A recipe's {name} in [topics] cannot be {value}; give 0 or more.")
 
     @property
@@ -94,6 +110,16 @@ class TopicSettings:
     def chooses_margins(self) -> bool:
         """Whether training chooses the margins."""
         return self.choose_margins and not self.shortlist
+
+    @property
+    def uses_vectors(self) -> bool:
+        """Whether rankers are trained on vectors of words, too."""
+        return self.vectors != "none" and self.vector_weight > 0 and not self.shortlist
+
+    @property
+    def chooses_vectors(self) -> bool:
+        """Whether training chooses the weight of the vectors."""
+        return self.choose_vectors and self.uses_vectors
 
 
 @dataclass(frozen=True)
@@ -372,6 +398,8 @@ class Recipe:
             values["topics"]["choose_chars"] = False
         if values["learner"]:
             values["topics"]["choose_margins"] = False
+        if values["topics"].keys() & {"vectors", "vector_weight"}:
+            values["topics"]["choose_vectors"] = False
         return recipe.with_values(values)
 
     def with_values(self, values: Mapping[str, Mapping[str, Any]]) -> "Recipe":

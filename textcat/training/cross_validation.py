@@ -165,7 +165,7 @@ def scores_of_split(
         rows, positives, left_out = counts.examples(features, split.trained, rows_dir=folder)
         if not rows.shape[1]:
             return [np.zeros((len(split.held_out), counts.labels.shape[1]), np.float32) for _ in learners]
-        new = counts.rows_of_counts(features, split.held_out)
+        new = counts.held_out_rows(features, split.held_out)
         del features  # one fold's at a time in memory, as are rows
         problems = [problem for learner in learners for problem in learner.topic_problems(rows, positives, left_out)]
         options: dict[str, Any] = {"n_jobs": learners[0].n_jobs, "seed": learners[0].random_state}

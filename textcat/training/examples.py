@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -16,6 +16,7 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.features.char_ngrams import add_char_ngrams, with_char_ngrams
 from textcat.features.counts import StoredCounts
 from textcat.features.store import StoredRows, write_rows
+from textcat.features.vectors import ColumnVectors, WordVectors, english_vectors
 from textcat.margin.problems import NO_ROWS
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class CountedCorpus:
         if tokens is not None:
             features.set_params(tokens=tokens)
         features.take_tokens()
+        self._take_vectors(recipe)
         zones: list[dict[str, str]] = []  # all that were counted
         counted_parts = (corpus.train, corpus.test if updatable else []) if isinstance(corpus, Corpus) else ()
 
@@ -119,6 +121,7 @@ class CountedCorpus:
             recipe.topics.description_copies,
         )
         self._take_labels()
+        self._take_vectors(recipe)
         n = len(counts)
         if self._copies:
             described = features.count_all(corpus.described())
@@ -137,6 +140,10 @@ class CountedCorpus:
         self._counts, self._least_df = features.drop_rare_ngrams(*self._all_counts), features.ngram_min_df
         self._all_counts = None
 
+    def _take_vectors(self, recipe: Recipe) -> None:
+        """Take the vectors of words that a recipe trains on; None: only on terms."""
+        self.vectors: WordVectors | None = english_vectors() if recipe.topics.uses_vectors else None
+
     def serves(self, recipe: Recipe) -> bool:
         """Take another recipe from now on if it needs no other counts; return whether that is so."""
         counted, asked = self._recipe, recipe.features
@@ -150,6 +157,7 @@ class CountedCorpus:
             self._recipe, self._copies = recipe, recipe.topics.description_copies
             if self._all_counts is not None:
                 self._drop_rare_ngrams(recipe.make_features())
+            self._take_vectors(recipe)
         return serves
 
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
@@ -157,18 +165,41 @@ class CountedCorpus:
 
         The descriptions of topics that none of these documents has are used, too, because their words may occur nowhere
         else. In cross-validation on Reuters-21578, this makes rankings no worse. With a shortlist, all words of
-        descriptions get a column, however rare they are.
+        descriptions get a column, however rare they are; with vectors, all words that have one, or, if `documents` are
+        given, those of them that any document has.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
         chosen = np.append(self._positions(documents), self._described[unknown])
         # Only with a shortlist, so that the rows of other recipes depend on documents as they always did.
         named = self._described if self._copies and self._recipe.topics.shortlist else None
-        return features.fit_counted(self._counts, chosen, named)
+        words: Collection[str] = () if self.vectors is None else self.vectors.words
+        if self.vectors is not None and documents is not None:
+            words = [term for term in self._counts.counts.terms if term in self.vectors.position_of]
+        return features.fit_counted(self._counts, chosen, named, words)
 
-    def rows_of_counts(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
-        """Return the rows of the training documents at the positions `documents`; `features` were fitted by `fit`."""
-        return features.rows_of(self._counts, self._train[documents])
+    def column_vectors(self, features: TfIdf) -> ColumnVectors | None:
+        """Return the vectors of the columns of fitted features, times the recipe's weight; None without vectors."""
+        if self.vectors is None:
+            return None
+        return self.vectors.of_columns(features.listed_names(), self._recipe.topics.vector_weight)
+
+    def share_of_known_words(self) -> float:
+        """Return the share of the training documents' words that have a vector, from 0 to 1, as occurrences count."""
+        known = {} if self.vectors is None else self.vectors.position_of
+        counts = StoredCounts.of_documents(self._counts.parts, self._counts.counts, self._train).counts
+        n_of = np.bincount(counts.ids[counts.ids >= 0], counts.counts[counts.ids >= 0], len(counts.terms))
+        is_word = np.array([term.isalpha() for term in counts.terms], bool)
+        is_known = np.array([term in known for term in counts.terms], bool)
+        return float(n_of[is_word & is_known].sum() / max(n_of[is_word].sum(), 1))
+
+    def held_out_rows(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
+        """Return the rows of the training documents at the positions `documents`, as rankers trained on others need.
+
+        With vectors, they have dimensions as further columns. `features` were fitted by `fit`.
+        """
+        rows, vectors = features.rows_of(self._counts, self._train[documents]), self.column_vectors(features)
+        return rows if vectors is None else vectors.beside(rows)
 
     def test_rows(self, features: TfIdf) -> scipy.sparse.csr_matrix | None:
         """Return the rows of the test documents; None if these were not counted. `features` were fitted by `fit`."""
@@ -210,7 +241,8 @@ class CountedCorpus:
     ) -> Examples:
         """Return rows and labels of the training documents at the positions `documents`, and of topics' descriptions.
 
-        If `documents` is None, all training documents are used; `features` were fitted by `fit`.
+        If `documents` is None, all training documents are used; `features` were fitted by `fit`. With vectors, rows
+        have dimensions as further columns.
 
         Each description is repeated as often as the recipe's `description_copies` says; one without a known term is no
         positive example. If `rows_dir` is given, rows are written to this folder, and `advance` is called with the
@@ -220,18 +252,22 @@ class CountedCorpus:
         labels = self.labels if documents is None else self.labels[documents]
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
         positions = np.append(self._positions(documents), np.tile(self._described, self._copies))
+        vectors = self.column_vectors(features)
         if rows_dir is None:
-            rows = self._finite_rows(features, positions)
+            rows = self._finite_rows(features, positions, vectors)
         else:
             starts = range(0, len(positions), ROWS_PER_BLOCK)
-            blocks = (self._finite_rows(features, positions[start : start + ROWS_PER_BLOCK]) for start in starts)
+            chosen = (positions[start : start + ROWS_PER_BLOCK] for start in starts)
+            blocks = (self._finite_rows(features, block, vectors) for block in chosen)
             rows = write_rows(rows_dir, _advancing(blocks, advance))
         if not self._copies:
             return Examples(rows, labels, unjudged)
         has_term = np.diff(features.rows_of(self._counts, self._described).indptr) > 0
         return Examples(rows, *_append_labels(labels, has_term, self._copies, left_out, unjudged))
 
-    def _finite_rows(self, features: TfIdf, positions: np.ndarray) -> scipy.sparse.csr_matrix:
+    def _finite_rows(
+        self, features: TfIdf, positions: np.ndarray, vectors: ColumnVectors | None
+    ) -> scipy.sparse.csr_matrix:
         """Return the rows of documents or topics' descriptions, which are chosen by their positions in the counts.
 
         Raise TextcatError if the recipe's weights make values that are not finite.
@@ -242,7 +278,7 @@ class CountedCorpus:
                 f"Recipe {self._recipe.name} cannot be followed: rows have values that are not finite; "
                 "choose less extreme weights of zones and n-grams, or a smaller k1."
             )
-        return rows
+        return rows if vectors is None else vectors.beside(rows)
 
     def descriptions(self, features: TfIdf) -> scipy.sparse.csr_matrix:
         """Return a row per topic for its description; the rows are empty if descriptions are no examples."""

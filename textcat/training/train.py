@@ -22,6 +22,7 @@ from textcat.evaluation.evaluation import Evaluation, MeasuredOn
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.features.rows import Rows, release_memory
 from textcat.features.tfidf import TfIdf
+from textcat.features.vectors import ColumnVectors
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.model.csr import csr_weights
@@ -247,8 +248,8 @@ def train_and_score(
     choices: dict[str, Any] = {}
     if recipe.topics.chooses_chars:
         training, choices = training.with_chosen_rows(counted)
-    elif recipe.topics.chooses_margins:
-        training, choices = training.with_chosen_margins(counted)
+    elif recipe.topics.chooses_margins or recipe.topics.chooses_vectors:
+        training, choices = training.with_choices_for_few(counted)
     training_counts = None
     if updatable and kept is not None and counted.document_counts is not None:
         training_counts = TrainingCounts(kept, counted.document_counts, keep)
@@ -300,13 +301,13 @@ class _Training:
             choice = choose_rows(counted, self.recipe)
         return replace(self, recipe=choice.recipe), {"rows": choice.facts()}
 
-    def with_chosen_margins(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
-        """Choose margins; return the training with the chosen recipe, and the facts on this choice for the model."""
-        from textcat.training.margin_choice import choose_margins
+    def with_choices_for_few(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
+        """Choose vectors and margins; return the training with the chosen recipe, and the facts that models store."""
+        from textcat.training.few_choices import choose_for_few
 
-        with self.stages.stage("choose margins"):
-            choice = choose_margins(counted, self.recipe, self.n_jobs)
-        return replace(self, recipe=choice.recipe), {"margins": choice.facts()}
+        with self.stages.stage("choose vectors and margins"):
+            chosen = choose_for_few(counted, self.recipe, self.n_jobs)
+        return replace(self, recipe=chosen.recipe), chosen.choices
 
     def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
         """Train a tagger on all training documents but a sample, and return its evaluation on the sample.
@@ -345,6 +346,7 @@ class _Training:
             left_out = not recipe.topics.shortlist
             examples = counted.examples(features, rows_dir=self.rows_dir, left_out=left_out, advance=advance)
             described = counted.descriptions(features) if recipe.topics.shortlist else None
+            vectors = counted.column_vectors(features)
             test_rows = counted.test_rows(features) if with_test_rows else None
             counted.clear()
         _check_terms(examples, recipe, n_documents)
@@ -373,10 +375,11 @@ class _Training:
         if kept is not None and keep_support != "none":
             documents = [*kept.train, *(corpus.described() * recipe.topics.description_copies)]
             with_texts = keep_support == "texts"
-            support = support_documents(examples.rows, learner.solutions_, units, documents, with_texts=with_texts)
+            parts = examples.rows, learner.solutions_, units, documents, vectors
+            support = support_documents(*parts, with_texts=with_texts)
         del examples
         release_memory()
-        scorer = _scorer(learner.solutions_, n_features, units, learner.intercept_ / units)
+        scorer = _scorer(learner.solutions_, n_features, units, learner.intercept_ / units, vectors)
         facts = replace(facts, per_topic=learner.facts(), converged=learner.converged_)
         return tagger_of(scorer, decisions, facts=facts, support=support), test_rows
 
@@ -443,7 +446,7 @@ def train_without(
     sizes = counts.labels[sample.trained].sum(axis=0).A1.astype(int)
     facts = TrainingFacts(sizes, n_documents, recipe=recipe.complete(), **trained)
     tagger = Tagger(features, scorer, decisions, topics=counts.corpus.topics, facts=facts)
-    return tagger, counts.rows_of_counts(features, sample.held_out)
+    return tagger, counts.held_out_rows(features, sample.held_out)
 
 
 def _check_terms(examples: Examples, recipe: Recipe, n_documents: int) -> None:
@@ -483,16 +486,19 @@ def _train_listed(
     return trained.scorer, decisions, {"per_topic": trained.facts, "converged": trained.converged}
 
 
-def _scorer(solutions: Sequence[Solution], n_features: int, units: np.ndarray, bias: np.ndarray) -> Scorer:
+def _scorer(
+    solutions: Sequence[Solution], n_features: int, units: np.ndarray, bias: np.ndarray, vectors: ColumnVectors | None
+) -> Scorer:
     """Return a scorer by the weights of the solutions, each divided by the unit of its scores.
 
-    With many topics, weights are kept without their zeros if that saves memory. `units` has a number per solution.
+    With many topics, weights are kept without their zeros if that saves memory. `units` has a number per solution. With
+    `vectors`, the last of the `n_features` columns are dimensions, whose weights are added to those of words.
     """
-    if not are_sparse(solutions, n_features):
+    if vectors is not None or not are_sparse(solutions, n_features):
         weights = side_by_side(solutions, n_features)
         if (units != 1).any():
             weights /= units
-        return Dense(weights, bias)
+        return Dense(weights if vectors is None else vectors.in_words(weights), bias)
     indptr, indices, data = in_rows(solutions, n_features)
     if (units != 1).any():
         data /= units[indices]

@@ -1,0 +1,205 @@
+"""Few documents: vectors and margins are chosen by held-out documents, as if they had been asked for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import textcat
+from textcat.base.errors import TextcatError
+from textcat.base.folds import assign_folds
+from textcat.corpus.documents import Corpus, Document
+from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe, default_recipe, read_recipe
+from textcat.training.examples import CountedCorpus
+from textcat.training.few_choices import EVEN, OWN, choose_for_few
+
+
+def corpus_of(shares: list[float], n: int, seed: int = 0) -> Corpus:
+    """Make documents whose topics have the given shares; half of each text's words are of its topic's vocabulary."""
+    random = np.random.default_rng(seed)
+    vocabulary = [f"word{i}" for i in range(400)]
+    documents = []
+    for i in range(n):
+        topic = int(random.choice(len(shares), p=shares))
+        own, shared = random.integers(0, 25, 8) + 25 * topic, random.integers(0, 400, 8)
+        text = " ".join(vocabulary[word] for word in [*own, *shared])
+        documents.append(Document(str(i), {"body": text}, (f"topic{topic}",)))
+    return Corpus.from_documents("made", documents, "train")
+
+
+def margins(corpus, recipe):
+    return choose_for_few(CountedCorpus(corpus, recipe), recipe).choices["margins"]
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    """Return a recipe by which only margins are chosen, as the words here are no English ones."""
+    return read_recipe("few-documents").with_settings("topics.vectors=none")
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    return corpus_of([0.7, 0.2, 0.04, 0.03, 0.03], 300)
+
+
+def test_the_figures_are_those_of_taggers_trained_without_the_held_out_documents(recipe):
+    corpus = corpus_of([0.4, 0.3, 0.3], 1000)
+    own = recipe.with_values({"topics": {"choose_margins": False}})
+    fold_of, right = assign_folds(corpus.labels(corpus.train), 5, seed=0), []
+    for fold in range(5):
+        train, held_out = (
+            [
+                document
+                for document, number in zip(corpus.train, fold_of, strict=True)
+                if (number == fold) == is_held_out
+            ]
+            for is_held_out in (False, True)
+        )
+        tagger = textcat.train(replace(corpus, train=train), own)
+        first = tagger.scores(held_out).argmax(axis=1)
+        right += [tagger.topics[j] in document.topics for j, document in zip(first, held_out, strict=True)]
+    choice = margins(corpus, recipe)
+    assert choice["held_out"] == 1000
+    assert choice["precision@1"][OWN] == pytest.approx(np.mean(right), abs=1e-12)
+
+
+def test_other_margins_are_chosen_only_if_they_are_right_for_more_documents(recipe, skewed):
+    for corpus in (skewed, corpus_of([0.2] * 5, 60)):
+        choice = margins(corpus, recipe)
+        right = choice["precision@1"]
+        assert choice["chosen"] == OWN or right[choice["chosen"]] > right[OWN]
+
+
+def test_more_even_margins_are_chosen_where_rare_topics_stay_rare(recipe, skewed):
+    uneven = recipe.with_values({"learner": {"kappa": -20.0, "scale": 300.0, "tau_neg": 1.0}})
+    choice = choose_for_few(CountedCorpus(skewed, uneven), uneven)
+    assert choice.choices["margins"]["chosen"] == EVEN
+    assert (choice.recipe.learner["kappa"], choice.recipe.learner["scale"]) == (-5.0, 60.0)
+
+
+def test_a_chosen_tagger_is_the_one_that_the_same_settings_give_for_any_number_of_jobs(recipe, skewed, tmp_path):
+    chosen, by_two = (textcat.train(skewed, recipe, n_jobs=n_jobs) for n_jobs in (1, 2))
+    learner = chosen.facts.recipe.learner
+    asked_for = textcat.train(skewed, recipe.changed(kappa=learner["kappa"], scale=learner["scale"]))
+    assert chosen.facts.choices["margins"] == by_two.facts.choices["margins"]
+    assert not asked_for.facts.choices
+    assert chosen.facts.recipe == asked_for.facts.recipe
+    for other in (by_two, asked_for):
+        np.testing.assert_array_equal(chosen.scorer.weights, other.scorer.weights)
+    textcat.save(chosen, tmp_path / "model")
+    assert textcat.load(tmp_path / "model").facts.choices == chosen.facts.choices
+
+
+@pytest.mark.parametrize("n", [1, 2, 19])
+def test_of_too_few_documents_to_hold_some_out_the_recipe_s_own_margins_are_taken(recipe, n):
+    assert margins(corpus_of([0.5, 0.5], n), recipe) == {"chosen": OWN, "precision@1": {}, "held_out": 0}
+
+
+def test_documents_without_a_topic_are_trained_on_but_do_not_count(recipe, skewed):
+    with_others = replace(skewed, train=[*skewed.train, Document("other", {"body": "word1"}, ())])
+    assert margins(with_others, recipe)["held_out"] % 60 == 0
+
+
+def test_a_setting_of_the_learner_turns_the_choice_off_in_all_alternatives():
+    for recipe in (
+        default_recipe().with_settings("learner.tau_pos=10"),
+        default_recipe().changed(tau_pos=10.0),
+        default_recipe().changed("micra"),
+    ):
+        for few in (recipe.few, recipe.short.few):
+            assert not few.topics.chooses_margins
+            for name in ("name", "tau_pos"):
+                assert few.learner.get(name) == recipe.learner.get(name)
+    assert default_recipe().with_settings("features.k1=1.2").few.topics.chooses_margins
+
+
+def test_only_the_margins_of_paum_can_be_chosen():
+    with pytest.raises(TextcatError, match="set choose_margins = false"):
+        Recipe("mine", topics={"choose_margins": True}, learner={"name": "micra"}).check()
+
+
+def test_the_number_of_training_documents_decides_on_the_recipe():
+    def name(n: int, text: str) -> str:
+        documents = [Document(str(i), {"body": text}, ("a",)) for i in range(n)]
+        return default_recipe().for_corpus(Corpus.from_documents("made", documents, "train"))[0].name
+
+    long = "wheat exports rose " * 30
+    assert [name(n, long) for n in (10, FEW_DOCUMENTS - 1, FEW_DOCUMENTS)] == [
+        "few-documents",
+        "few-documents",
+        "default",
+    ]
+    assert [name(n, "wheat") for n in (10, FEW_DOCUMENTS)] == ["few-short-texts", "short-texts"]
+
+
+MUSIC, GRAIN = "violin piano orchestra guitar flute melody", "wheat corn rice oats flour bread"
+ENGLISH = read_recipe("few-documents").with_settings("topics.choose_margins=false")
+
+
+def words_of(topics: dict[str, str], n: int, seed: int = 0) -> Corpus:
+    """Make documents of a word of their topic each, with words that say nothing."""
+    random, others = np.random.default_rng(seed), ["yesterday", "people", "said", "about", "things", "many"]
+    documents = []
+    for i in range(n):
+        topic = [*topics][i % len(topics)]
+        text = " ".join([random.choice(topics[topic].split()), *random.choice(others, 3)])
+        documents.append(Document(str(i), {"body": text}, (topic,)))
+    return Corpus.from_documents("made", documents, "train")
+
+
+def test_words_that_no_training_document_has_count_by_what_they_mean():
+    corpus = words_of({"music": MUSIC, "grain": GRAIN}, 24)
+    tagger = textcat.train(corpus, ENGLISH)
+    scores = tagger.scores(["a barley harvest", "trumpets and a cello"])
+    assert [tagger.topics[j] for j in scores.argmax(axis=1)] == ["grain", "music"]
+    assert "cello" in dict(tagger.terms("music", 5000))
+    without = textcat.train(corpus, ENGLISH.with_settings("topics.vectors=none"))
+    assert not without.scored(["a barley harvest"]).has_terms.any()
+
+
+def test_the_weight_of_vectors_is_chosen_and_is_the_same_as_if_it_had_been_asked_for(tmp_path):
+    corpus = words_of({"music": MUSIC, "grain": GRAIN}, 24)
+    weak = ENGLISH.with_values({"topics": {"vector_weight": 0.01}})
+    chosen = textcat.train(corpus, weak)
+    facts = chosen.facts.choices["vectors"]
+    assert {*facts["precision@1"]} == {"0.01", "0", "0.005", "0.02"}
+    asked_for = textcat.train(corpus, weak.with_settings(f"topics.vector_weight={facts['chosen']}"), n_jobs=2)
+    assert "vectors" not in asked_for.facts.choices
+    np.testing.assert_array_equal(chosen.scorer.weights, asked_for.scorer.weights)
+
+
+def test_vectors_are_not_used_for_texts_of_other_words():
+    chosen = choose_for_few(CountedCorpus(corpus := corpus_of([0.5, 0.5], 40), ENGLISH), ENGLISH)
+    assert chosen.choices["vectors"] == {"chosen": "0", "precision@1": {}, "held_out": 0, "known_words": 0.0}
+    assert not chosen.recipe.topics.uses_vectors
+    without = ENGLISH.with_settings("topics.vectors=none")
+    np.testing.assert_array_equal(
+        textcat.train(corpus, ENGLISH).scorer.weights, textcat.train(corpus, without).scorer.weights
+    )
+
+
+def test_vectors_take_documents_from_disk_and_learning_as_training_anew_does(tmp_path):
+    corpus = words_of({"music": MUSIC, "grain": GRAIN}, 30)
+    fixed = ENGLISH.with_settings("topics.vector_weight=0.5")
+    expected = textcat.train(corpus, fixed)
+    on_disk = textcat.train(corpus, fixed, rows_dir=tmp_path / "rows")
+    np.testing.assert_array_equal(on_disk.scorer.weights, expected.scorer.weights)
+    early = textcat.train(replace(corpus, train=corpus.train[:20]), fixed, updatable=True)
+    textcat.save(early, tmp_path / "model")
+    learnt = textcat.learn(tmp_path / "model", corpus.train[20:]).tagger
+    np.testing.assert_array_equal(learnt.scorer.weights, expected.scorer.weights)
+
+
+def test_support_documents_add_up_to_the_score_with_vectors_too(tmp_path):
+    tagger = textcat.train(
+        words_of({"music": MUSIC, "grain": GRAIN}, 30), ENGLISH.with_settings("topics.vector_weight=1")
+    )
+    textcat.save(tagger, tmp_path / "model")
+    for model in (tagger, textcat.load(tmp_path / "model")):
+        explained = model.explain("a barley harvest", topic="grain", n=None)
+        assert explained.score == pytest.approx(
+            sum(reason.contribution for reason in explained) + explained.bias, abs=1e-4
+        )
+        assert explained.score == pytest.approx(
+            sum(document.contribution for document in explained.documents) + explained.bias, abs=1e-4
+        )

@@ -1,0 +1,134 @@
+"""Choose by a short cross-validation what few documents leave open: the weight of vectors, and the margins.
+
+What a recipe says is kept unless another choice is significantly better, since figures of few documents are noisy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from textcat.base.folds import assign_folds
+from textcat.recipes.recipe import Recipe
+from textcat.training.cross_validation import HoldOut, scores_of_split
+from textcat.training.examples import CountedCorpus
+
+OWN, EVEN = "the recipe's own", "more even"
+# The recipe's own margins are larger for rare topics, as in a small sample a topic may be rare by chance. If topics are
+# rare among new documents, too, more even margins are better: scores of frequent and of rare topics then compare.
+_EVEN: dict[str, float] = {"kappa": -5.0, "scale": 60.0}  # of PAUM
+_WEIGHTS = (1.0, 0.0, 0.5, 2.0)  # of vectors, relative to the recipe's weight
+_FEWEST_KNOWN = 0.5  # share of words with a vector: below, the texts are of another language than the vectors
+_FOLDS = 5
+_MOST = 2_000  # documents that are looked at, drawn at random
+_FEWEST = 20  # documents with a topic: with fewer, nothing is chosen
+_SCORED = 1_000  # held-out documents: of few documents, more splits are made, and of many only one,
+_MOST_FOLDS = 25  # but at most so many
+_SIGNIFICANT = 1.64  # standard errors: one-sided, at 5 %
+
+
+class Chosen(NamedTuple):
+    """Hold a recipe with what was chosen, and the choices as models store them, by what was chosen."""
+
+    recipe: Recipe
+    choices: dict[str, Any]
+
+
+def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = None) -> Chosen:
+    """Choose by which weight of vectors and which margins the best topic is right for the most held-out documents.
+
+    Something else than the recipe says is chosen only if it is right for significantly more training documents, by a
+    paired comparison. Training documents are split into folds several times if they are few. `counted` serves the
+    chosen recipe afterwards.
+
+    Parameters
+    ----------
+    counted : CountedCorpus
+    recipe : Recipe
+    n_jobs : int, optional
+
+    Returns
+    -------
+    Chosen
+    """
+    topics, choices = recipe.topics, dict[str, Any]()
+    splits = list(_splits(counted.labels))
+    recipe = recipe.with_values({"topics": {"choose_margins": False, "choose_vectors": False}})
+    comparison = _Comparison(counted, splits, n_jobs, [])
+    if topics.chooses_vectors:
+        known = counted.share_of_known_words()
+        weights = [topics.vector_weight * factor for factor in _WEIGHTS] if known >= _FEWEST_KNOWN else [0.0]
+        with_weight = {f"{w:g}": recipe.with_values({"topics": _vectors(recipe, w)}) for w in weights}
+        recipe, facts = comparison.best(with_weight)
+        choices["vectors"] = {**facts, "known_words": known}
+    if topics.chooses_margins:
+        recipe, choices["margins"] = comparison.best({OWN: recipe, EVEN: recipe.with_values({"learner": _EVEN})})
+    counted.serves(recipe)
+    return Chosen(recipe, choices)
+
+
+def _vectors(recipe: Recipe, weight: float) -> dict[str, Any]:
+    return {"vectors": recipe.topics.vectors if weight else "none", "vector_weight": weight}
+
+
+class _Comparison(NamedTuple):
+    """Compare recipes by the held-out documents of the same splits."""
+
+    counted: CountedCorpus
+    splits: Sequence[HoldOut]
+    n_jobs: int | None
+    compared: list[tuple[Recipe, np.ndarray]]  # recipes, and how often each document's best topic is right
+
+    def best(self, recipes: Mapping[str, Recipe]) -> tuple[Recipe, dict[str, Any]]:
+        """Return the first recipe, or the one with the largest significant lead over it, and the figures by name.
+
+        The figures are the shares of held-out documents whose topic with the highest score is right.
+        """
+        first, *_ = recipes
+        if len(recipes) == 1 or not self.splits:
+            return recipes[first], {"chosen": first, "precision@1": {}, "held_out": 0}
+        right = {name: self._right(recipe) for name, recipe in recipes.items()}
+        chosen = max(right, key=lambda name: _lead(right[name], right[first]))  # of equal ones the first
+        precision = {name: float(np.nanmean(shares)) for name, shares in right.items()}
+        n_scored = sum(len(split.held_out) for split in self.splits)
+        return recipes[chosen], {"chosen": chosen, "precision@1": precision, "held_out": n_scored}
+
+    def _right(self, recipe: Recipe) -> np.ndarray:
+        """Return how often the topic with each document's highest score is right, from 0 to 1; nan: never held out."""
+        for other, right in self.compared:
+            if other == recipe:
+                return right
+        self.counted.serves(recipe)
+        labels, learners = self.counted.labels.tocsr(), [recipe.make_learner(n_jobs=self.n_jobs)]
+        n_right, n_scored = np.zeros(labels.shape[0]), np.zeros(labels.shape[0])
+        for split in self.splits:
+            (scores,) = scores_of_split(self.counted, recipe, learners, split)
+            n_right[split.held_out] += np.asarray(labels[split.held_out, scores.argmax(axis=1)]).ravel() > 0
+            n_scored[split.held_out] += 1
+        right = np.divide(n_right, n_scored, out=np.full_like(n_right, np.nan), where=n_scored > 0)
+        self.compared.append((recipe, right))
+        return right
+
+
+def _splits(labels: sp.csc_matrix) -> Iterator[HoldOut]:
+    """Yield splits of the documents that have a topic: all folds of some assignments, or one fold if it is large."""
+    documents = np.flatnonzero(np.diff(labels.tocsr().indptr))
+    if len(documents) < _FEWEST:
+        return
+    documents = np.sort(np.random.default_rng(0).permutation(documents)[:_MOST])
+    n_folds = min(-(-_SCORED * _FOLDS // len(documents)), _MOST_FOLDS)
+    for number in range(n_folds):
+        fold_of = assign_folds(labels[documents], _FOLDS, seed=number // _FOLDS)
+        is_held_out = fold_of == number % _FOLDS
+        yield HoldOut(documents[~is_held_out], documents[is_held_out])
+
+
+def _lead(right: np.ndarray, by_first: np.ndarray) -> float:
+    """Return by how much more often a recipe is right than the first one; 0 if that may be chance."""
+    differences = right - by_first
+    differences = differences[np.isfinite(differences)]
+    lead, error = float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(len(differences)))
+    return lead if lead > _SIGNIFICANT * error else 0.0
