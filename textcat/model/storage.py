@@ -272,7 +272,8 @@ class _Contents(NamedTuple):
         """Return the vectors by which rows of support documents have dimensions; raise KeyError if they are missing."""
         if documents.vector_step is None:
             return None
-        return ColumnVectors(*map(self.arrays.__getitem__, SUPPORT_VECTORS), documents.vector_step)
+        columns, values = map(self.arrays.__getitem__, SUPPORT_VECTORS)
+        return ColumnVectors(columns, values, documents.vector_step)
 
     def tagger(self) -> Tagger:
         """Return the tagger."""
