@@ -14,11 +14,13 @@ import numpy as np
 import titles
 from harness import Row, Work, short
 from joblib import Parallel, delayed
+from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 from sklearn_pipeline import Calibrated, joined
 from training import reuters
@@ -27,6 +29,7 @@ from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.metrics import average_precisions
+from textcat.features.vectors import english_vectors
 from textcat.model.tagger import Tagger
 from textcat.training.train import train
 
@@ -37,6 +40,13 @@ TEXTCAT, SVC = "textcat", "LinearSVC"
 # The dual solver of liblinear ranks as the default solver does, in a twentieth of its time.
 LOGISTIC = LogisticRegression(solver="liblinear", dual=True, random_state=0)
 PEERS = {SVC: (LinearSVC(random_state=0), (0.1, 1, 10)), "LogisticRegression": (LOGISTIC, (1, 10, 100))}
+# The same on the vectors of words that come with textcat; of English, and of so many documents at most.
+WITH_VECTORS = {
+    "LogisticRegression on vectors": (LOGISTIC, (3, 30)),
+    "LinearSVC on words and vectors": (LinearSVC(random_state=0), (0.1, 1)),
+}
+SYSTEMS = TEXTCAT, *PEERS, *WITH_VECTORS
+MOST_WITH_VECTORS = 1000
 LEAST = 1e-12  # probability that a log loss is taken of
 NORMAL = 1.96  # standard errors on either side of a mean, for an interval of 95 %
 
@@ -136,12 +146,14 @@ def measure(work: Work) -> list[Row]:
 
 def _compare(pool: Pool, n: int, work: Work) -> dict[str, Any]:
     compared = Parallel(n_jobs=work.jobs)(delayed(_compare_on)(draw) for draw in draws(pool, n, work))
-    return {name: [draw[name] for draw in compared] for name in (TEXTCAT, *PEERS)}
+    return {name: [draw[name] for draw in compared] for name in compared[0]}
 
 
 def _compare_on(draw: Draw) -> dict[str, dict[str, Any]]:
     """Return the values of each system on a draw, and the seconds of processor that training and scoring took."""
-    systems: dict[str, Callable[[Draw], np.ndarray]] = {name: partial(peer_scores, name) for name in PEERS}
+    has_vectors = draw.stop_words == "english" and len(draw.labels) <= MOST_WITH_VECTORS
+    peers = (*PEERS, *(WITH_VECTORS if has_vectors else ()))
+    systems: dict[str, Callable[[Draw], np.ndarray]] = {name: partial(peer_scores, name) for name in peers}
     facts = {}
     for name, system in {TEXTCAT: textcat_scores, **systems}.items():
         start = time.process_time()
@@ -163,8 +175,12 @@ def textcat_scores(draw: Draw) -> np.ndarray:
 
 def peer_scores(name: str, draw: Draw) -> np.ndarray:
     """Return the scores of the test documents by a classifier of scikit-learn, its C chosen by cross-validation."""
-    learner, grid = PEERS[name]
+    learner, grid = {**PEERS, **WITH_VECTORS}[name]
     X, X_test = _rows(draw)
+    if name in WITH_VECTORS:
+        on_words, on_vectors = (X, X_test), _vectors(draw)
+        both = [sparse.hstack(pair, format="csr") for pair in zip(on_words, on_vectors, strict=True)]
+        X, X_test = on_vectors if learner is LOGISTIC else both
     search = GridSearchCV(
         OneVsRestClassifier(learner),
         {"estimator__C": grid},
@@ -181,6 +197,18 @@ def _rows(draw: Draw) -> tuple[Any, Any]:
     return vectorizer.fit_transform(joined(draw.train.train)), vectorizer.transform(joined(draw.test))
 
 
+def _vectors(draw: Draw) -> tuple[Any, Any]:
+    """Return the mean vectors of the words of texts, without the training documents' mean, and of unit length."""
+    english = english_vectors()
+    counter = TfidfVectorizer(sublinear_tf=True, use_idf=False, norm=None, vocabulary=[*english.words])
+    sums = [
+        counter.fit_transform(joined(part)) @ english.values.astype(float) for part in (draw.train.train, draw.test)
+    ]
+    centre = sums[0].mean(axis=0)
+    train_part, test_part = (sparse.csr_matrix(normalize(part - centre)) for part in sums)
+    return train_part, test_part
+
+
 def values(measure: str, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return what the measure is the mean of.
 
@@ -194,15 +222,17 @@ def values(measure: str, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _row(pool: Pool, n: int, facts: Mapping[str, Any]) -> Row:
-    by_draw = {name: [np.array(draw["values"]) for draw in facts[name]] for name in (TEXTCAT, *PEERS)}
+    by_draw = {name: [np.array(draw["values"]) for draw in facts[name]] for name in SYSTEMS if name in facts}
     quality = {name: np.mean([of_draw.mean() for of_draw in of_draws]) for name, of_draws in by_draw.items()}
     better = max(PEERS, key=quality.__getitem__)
-    seconds = {f"s, {name}": short(median(draw["seconds"] for draw in facts[name])) for name in by_draw}
+    on_vectors = {name: f"{quality[name]:.3f}" if name in quality else "" for name in WITH_VECTORS}
+    seconds = {f"s, {name}": short(median(draw["seconds"] for draw in facts[name])) for name in (TEXTCAT, *PEERS)}
     return {
         "corpus": pool.name,
         "measure": pool.measure,
         "documents": f"{n:,}",
-        **{name: f"{value:.3f}" for name, value in quality.items()},
+        **{name: f"{quality[name]:.3f}" for name in (TEXTCAT, *PEERS)},
+        **on_vectors,
         "textcat - better peer": difference(by_draw[TEXTCAT], by_draw[better]),
         **seconds,
     }
