@@ -172,5 +172,5 @@ def test_of_a_corpus_that_is_being_read_the_same_examples_are_made(copies):
     assert np.array_equal(rows.toarray(), features[read].transform(streamed.corpus.test).toarray())
     some = np.array([2, 0])
     assert np.array_equal(
-        streamed.rows_of_counts(features[streamed], some).toarray(), read.rows_of_counts(features[read], some).toarray()
+        streamed.held_out_rows(features[streamed], some).toarray(), read.held_out_rows(features[read], some).toarray()
     )

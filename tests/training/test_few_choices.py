@@ -197,6 +197,9 @@ def test_support_documents_add_up_to_the_score_with_vectors_too(tmp_path):
     textcat.save(tagger, tmp_path / "model")
     for model in (tagger, textcat.load(tmp_path / "model")):
         explained = model.explain("a barley harvest", topic="grain", n=None)
+        (barley,) = (reason for reason in explained if reason.term == "barley")
+        assert set(barley.like) <= {*GRAIN.split()}
+        assert barley.label.startswith("barley (like ")
         assert explained.score == pytest.approx(
             sum(reason.contribution for reason in explained) + explained.bias, abs=1e-4
         )

@@ -125,7 +125,7 @@ def _print(console: "Console", record: "Document | Record", explained: "Explanat
             console.print(shown, soft_wrap=True)
     terms = [
         {
-            "term": reason.term,
+            "term": reason.label,
             "value": Figure(f"{reason.value:.3f}"),
             "weight": Figure(f"{reason.weight:.3f}"),
             "adds": Figure(f"{reason.contribution:+.3f}"),

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -24,6 +24,7 @@ from textcat.model.support import SupportDocuments
 from textcat.model.topic_names import find_topic, topic_label
 from textcat.reading import document_stream
 
+_N_SIMILAR = 2  # words of support documents that a word of none is said to be like
 _STRENGTHS = 5  # steps in which marks are stronger or weaker
 
 
@@ -35,6 +36,17 @@ class Reason(NamedTuple):
     weight: float
     contribution: float
     spans: tuple[Span, ...] = ()  # the places of the term in the document
+    like: tuple[str, ...] = ()  # of a word that no support document has: similar words of support documents
+
+    @property
+    def label(self) -> str:
+        """The term, and what it is like if it is known only by its vector, such as "barley (like wheat, corn)"."""
+        return f"{self.term} (like {', '.join(self.like)})" if self.like else self.term
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entries as JSON values; `like` only if there are such words."""
+        entries = {**self._asdict(), "spans": [span._asdict() for span in self.spans], "like": [*self.like]}
+        return entries if self.like else {name: value for name, value in entries.items() if name != "like"}
 
 
 class Neighbour(NamedTuple):
@@ -124,7 +136,7 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the explanation, with documents and words to remove, as a dict of JSON values."""
-        reasons = [{**reason._asdict(), "spans": [span._asdict() for span in reason.spans]} for reason in self.reasons]
+        reasons = [reason.as_dict() for reason in self.reasons]
         documents = [document._asdict() for document in self.documents]
         finite = self.threshold if np.isfinite(self.threshold) else None
         plain = {name: getattr(self, name) for name in ("topic", "score", "bias", "probability", "rest")}
@@ -180,7 +192,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         caption = f"{self.label}: score {self.score:.4f}, threshold {self.threshold:.4f}, bias {self.bias:+.4f}"
         terms = html_table(
-            ("term", "adds"), ((reason.term, f"{reason.contribution:+.4f}") for reason in self), caption=caption
+            ("term", "adds"), ((reason.label, f"{reason.contribution:+.4f}") for reason in self), caption=caption
         )
         if self.related:
             added = ((topic.label, f"{topic.contribution:+.4f}") for topic in self.related)
@@ -195,7 +207,7 @@ def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
     different = list(dict.fromkeys(reasons))
     total = sum(reason.contribution for reason in different)
     strength = min(_STRENGTHS, 1 + int(_STRENGTHS * min(abs(total) / strongest, 1)))
-    title = ", ".join(f"{reason.term} {reason.contribution:+.4f}" for reason in different)
+    title = ", ".join(f"{reason.label} {reason.contribution:+.4f}" for reason in different)
     side = "for" if total >= 0 else "against"
     return f'<mark class="{side}" data-strength="{strength}" title="{html_text(title)}">{html_text(text)}</mark>'
 
@@ -237,11 +249,14 @@ class Explainer(NamedTuple):
         else:
             names = self.features.listed_names()
             places_of = {j: Place(shown(names[j]), ()) for j in listed}
+        like = self._similar_words(listed)
         topic_names, related_to, explanations = self.topic_names, self.scorer.related(row, self.topics), []
         for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
             arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
             entries = zip(*arrays, strict=True)
-            reasons = [Reason(places_of[j].name, x, weight, sum_, places_of[j].spans) for j, x, weight, sum_ in entries]
+            reasons = [
+                Reason(places_of[j].name, *numbers, places_of[j].spans, like.get(j, ())) for j, *numbers in entries
+            ]
             score, rest = scores[:, column], np.delete(contributions, order).sum(dtype=np.float64)
             threshold = float(self.decisions.thresholds[column])
             curves = self.decisions.calibration and self.decisions.calibration.of_topics(np.array([column]))
@@ -256,6 +271,14 @@ class Explainer(NamedTuple):
             described = topic, *numbers, reasons, float(rest), topic_names.get(topic), related
             explanations.append(Explanation(*described, neighbours, fall))
         return explanations
+
+    def _similar_words(self, columns: Collection[int]) -> dict[int, tuple[str, ...]]:
+        """Return similar words of support documents for each of the columns that no support document has."""
+        if self.support is None:
+            return {}
+        names = self.features.listed_names()
+        similar = self.support.similar_columns(columns, _N_SIMILAR)
+        return {column: tuple(names[other] for other in others) for column, others in similar.items()}
 
     def _neighbours(self, column: int, n: int | None) -> list[Neighbour]:
         support = self.support
@@ -292,6 +315,7 @@ def explanation_in_words(
     sums: dict[str, float] = defaultdict(float)
     values: dict[str, float] = {}
     spans: dict[str, dict[Span, None]] = defaultdict(dict)
+    like: dict[str, tuple[str, ...]] = {}
     parts: list[Reason] = []
     stop_words: list[tuple[Span, str]] = []
     for reason in explanation.reasons:
@@ -304,6 +328,7 @@ def explanation_in_words(
             if kept == term or not terms.intersection((kept, *(f"{prefix}{kept}" for prefix in prefixes))):
                 values[kept] = max(values.get(kept, 0.0), reason.value)
                 spans[kept].update(dict.fromkeys(reason.spans))
+                like[kept] = reason.like
         elif " " not in term and _has_letter(term):  # n-grams of characters may be in it
             stop_words += [(span, term) for span in reason.spans]
     words = sorted([*stop_words, *((span, term) for term in spans if " " not in term for span in spans[term])])
@@ -315,7 +340,8 @@ def explanation_in_words(
                 sums[words[k][1]] += reason.contribution / len(reason.spans)
     listed = sorted(sums.keys() - {term for _, term in stop_words}, key=lambda term: (-abs(sums[term]), term))[:n]
     reasons = [
-        Reason(term, values[term], sums[term] / values[term], sums[term], tuple(sorted(spans[term]))) for term in listed
+        Reason(term, values[term], sums[term] / values[term], sums[term], tuple(sorted(spans[term])), like[term])
+        for term in listed
     ]
     others = sum(topic.contribution for topic in explanation.related)
     rest = explanation.score - explanation.bias - others - sum(reason.contribution for reason in reasons)

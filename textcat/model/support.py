@@ -4,7 +4,7 @@ The weights of a topic are ``w = Σ alpha_i x_i``, so the score of a row x is ``
 document i contributes ``alpha_i x_i·x``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -66,6 +66,29 @@ class SupportDocuments:
         if some.any():
             sums[some] = np.add.reduceat(products, first[some], dtype=np.float64)
         return documents, sums * self.alphas.data[part]
+
+    def similar_columns(self, columns: Collection[int], n: int) -> dict[int, list[int]]:
+        """Return, for each column that no document has, the n columns of documents with the most similar vectors.
+
+        Columns without a vector are left out.
+        """
+        if self.vectors is None:
+            return {}
+        all_columns = np.asarray(self.vectors.columns)
+        has = np.zeros(int(all_columns.max(initial=-1)) + 1, bool)
+        indices = np.asarray(self.rows.indices)
+        has[indices[indices < len(has)]] = True
+        asked = [column for column in columns if column < len(has) and not has[column] and column in all_columns]
+        of_documents = np.flatnonzero(has[all_columns])
+        if not asked or not len(of_documents):
+            return {}
+        theirs, mine = (
+            np.asarray(self.vectors.values[positions], np.float32)
+            for positions in (of_documents, np.searchsorted(all_columns, asked))
+        )
+        cosines = mine @ theirs.T / np.maximum(np.linalg.norm(theirs, axis=1), 1)  # for one column in the same unit
+        order = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
+        return dict(zip(asked, all_columns[of_documents][order].tolist(), strict=True))
 
 
 def checked_keep_support(keep_support: str | None) -> str | None:

@@ -141,7 +141,7 @@ def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
             document_.zones, [(span, reason.contribution) for reason in reasons for span in reason.spans]
         ),
         "reasons": [
-            [reason.term, *rounded_values([reason.contribution], 3)] for reason in reasons[:REASONS_WITH_NUMBERS]
+            [reason.label, *rounded_values([reason.contribution], 3)] for reason in reasons[:REASONS_WITH_NUMBERS]
         ],
     }
 

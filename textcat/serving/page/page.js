@@ -274,6 +274,11 @@ function explanation(topic) {
   return state.evidence.get(topic) ?? keep(state.evidence, topic, ask(of(state.model, "explain"), { json: { ...content(), topics: [topic], n: REASONS } }).then(({ explanations }) => explanations[0]));
 }
 
+// What a word that no training document has is known by: similar words of training documents.
+function likeOf({ like = [] }) {
+  return like.length ? ` (like ${like.join(", ")}) ` : "";
+}
+
 function facts(topic, terms = 25) {
   const key = `${terms} ${topic}`;
   return state.facts.get(key) ?? keep(state.facts, key, ask(of(state.model, `topic?${new URLSearchParams({ name: topic, terms })}`)));
@@ -354,7 +359,7 @@ function tip(event) {
   const mark = document.elementsFromPoint(event.clientX, event.clientY).find((element) => reasonsOf.has(element));
   $("tip").hidden = !mark;
   if (!mark) return;
-  $("tip").replaceChildren(...reasonsOf.get(mark).map((reason) => node("p", {}, bdi(reason.term), node("span", {}, signed(reason.contribution)))));
+  $("tip").replaceChildren(...reasonsOf.get(mark).map((reason) => node("p", {}, bdi(reason.term), likeOf(reason), node("span", {}, signed(reason.contribution)))));
   $("tip").style.left = `${clamp(event.clientX + 12, 4, innerWidth - $("tip").offsetWidth - 4)}px`;
   $("tip").style.top = `${event.clientY + 22 + $("tip").offsetHeight > innerHeight ? event.clientY - $("tip").offsetHeight - 12 : event.clientY + 22}px`;
 }
@@ -482,7 +487,7 @@ function reasonItems(reasons, n, wrap) {
   const largest = Math.max(...reasons.map((reason) => Math.abs(reason.contribution)), 1e-9);
   return reasons.slice(0, n).map((reason) => {
     const bar = node("i", { class: reason.contribution < 0 ? "con" : "pro", "width%": (50 * Math.abs(reason.contribution)) / largest });
-    return node("li", {}, wrap(reason, [bdi(reason.term), node("span", { class: "swing", "aria-hidden": "true" }, bar), node("span", { class: "number" }, signed(reason.contribution))]));
+    return node("li", {}, wrap(reason, [node("span", {}, bdi(reason.term), likeOf(reason)), node("span", { class: "swing", "aria-hidden": "true" }, bar), node("span", { class: "number" }, signed(reason.contribution))]));
   });
 }
 
