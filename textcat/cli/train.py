@@ -94,8 +94,6 @@ def train(
     ] = False,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
-    from textcat.base.cluster import on_cluster
-    from textcat.model import storage
     from textcat.model.support import checked_keep_support
 
     stages, finds_language = terminal.new_stages(), recipe.tokens.lang == "auto"
@@ -104,7 +102,11 @@ def train(
     if out is not None and not dry_run:
         _check_replacing(out, force=force)
     reading = None if finds_language or dry_run else read.stream(corpus)
-    recipe.check()  # here, as it imports the learner, which takes as long as the other process takes to read
+    # These, and the learner that is checked, are imported while the other process reads, which takes as long.
+    from textcat.base.cluster import on_cluster
+    from textcat.model import storage
+
+    recipe.check()
     counted = _counted_while_read(reading, recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
     gc.freeze()  # the garbage collector need not look at all documents: they stay
