@@ -255,7 +255,8 @@ class Explainer(NamedTuple):
             arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
             entries = zip(*arrays, strict=True)
             reasons = [
-                Reason(places_of[j].name, *numbers, places_of[j].spans, like.get(j, ())) for j, *numbers in entries
+                Reason(places_of[j].name, x, weight, sum_, places_of[j].spans, like.get(j, ()))
+                for j, x, weight, sum_ in entries
             ]
             score, rest = scores[:, column], np.delete(contributions, order).sum(dtype=np.float64)
             threshold = float(self.decisions.thresholds[column])
