@@ -420,7 +420,7 @@ def _vectors_sentence(choice: Mapping[str, Any]) -> str:
     used = "not used" if chosen == "0" else f"weight {chosen}"
     figures = ", ".join(f"{value:.3f} by weight {name}" for name, value in choice["precision@1"].items())
     why = f"{_RIGHT}: {figures}" if figures else f"{known:.0%} of the words of the training documents have one"
-    return f"Vectors of English words: {used} ({why}); --set topics.vector_weight=W fixes it, 0 for none."
+    return f"Vectors of English words: {used} ({why}); --set topics.vector_weight=W fixes their weight, 0 for none."
 
 
 def _margins_sentence(choice: Mapping[str, Any]) -> str:
