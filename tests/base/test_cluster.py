@@ -227,7 +227,7 @@ def test_tasks_end_when_the_scheduler_is_frozen(monkeypatch):
         pytest.raises(TextcatError, match="no longer answers"),
         on_cluster(address),
     ):
-        wait_in_order(partial(scheduler.send_signal, signal.SIGSTOP))
+        wait_in_order(partial(os.kill, scheduler.pid, signal.SIGSTOP))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -273,7 +273,7 @@ def test_a_server_that_is_no_scheduler_is_refused_in_a_sentence(reply):
 def test_a_scheduler_that_is_frozen_from_the_start_is_told_of(monkeypatch):
     monkeypatch.setattr("textcat.base.cluster.SECONDS", 2)
     with scheduler_and_worker() as (address, scheduler, _):
-        scheduler.send_signal(signal.SIGSTOP)
+        os.kill(scheduler.pid, signal.SIGSTOP)
         with pytest.raises(TextcatError, match="No Dask scheduler answers at"), connected(address):
             pass
 
