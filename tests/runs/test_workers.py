@@ -282,14 +282,14 @@ def test_the_workers_are_chosen_by_the_size_of_the_inputs():
 
 
 def test_a_script_that_its_workers_run_again_is_told_of_the_remedy(tmp_path):
-    text = "tin and gold " * 300
-    lines = "".join(f'{{"id": "{i}", "text": "{text}{i}"}}\n' for i in range(3000))
-    (tmp_path / "archive.jsonl").write_text(lines)
+    (tmp_path / "archive.jsonl").write_text("".join(f'{{"id": "{i}", "text": "tin {i}"}}\n' for i in range(300)))
     (tmp_path / "script.py").write_text(
         "import threading, time\n"
         "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()  # so that no process is forked\n"
         "from textcat import build_pool, InputSettings\n"
-        "build_pool(['archive.jsonl'], 'pool', jobs=2, settings=InputSettings(block_bytes=10_000))\n"
+        "from textcat.runs import workers\n"
+        "workers.IN_PROCESS_BYTES = 0  # others are started at once\n"
+        "build_pool(['archive.jsonl'], 'pool', jobs=2, settings=InputSettings(block_bytes=100))\n"
     )
     ended = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 1
