@@ -32,7 +32,7 @@ def _rows(corpus: Corpus, name: str) -> list[dict[str, Any]]:
     judged, trained = np.sort(drawn[: n // JUDGED]), np.sort(drawn[n // JUDGED :])
     features = counts.fit(recipe.make_features(), trained)
     examples, labels = counts.examples(features, trained), counts.labels[trained].tocsc()
-    new, truth = counts.rows_of_counts(features, judged), counts.labels[judged].toarray() > 0
+    new, truth = counts.held_out_rows(features, judged), counts.labels[judged].toarray() > 0
     learner, fold_of = recipe.make_learner(n_jobs=1), assign_folds(labels, 5, seed=0)
     start = time.process_time()
     learner.fit(examples.rows, examples.labels, left_out=examples.left_out)

@@ -133,7 +133,8 @@ def alone(work: Work) -> list[Row]:
 def alone_on(corpus: Corpus, work: Work) -> list[Row]:
     """Train all topics of a corpus."""
     name = recipes_for(corpus)[0]
-    recipe, ours = read_recipe(name), f"textcat, recipe {name}"
+    # Without vectors, whose dimensions would be further columns.
+    recipe, ours = read_recipe(name).with_settings("topics.vectors=none"), f"textcat, recipe {name}"
     counted = CountedCorpus(corpus, recipe)
     features = counted.fit(recipe.make_features())
     X, Y, left_out = counted.examples(features)

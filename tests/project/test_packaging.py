@@ -112,7 +112,9 @@ def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
         for path in shipped(folder).glob("*.toml"):
             assert f"textcat/{folder}/{path.name}" in inside
     assert "textcat/corpora/newswire/newswire.sgm" in inside
-    assert any(name.endswith("licenses/LICENSE") for name in inside)
+    assert "textcat/features/english.npz" in inside
+    for text in ("LICENSE", "NOTICE"):
+        assert any(name.endswith(f"licenses/{text}") for name in inside)
     for kind in ("py", "pyi", "typed", "css", "js"):
         for path in ROOT.glob(f"textcat/**/*.{kind}"):
             assert path.relative_to(ROOT).as_posix() in inside

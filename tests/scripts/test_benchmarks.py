@@ -191,7 +191,7 @@ def test_training_alone_ranks_as_the_trained_model_does(tmp_path):
 
     corpus = open_corpus("newswire")
     quality = {row["what"]: row["MAP"] for row in alone_on(corpus, Work(tmp_path, rounds=1))}
-    recipe = read_recipe("few-documents").with_settings("topics.choose_margins=false")
+    recipe = read_recipe("few-documents").with_settings(["topics.choose_margins=false", "topics.vectors=none"])
     trained = train_and_evaluate(corpus, recipe).evaluation.bands[0]["macro_average_precision"]
     assert quality["textcat, recipe few-documents"] == f"{trained:.3f}"
     assert float(quality[PEER]) > 0.8

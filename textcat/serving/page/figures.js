@@ -56,3 +56,8 @@ export function curveFigure({ topic, threshold, curve: { a, b } }, tag) {
   return node("figure", {}, node("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Probability of ${topic} by score. ${words}${mine}` },
     lines, ends, node("path", { class: "line", d: path }), cut, dot), node("figcaption", {}, words, mine));
 }
+
+// What a word that no training document has is known by: similar words of training documents.
+export function likeOf({ like = [] }) {
+  return like.length ? ` (like ${like.join(", ")}) ` : "";
+}

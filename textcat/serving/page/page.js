@@ -4,19 +4,19 @@
 import { Problem, ask as asked, bdi, bytes, clamp, count, counted, decimal, message, node, passable, percent, pieces, sigmoid, signed, stored } from "./common.js";
 import { showCard } from "./card.js";
 import { corrections } from "./corrections.js";
-import { curveFigure, factList, qualityTable, termTable } from "./figures.js";
+import { curveFigure, factList, likeOf, qualityTable, termTable } from "./figures.js";
 import { showMany } from "./many.js";
 import { pack, shifted, unpack } from "./links.js";
 import { called, learnNames, nameOf } from "./names.js";
 
-const CANDIDATES = 50;      // topics that are requested, until a slider needs more
-const NEXT = 8;             // topics that are shown though not given
-const REASONS = 60;         // terms that are marked in the text
-const LISTED = 12;          // terms that are listed
-const FOLDED = 10;          // topics of a longer list, until it is unfolded
-const FADES = 8000;         // milliseconds after which the notice of a copied link goes
-const PACKED = 16_000;      // characters of a packed text in a link
-const LONG = 200_000;       // longer texts, in characters, are not marked: browsers are too slow
+const CANDIDATES = 50; // topics that are requested, until a slider needs more
+const NEXT = 8; // topics that are shown though not given
+const REASONS = 60; // terms that are marked in the text
+const LISTED = 12; // terms that are listed
+const FOLDED = 10; // topics of a longer list, until it is unfolded
+const FADES = 8000; // milliseconds after which the notice of a copied link goes
+const PACKED = 16_000; // characters of a packed text in a link
+const LONG = 200_000; // longer texts, in characters, are not marked: browsers are too slow
 const VIEWS = ["read", "many", "topics", "topic", "compare"];
 const FIELDS = { title: "title", body: "body", text: "body", "": "body" }; // which field shows a zone of the server's
 
@@ -272,11 +272,6 @@ function keep(map, key, promise) {
 
 function explanation(topic) {
   return state.evidence.get(topic) ?? keep(state.evidence, topic, ask(of(state.model, "explain"), { json: { ...content(), topics: [topic], n: REASONS } }).then(({ explanations }) => explanations[0]));
-}
-
-// What a word that no training document has is known by: similar words of training documents.
-function likeOf({ like = [] }) {
-  return like.length ? ` (like ${like.join(", ")}) ` : "";
 }
 
 function facts(topic, terms = 25) {
