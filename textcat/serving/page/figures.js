@@ -57,7 +57,5 @@ export function curveFigure({ topic, threshold, curve: { a, b } }, tag) {
     lines, ends, node("path", { class: "line", d: path }), cut, dot), node("figcaption", {}, words, mine));
 }
 
-// What a word that no training document has is known by: similar words of training documents.
-export function likeOf({ like = [] }) {
-  return like.length ? ` (like ${like.join(", ")}) ` : "";
-}
+// Similar words of training documents, for a word that none of these has.
+export const likeOf = ({ like = [] }) => (like.length ? ` (like ${like.join(", ")}) ` : "");
