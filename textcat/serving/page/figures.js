@@ -57,5 +57,5 @@ export function curveFigure({ topic, threshold, curve: { a, b } }, tag) {
     lines, ends, node("path", { class: "line", d: path }), cut, dot), node("figcaption", {}, words, mine));
 }
 
-// Similar words of training documents, for a word that none of these has.
+// Words that a new word is like.
 export const likeOf = ({ like = [] }) => (like.length ? ` (like ${like.join(", ")}) ` : "");
