@@ -206,3 +206,22 @@ def newswire_model(newswire_tagger, tmp_path_factory) -> Path:
     import textcat
 
     return textcat.save(newswire_tagger, tmp_path_factory.mktemp("models") / "newswire")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forecast_by_one_split():
+    """Forecast by one split, not by up to fifteen: most tests that train are about something else.
+
+    Its value is the number of splits that users have.
+    """
+    from textcat.training import forecast
+
+    most = forecast.MOST_SPLITS
+    with patch.object(forecast, "MOST_SPLITS", 1):
+        yield most
+
+
+@pytest.fixture
+def forecast_by_all_splits(forecast_by_one_split, monkeypatch):
+    """Forecast as for users."""
+    monkeypatch.setattr("textcat.training.forecast.MOST_SPLITS", forecast_by_one_split)

@@ -74,6 +74,19 @@ def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_set
     assert textcat.load("other").facts.recipe == asked_for.complete()
 
 
+def test_with_few_documents_a_line_tells_how_much_more_would_help(run):
+    said = r"^With 721 more documents: top-1 accuracy 0\.\d\d → about 0\.\d\d \(0\.\d\d to 0\.\d\d\), forecast"
+    run("train", "newswire", "--out", "model", "--set", "topics.choose_margins=false")
+    assert len(re.findall(said, run.out, re.MULTILINE)) == 1
+    (_, now, low, high), *_, (n, *_) = textcat.load("model").facts.choices["forecast"]["forecast"]
+    assert n == 2 * 721
+    assert low < now < high
+    assert f"accuracy {now:.2f} →" in run.out
+    run("train", "newswire", "--out", "model", "--force", "--set", "topics.forecast=false")
+    assert "more documents:" not in run.out
+    assert "forecast" not in textcat.load("model").facts.choices
+
+
 def test_the_language_of_most_documents_is_found_and_told(run):
     texts = {"money": "Die Bank erhöht den Zinssatz wieder", "rain": "Heute regnet es im ganzen Land sehr stark"}
     lines = [{"text": f"{text} {i}", "topics": [topic]} for topic, text in texts.items() for i in range(3)]

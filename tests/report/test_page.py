@@ -37,6 +37,7 @@ def test_the_scripts_are_short_and_need_no_build_step():
     sizes = {path.name: len(path.read_bytes()) for path in (ROOT / "textcat/report").glob("*.js")}
     for kind in ("report", "many_topics"):
         assert sizes["nodes.js"] + sizes[f"{kind}.js"] <= 20_000
+    assert sizes["learning_curve.js"] <= 2_500
     for name in sizes:
         script = (ROOT / "textcat/report" / name).read_text(encoding="utf-8")
         assert "http" not in re.sub(r"http://www\.w3\.org/2000/svg", "", script)
@@ -82,6 +83,24 @@ def test_the_policy_keeps_scripts_out_even_if_one_gets_into_the_page(opened):
 def test_the_narrow_page_does_not_scroll_sideways(opened):
     shown = opened(viewport={"width": 360, "height": 700})
     assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_the_learning_curve_is_drawn_if_training_made_a_forecast(opened, new_page, model, tmp_path):
+    tagger, corpus = model
+    ahead = [[1200, 0.8, 0.75, 0.84], [2400, 0.86, 0.8, 0.91]]
+    forecast = {"measure": "top_1_accuracy", "documents": 1200, "held_out": 1200, "measured": [[120, 0.4]]}
+    facts = replace(tagger.facts, choices={"forecast": forecast | {"forecast": ahead}})
+    path = write_report(tmp_path / "report.html", replace(tagger, facts=facts), corpus, resamples=0)
+    assert opened().locator("figure", has_text="Learning curve").count() == 0
+    curve = new_page(path.as_uri()).locator("figure", has_text="Learning curve")
+    said = "0.400 at 120; forecast 0.800 at 1,200, 0.860 (0.800 to 0.910) at 2,400"
+    assert said in curve.locator("svg").get_attribute("aria-label")
+    band = re.findall(r"[ML]([\d.]+) ([\d.]+)", curve.locator("path.band").get_attribute("d"))
+    (x, top), (_, _), (_, _), (x_below, bottom) = [tuple(map(float, point)) for point in band]
+    (line_x, y), _ = re.findall(r"[ML]([\d.]+) ([\d.]+)", curve.locator("path.line").get_attribute("d"))
+    assert x == x_below == float(line_x)
+    assert top < float(y) < bottom  # from the top of the picture
+    assert curve.locator("circle").count() == 1
 
 
 def test_documents_are_labelled_by_the_names_of_their_topics(new_page, tmp_path):

@@ -27,7 +27,8 @@ class TrainingFacts:
     recipe, corpus, origin : Recipe, str, dict
         The recipe with all settings but without a name, the name of the corpus, and its `Corpus.origin`.
     choices : dict of str to dict
-        What training chose by itself, and the figures by which it did, such as {"rows": {"chosen": "words", …}}.
+        What training chose by itself, and the figures by which it did, such as {"rows": {"chosen": "words", …}}; and
+        "forecast", how much more training documents would help.
     train_dates : (str, str), optional
         The first and the last date of the training documents, in ISO 8601; None if they have no dates.
     converged : ndarray of shape (n_topics,), bool, optional

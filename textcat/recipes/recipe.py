@@ -78,6 +78,9 @@ class TopicSettings:
     choose_vectors : bool
         With vectors: before training, choose by held-out training documents between this weight, none, and others.
         Setting `vectors` or `vector_weight` turns this off.
+    forecast : bool
+        Without a shortlist: before training, forecast by held-out training documents how much better rankings would be
+        with up to twice as many training documents.
     related : int
         With a shortlist: this many of a document's best topics raise the scores of the topics that occur together with
         them in training documents. 0: no topic raises the scores of others.
@@ -90,6 +93,7 @@ class TopicSettings:
     vectors: str = "none"
     vector_weight: float = 0.4
     choose_vectors: bool = False
+    forecast: bool = False
     related: int = 0
 
     def __post_init__(self) -> None:
@@ -120,6 +124,11 @@ class TopicSettings:
     def chooses_vectors(self) -> bool:
         """Whether training chooses the weight of the vectors."""
         return self.choose_vectors and self.uses_vectors
+
+    @property
+    def forecasts(self) -> bool:
+        """Whether training forecasts how much more training documents would help."""
+        return self.forecast and not self.shortlist
 
 
 @dataclass(frozen=True)

@@ -80,10 +80,16 @@ def report_contents(measured: Measured, advance: Callable[[int], None] = lambda 
         "bands": {name: rounded_values(curve, 3) for name, curve in figures.band_curves(scored).items()},
         "in_bands": {band.name: sorted(band.topics) for band in scored.bands},
         "calibration": calibrated,
+        "forecast": _forecast(measured.tagger.facts.choices.get("forecast")),
         "topics": topics,
         "confusion": mistaken[:_CONFUSED],
         "n_confusion": len(mistaken),
     }
+
+
+def _forecast(forecast: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what the learning curve is drawn from; None if training made no forecast."""
+    return None if forecast is None else {name: forecast[name] for name in ("documents", "measured", "forecast")}
 
 
 def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, Any]:

@@ -22,8 +22,9 @@ def report_page(
     A section is given as (id, heading, HTML); the script of this name draws `data`.
     """
     needs_script = _NEED_SCRIPT[script]
+    curve = ["learning_curve.js"] if data.get("forecast") else []
     *parts, style = (
-        (_FOLDER / name).read_text(encoding="utf-8") for name in ("nodes.js", f"{script}.js", "report.css")
+        (_FOLDER / name).read_text(encoding="utf-8") for name in ("nodes.js", f"{script}.js", *curve, "report.css")
     )
     script = "".join(parts)
     links = "".join(f'<li><a href="#{name}">{html_text(heading)}</a></li>' for name, heading, _ in sections)

@@ -68,6 +68,7 @@ function overview() {
     figure("Precision and recall by band", lines, key(bands.map(([name], k) => [`l${k % 6}`, name]))),
     figure("Average precision and training size", bySize()));
   if (D.calibration) $("plots").append(figure("Calibration, all topics", reliability(D.calibration, "Calibration:")));
+  if (D.forecast) $("plots").append(learningCurve(D.forecast));
 }
 
 // --- one topic ----------------------------------------------------------------------------------------------------

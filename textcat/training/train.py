@@ -250,6 +250,8 @@ def train_and_score(
         training, choices = training.with_chosen_rows(counted)
     elif recipe.topics.chooses_margins or recipe.topics.chooses_vectors:
         training, choices = training.with_choices_for_few(counted)
+    if recipe.topics.forecasts:
+        choices |= training.forecast(counted)
     training_counts = None
     if updatable and kept is not None and counted.document_counts is not None:
         training_counts = TrainingCounts(kept, counted.document_counts, keep)
@@ -308,6 +310,14 @@ class _Training:
         with self.stages.stage("choose vectors and margins"):
             chosen = choose_for_few(counted, self.recipe, self.n_jobs)
         return replace(self, recipe=chosen.recipe), chosen.choices
+
+    def forecast(self, counted: CountedCorpus) -> dict[str, Any]:
+        """Forecast how much more documents would help; return the facts for the model, {} if there are none."""
+        from textcat.training.forecast import forecast_growth
+
+        with self.stages.stage("forecast"):
+            forecast = forecast_growth(counted, self.recipe, self.n_jobs)
+        return {} if forecast is None else {"forecast": forecast.facts()}
 
     def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
         """Train a tagger on all training documents but a sample, and return its evaluation on the sample.
