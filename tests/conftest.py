@@ -57,6 +57,25 @@ def at_once():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_split():
+    """Choose what few documents leave open by one split, not by up to 25: most trainings are for something else.
+
+    Its value is the number of splits that users have.
+    """
+    from textcat.training import few_choices
+
+    most = few_choices.MOST_FOLDS
+    with patch.object(few_choices, "MOST_FOLDS", 1):
+        yield most
+
+
+@pytest.fixture
+def all_splits(one_split, monkeypatch):
+    """Choose as for users: for tests of that choice, or of what another process trains or a page prints."""
+    monkeypatch.setattr("textcat.training.few_choices.MOST_FOLDS", one_split)
+
+
 def _corpus_file(name: str) -> Path:
     folder = os.environ.get("TEXTCAT_CORPORA")
     if not folder:

@@ -102,7 +102,7 @@ def most_frequent():
 
 
 @pytest.fixture
-def run(tmp_path, tmp_path_factory, monkeypatch, capsys, most_frequent):
+def run(tmp_path, tmp_path_factory, monkeypatch, capsys, most_frequent, all_splits):
     """Runs a line of shell in an empty folder, `textcat` being the one that is tested; gives exit code and output."""
     command = tmp_path / "bin" / "textcat"
     command.parent.mkdir()

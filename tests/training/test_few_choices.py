@@ -13,6 +13,8 @@ from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe, default_recipe, read_r
 from textcat.training.examples import CountedCorpus
 from textcat.training.few_choices import EVEN, OWN, choose_for_few
 
+pytestmark = pytest.mark.usefixtures("all_splits")
+
 
 def corpus_of(shares: list[float], n: int, seed: int = 0) -> Corpus:
     """Make documents whose topics have the given shares; half of each text's words are of its topic's vocabulary."""

@@ -128,14 +128,14 @@ def test_a_straight_line_is_extrapolated_to_itself():
     assert on_line((10, 40), (7.0, 13.0), 1000) == pytest.approx(5 + 0.2 * 1000)
 
 
-def test_what_does_not_fit_is_refused_with_what_it_takes_and_the_remedy(corpus, monkeypatch):
+def test_what_does_not_fit_is_refused_with_what_it_takes_and_the_remedy(part, monkeypatch):
     monkeypatch.setattr(plans, "available_memory", lambda: 50_000)
     with pytest.raises(
         TextcatError, match=r"^Recipe few-documents would take some \d+\.\d GB of memory and .* are available: k"
     ):
-        textcat.train(corpus)
+        textcat.train(part)
     monkeypatch.setattr(plans, "available_memory", lambda: None)
-    check_memory(corpus, read_recipe("default"), train_and_evaluate)
+    check_memory(part, read_recipe("default"), train_and_evaluate)
 
 
 def test_the_remedy_for_thousands_of_topics_without_a_shortlist_is_a_shortlist(part, many):

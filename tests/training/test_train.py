@@ -77,7 +77,7 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
             assert topic.average_precision == pytest.approx(quality, abs=1e-6)
 
 
-def test_without_a_recipe_the_corpus_decides(corpus):
+def test_without_a_recipe_the_corpus_decides(corpus, all_splits):
     chosen = textcat.train(corpus).facts
     assert chosen.choices["margins"]["held_out"] >= 1000
     learner = {name: chosen.recipe.learner[name] for name in ("kappa", "scale")}

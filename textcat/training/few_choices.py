@@ -26,7 +26,7 @@ _FOLDS = 5
 _MOST = 2_000  # documents that are looked at, drawn at random
 _FEWEST = 20  # documents with a topic: with fewer, nothing is chosen
 _SCORED = 1_000  # held-out documents: of few documents, more splits are made, and of many only one,
-_MOST_FOLDS = 25  # but at most so many
+MOST_FOLDS = 25  # but at most so many
 _SIGNIFICANT = 1.64  # standard errors: one-sided, at 5 %
 
 
@@ -119,7 +119,7 @@ def _splits(labels: sp.csc_matrix) -> Iterator[HoldOut]:
     if len(documents) < _FEWEST:
         return
     documents = np.sort(np.random.default_rng(0).permutation(documents)[:_MOST])
-    n_folds = min(-(-_SCORED * _FOLDS // len(documents)), _MOST_FOLDS)
+    n_folds = min(-(-_SCORED * _FOLDS // len(documents)), MOST_FOLDS)
     for number in range(n_folds):
         fold_of = assign_folds(labels[documents], _FOLDS, seed=number // _FOLDS)
         is_held_out = fold_of == number % _FOLDS
