@@ -474,7 +474,7 @@ def show_model(console: "Console", manifest: "Manifest", folder: Path, threshold
         "topics": f"{counts['topics']}{of_names}",
         "terms": counts["terms"],
         "recipe": recipe.title,
-        **{section: settings_text(recipe.settings(section)) for section in ("tokens", "features", "topics", "learner")},
+        **{section: settings_text(recipe.settings(section)) for section in ("tokens", "features", "learner")},
         "thresholds": _thresholds(recipe.tags.strategy, thresholds),
         "made with": settings_text(manifest.versions, " "),
     }
