@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 from collections import defaultdict
+from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
@@ -59,21 +60,27 @@ def at_once():
 
 @pytest.fixture(scope="session", autouse=True)
 def one_split():
-    """Choose what few documents leave open by one split, not by up to 25: most trainings are for something else.
+    """Choose and forecast with few documents by one split, not by up to 25: most trainings are for something else.
 
-    Its value is the number of splits that users have.
+    Its value is the number of splits that users have, by the name of the constant.
     """
-    from textcat.training import few_choices
+    from textcat.training import few_choices, forecast
 
-    most = few_choices.MOST_FOLDS
-    with patch.object(few_choices, "MOST_FOLDS", 1):
+    most = {
+        "textcat.training.few_choices.MOST_FOLDS": few_choices.MOST_FOLDS,
+        "textcat.training.forecast.MOST_SPLITS": forecast.MOST_SPLITS,
+    }
+    with ExitStack() as patches:
+        for name in most:
+            patches.enter_context(patch(name, 1))
         yield most
 
 
 @pytest.fixture
 def all_splits(one_split, monkeypatch):
-    """Choose as for users: for tests of that choice, or of what another process trains or a page prints."""
-    monkeypatch.setattr("textcat.training.few_choices.MOST_FOLDS", one_split)
+    """Choose and forecast as for users: for tests of that, or of what another process trains or a page prints."""
+    for name, most in one_split.items():
+        monkeypatch.setattr(name, most)
 
 
 def _corpus_file(name: str) -> Path:
@@ -225,22 +232,3 @@ def newswire_model(newswire_tagger, tmp_path_factory) -> Path:
     import textcat
 
     return textcat.save(newswire_tagger, tmp_path_factory.mktemp("models") / "newswire")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def forecast_by_one_split():
-    """Forecast by one split, not by up to fifteen: most tests that train are about something else.
-
-    Its value is the number of splits that users have.
-    """
-    from textcat.training import forecast
-
-    most = forecast.MOST_SPLITS
-    with patch.object(forecast, "MOST_SPLITS", 1):
-        yield most
-
-
-@pytest.fixture
-def forecast_by_all_splits(forecast_by_one_split, monkeypatch):
-    """Forecast as for users."""
-    monkeypatch.setattr("textcat.training.forecast.MOST_SPLITS", forecast_by_one_split)

@@ -11,7 +11,7 @@ from textcat.recipes.recipe import FEW_DOCUMENTS, default_recipe, read_recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.forecast import extrapolated, forecast_growth
 
-pytestmark = pytest.mark.usefixtures("forecast_by_all_splits")
+pytestmark = pytest.mark.usefixtures("all_splits")
 SHARES, AHEAD = np.array([0.1, 0.2, 0.3, 0.4, 0.57, 0.8]), np.array([1.0, 2.0])
 
 
