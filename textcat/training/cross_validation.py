@@ -25,7 +25,6 @@ from textcat.evaluation.bands import DEFAULT_BANDS, Band, choose_bands
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.rows import release_memory
 from textcat.features.tokens import Tokens
-from textcat.margin.learners import MarginClassifier
 from textcat.margin.probabilities import ProblemRows, make_problems, rows_without
 from textcat.margin.problems import NO_ROWS, Solution, rows_by_column
 from textcat.margin.solve import nothing, solve
@@ -142,38 +141,42 @@ def cross_validated_scores(
     for number in range(fold_of.max() + 1):
         split = HoldOut(np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number))
         if len(split.trained):
-            learners = [recipe.make_learner(n_jobs=n_jobs)]
-            (scores[split.held_out],) = scores_of_split(counts, recipe, learners, split, rows_dir, advance)
+            scores[split.held_out] = scores_of_split(counts, recipe, split, n_jobs, rows_dir, advance)
     return scores
 
 
 def scores_of_split(
     counts: CountedCorpus,
     recipe: Recipe,
-    learners: Sequence[MarginClassifier],
     split: HoldOut,
+    n_jobs: int | None = None,
     rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
-) -> list[np.ndarray]:
+) -> np.ndarray:
     """Return the scores of held-out documents for each topic, by rankers trained on the other documents of a split.
 
-    The rows are those of the recipe. There is an array of scores for each of the learners, which have the same seed and
-    number of jobs. All scores are 0 if no term of the documents to train on gets a column.
+    All scores are 0 if no term of the documents to train on gets a column.
     """
     features = counts.fit(recipe.make_features(), split.trained)
     with folder_beside(rows_dir) as folder:
         rows, positives, left_out = counts.examples(features, split.trained, rows_dir=folder)
         if not rows.shape[1]:
-            return [np.zeros((len(split.held_out), counts.labels.shape[1]), np.float32) for _ in learners]
+            return np.zeros((len(split.held_out), counts.labels.shape[1]), np.float32)
         new = counts.held_out_rows(features, split.held_out)
         del features  # one fold's at a time in memory, as are rows
-        problems = [problem for learner in learners for problem in learner.topic_problems(rows, positives, left_out)]
-        options: dict[str, Any] = {"n_jobs": learners[0].n_jobs, "seed": learners[0].random_state}
-        solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, progress=advance, **options)
+        learner = recipe.make_learner(n_jobs=n_jobs)
+        problems = learner.topic_problems(rows, positives, left_out)
+        options: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
+        solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **options)
     sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
     del rows, new
     release_memory()
-    return np.split(sums / score_units(solutions, sums.dtype), len(learners), axis=1)
+    return np.asarray(sums / score_units(solutions, sums.dtype))
+
+
+def is_first_right(labels: sp.csr_matrix, documents: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return whether each document has the topic of its highest score; `scores` has a row for each of `documents`."""
+    return np.asarray(labels[documents, scores.argmax(axis=1)]).ravel() > 0
 
 
 # --- recipes, measured by cross-validation ---------------------------------------------------------------------------

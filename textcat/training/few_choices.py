@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from textcat.base.folds import assign_folds
 from textcat.recipes.recipe import Recipe
-from textcat.training.cross_validation import HoldOut, scores_of_split
+from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
 
 OWN, EVEN = "the recipe's own", "more even"
@@ -102,11 +102,11 @@ class _Comparison(NamedTuple):
             if other == recipe:
                 return right
         self.counted.serves(recipe)
-        labels, learners = self.counted.labels.tocsr(), [recipe.make_learner(n_jobs=self.n_jobs)]
+        labels = self.counted.labels.tocsr()
         n_right, n_scored = np.zeros(labels.shape[0]), np.zeros(labels.shape[0])
         for split in self.splits:
-            (scores,) = scores_of_split(self.counted, recipe, learners, split)
-            n_right[split.held_out] += np.asarray(labels[split.held_out, scores.argmax(axis=1)]).ravel() > 0
+            scores = scores_of_split(self.counted, recipe, split, self.n_jobs)
+            n_right[split.held_out] += is_first_right(labels, split.held_out, scores)
             n_scored[split.held_out] += 1
         right = np.divide(n_right, n_scored, out=np.full_like(n_right, np.nan), where=n_scored > 0)
         self.compared.append((recipe, right))

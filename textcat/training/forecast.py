@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.recipes.recipe import Recipe
-from textcat.training.cross_validation import HoldOut, scores_of_split
+from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
 
 _FOLDS = 5
@@ -76,15 +76,15 @@ def _right(counted: CountedCorpus, recipe: Recipe, documents: np.ndarray, n_jobs
     The array has a column for each document that was held out. Return also how many documents were scored. A topic that
     no document trained on has counts as unknown, even if it has a description: so it is for topics of new documents.
     """
-    labels, learners = counted.labels.tocsr(), [recipe.make_learner(n_jobs=n_jobs)]
+    labels = counted.labels.tocsr()
     n_right, n_scored = np.zeros((len(_SHARES), labels.shape[0])), np.zeros(labels.shape[0], int)
     for trained, held_out in _splits(documents, labels.shape[0]):
         n_scored[held_out] += 1
         for row, share in zip(n_right, _SHARES / _SHARES[-1], strict=True):
             part = np.sort(trained[: max(round(share * len(trained)), 1)])
-            (scores,) = scores_of_split(counted, recipe, learners, HoldOut(part, held_out))
+            scores = scores_of_split(counted, recipe, HoldOut(part, held_out), n_jobs)
             scores[:, labels[part].sum(axis=0).A1 == 0] = -np.inf
-            row[held_out] += np.asarray(labels[held_out, scores.argmax(axis=1)]).ravel() > 0
+            row[held_out] += is_first_right(labels, held_out, scores)
     is_scored = n_scored > 0
     return n_right[:, is_scored] / n_scored[is_scored], int(n_scored.sum())
 
