@@ -18,7 +18,7 @@ def rows():
 @pytest.fixture
 def vectors():
     values = np.random.default_rng(1).integers(-127, 128, (5, 3)).astype(np.int8)
-    words = WordVectors(["c", "a", "unknown", "f", "l"], values, 0.01)
+    words = WordVectors(["c", "a", "unknown", "f", "l"], values, 0.01, "five words")
     return words.of_columns([*"abcdefghijkl"], weight=2.0)
 
 

@@ -172,7 +172,8 @@ def test_the_weight_of_vectors_is_chosen_and_is_the_same_as_if_it_had_been_asked
 
 def test_vectors_are_not_used_for_texts_of_other_words():
     chosen = choose_for_few(CountedCorpus(corpus := corpus_of([0.5, 0.5], 40), ENGLISH), ENGLISH)
-    assert chosen.choices["vectors"] == {"chosen": "0", "precision@1": {}, "held_out": 0, "known_words": 0.0}
+    facts = {"chosen": "0", "precision@1": {}, "held_out": 0, "known_words": 0.0, "vectors": "static"}
+    assert chosen.choices["vectors"] == facts
     assert not chosen.recipe.topics.uses_vectors
     without = ENGLISH.with_settings("topics.vectors=none")
     np.testing.assert_array_equal(

@@ -417,11 +417,14 @@ def _rows_sentence(choice: Mapping[str, Any]) -> str:
 
 def _vectors_sentence(choice: Mapping[str, Any]) -> str:
     """Return a sentence that tells which weight training gave to vectors of words, and why."""
-    chosen, known = choice["chosen"], choice["known_words"]
+    from textcat.features.vectors import STATIC
+
+    chosen, known, name = choice["chosen"], choice["known_words"], choice["vectors"]
+    of = "English words" if name == STATIC else f"words in {name}"
     used = "not used" if chosen == "0" else f"weight {chosen}"
     figures = ", ".join(f"{value:.3f} by weight {name}" for name, value in choice["precision@1"].items())
     why = f"{_RIGHT}: {figures}" if figures else f"{known:.0%} of the words of the training documents have one"
-    return f"Vectors of English words: {used} ({why}); --set topics.vector_weight=W fixes their weight, 0 for none."
+    return f"Vectors of {of}: {used} ({why}); --set topics.vector_weight=W fixes their weight, 0 for none."
 
 
 def _margins_sentence(choice: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_matrix
 
+STATIC = "static"  # the name of the vectors that come with textcat
 _TABLE = Path(__file__).with_name("english.npz")
 
 
@@ -32,6 +33,7 @@ class WordVectors:
     words: Sequence[str]
     values: np.ndarray  # shape (n_words, n_dimensions), int8
     step: float  # by which all values are to be multiplied
+    name: str  # by which a recipe names them
 
     @cached_property
     def position_of(self) -> dict[str, int]:
@@ -110,4 +112,4 @@ def english_vectors() -> WordVectors:
     They were made from the sentence transformer all-MiniLM-L6-v2 (Apache 2.0) by scripts/make_word_vectors.py.
     """
     with np.load(_TABLE) as table:
-        return WordVectors(bytes(table["words"]).decode().split("\n"), table["values"], float(table["step"]))
+        return WordVectors(bytes(table["words"]).decode().split("\n"), table["values"], float(table["step"]), STATIC)

@@ -72,12 +72,13 @@ class TopicSettings:
         and more even ones, which suit topics of very different size. Setting a field of [learner] turns this off.
     vectors : str
         Without a shortlist: "static": train on vectors of English words, too, so that what is learnt of a word counts
-        for words of similar meaning. "none": on terms alone.
+        for words of similar meaning. "none": on terms alone. A path: on the vectors of words in a file of fastText,
+        word2vec or GloVe (.vec, .txt, .vec.gz), or in the folder of a Model2Vec model, of any language.
     vector_weight : float
         The weight of these vectors, where rows of terms have length 1: about the length of a row times the vectors.
     choose_vectors : bool
         With vectors: before training, choose by held-out training documents between this weight, none, and others.
-        Setting `vectors` or `vector_weight` turns this off.
+        Setting `vector_weight`, or `vectors` to "none", turns this off.
     forecast : bool
         Without a shortlist: before training, forecast by held-out training documents how much better rankings would be
         with up to twice as many training documents.
@@ -97,9 +98,9 @@ class TopicSettings:
     related: int = 0
 
     def __post_init__(self) -> None:
-        if self.vectors not in VECTORS:
+        if self.vectors not in VECTORS and not {*self.vectors} & {*"./"}:
             raise TextcatError(
-                f"A recipe's vectors in [topics] cannot be {self.vectors!r}; give {' or '.join(VECTORS)}."
+                f"A recipe's vectors in [topics] cannot be {self.vectors!r}; give {', '.join(VECTORS)} or a path."
             )
         for name, value in vars(self).items():
             if name != "vectors" and not 0 <= value < math.inf:
@@ -407,7 +408,7 @@ class Recipe:
             values["topics"]["choose_chars"] = False
         if values["learner"]:
             values["topics"]["choose_margins"] = False
-        if values["topics"].keys() & {"vectors", "vector_weight"}:
+        if "vector_weight" in values["topics"] or values["topics"].get("vectors") == "none":
             values["topics"]["choose_vectors"] = False
         return recipe.with_values(values)
 

@@ -63,7 +63,7 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
         weights = [topics.vector_weight * factor for factor in _WEIGHTS] if known >= _FEWEST_KNOWN else [0.0]
         with_weight = {f"{w:g}": recipe.with_values({"topics": _vectors(recipe, w)}) for w in weights}
         recipe, facts = comparison.best(with_weight)
-        choices["vectors"] = {**facts, "known_words": known}
+        choices["vectors"] = {**facts, "known_words": known, "vectors": topics.vectors}
     if topics.chooses_margins:
         recipe, choices["margins"] = comparison.best({OWN: recipe, EVEN: recipe.with_values({"learner": _EVEN})})
     counted.serves(recipe)

@@ -360,11 +360,12 @@ class _Training:
             test_rows = counted.test_rows(features) if with_test_rows else None
             counted.clear()
         _check_terms(examples, recipe, n_documents)
+        word_vectors = counted.vectors
         release_memory()
         facts = TrainingFacts(
             np.asarray(labels.sum(axis=0)).ravel().astype(int),
             n_documents,
-            recipe=recipe.complete(),
+            recipe=recipe.complete().with_values({"topics": {"vectors": word_vectors.name}} if word_vectors else {}),
             corpus=corpus.name,
             origin=corpus.origin,
             train_dates=date_range(document.date for document in corpus.train),
