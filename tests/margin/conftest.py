@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
-from solved_problems import bits, some_problems, some_rows
+from solved_problems import bits, rows_with_dimensions, some_problems, some_rows
 from stored_rows import rows_to_store
 
 from textcat.margin.solve import solve
 
+ROWS = {"float32": some_rows(dtype=np.float32), "float64": some_rows(), "dimensions": rows_with_dimensions()}
 
-@pytest.fixture(scope="module", params=[np.float32, np.float64], ids=["float32", "float64"])
+
+@pytest.fixture(scope="module", params=[*ROWS])
 def alone(request):
     """Rows, problems, and the solutions of each problem alone in a block of one lane."""
-    X, problems = some_rows(dtype=request.param), some_problems()
+    X, problems = ROWS[request.param], some_problems()
     return X, problems, bits(solve(X, [problem], lanes=1)[0] for problem in problems)
 
 

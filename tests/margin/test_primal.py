@@ -11,7 +11,7 @@ import scipy.optimize
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from solved_problems import bits, some_problems, some_rows
+from solved_problems import bits, rows_with_dimensions, some_problems, some_rows
 
 from textcat.base.errors import TextcatError
 from textcat.features.store import write_rows
@@ -63,6 +63,24 @@ def test_rows_that_may_be_written_over_are_trained_on_in_place(narrow, dtype, mo
     assert np.shares_memory(arranged["data"], csr.data)
     assert narrow or np.shares_memory(arranged["wide"], csr.indices)
     assert bits(solve(X.copy(), problems, overwrite_X=True)) == expected
+
+
+def test_features_that_nearly_all_rows_have_lie_dense_if_there_are_many(monkeypatch):
+    X = rows_with_dimensions()
+    arrays = arrange_rows(read_rows(X)).arrays
+    assert arrays["dense_feature"].tolist() == [*range(40, 40 + 64)]  # as many as make whole vectors, of 70
+    np.testing.assert_array_equal(arrays["dense"].reshape(60, -1), X.toarray()[:, 40 : 40 + 64])
+    assert not arrays["dense"].ctypes.data % 64
+    for other in (X[:, : 40 + 63], X.astype(np.float64), some_rows(dtype=np.float32)):
+        assert "dense" not in arrange_rows(read_rows(other)).arrays
+
+
+def test_dense_features_are_trained_on_in_place_and_from_disk_too(tmp_path, monkeypatch):
+    X, problems = rows_with_dimensions(), some_problems()
+    expected = bits(solve(X, problems))
+    assert bits(solve(X.copy(), problems, overwrite_X=True)) == expected
+    monkeypatch.setattr("textcat.margin.primal.LARGE_BYTES", 0)
+    assert bits(solve(write_rows(tmp_path / "rows", [X]), problems)) == expected
 
 
 def broken(indices=(0, 1, 2), indptr=(0, 2, 3)):

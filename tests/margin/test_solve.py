@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
-from solved_problems import bits, some_problems, some_rows
+from solved_problems import bits, rows_with_dimensions, some_problems, some_rows
 
 from textcat.margin.primal import N_LANES, Block
 from textcat.margin.problems import Problem, Solution
@@ -151,8 +151,9 @@ def test_the_scale_of_a_lane_is_taken_into_its_weights_before_it_vanishes(dtype)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_float32_stays_close_to_float64_for_a_few_epochs(seed):
-    X, problems = some_rows(seed=seed), [replace(problem, max_epochs=3) for problem in some_problems()]
+@pytest.mark.parametrize("rows", [some_rows, rows_with_dimensions])
+def test_float32_stays_close_to_float64_for_a_few_epochs(seed, rows):
+    X, problems = rows(seed=seed, dtype=np.float64), [replace(problem, max_epochs=3) for problem in some_problems()]
     for single, double in zip(solve(X.astype(np.float32), problems), solve(X, problems), strict=True):
         assert single.weights.dtype == single.alpha.dtype == single.bias.dtype == np.float32
         assert single.n_updates == double.n_updates
@@ -168,6 +169,24 @@ def test_the_weights_are_the_rows_weighted_by_alpha(drawn, rule):
     alpha = dense_alpha(solution, X.shape[0])
     np.testing.assert_allclose(solution.weights, alpha @ X.toarray(), rtol=1e-9, atol=1e-9)
     assert solution.bias == pytest.approx(2.0**2 * alpha.sum())
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(64, 100), st.sampled_from([0.0, 1.0]), st.sampled_from([0, 2]))
+def test_dense_features_make_the_updates_of_the_naive_loop(seed, n_dimensions, lambda_, mini_epochs):
+    # Whole numbers: float32 rounds none of the sums, in whatever order they are taken.
+    X = rows_with_dimensions(seed=seed, n_dimensions=n_dimensions)
+    X.data = np.clip(np.round(X.data * 2), -3, 3)
+    X.eliminate_zeros()
+    labels = np.random.default_rng(seed).choice([1, -1, 0], X.shape[0])
+    limits = {"max_epochs": 20, "mini_epochs": mini_epochs}
+    problem = Problem.from_labels(labels, PAUM(1.0, 5.0), lambda_=lambda_, rho=2.0, **limits)
+    a, epochs, converged = naive_solution(X, labels, problem)
+    (solution,) = solve(X, [problem])
+    assert solution.weights.tolist() == a.w
+    assert solution.bias == a.bias
+    assert dense_alpha(solution, X.shape[0]).tolist() == a.alpha
+    assert (solution.n_updates, solution.n_epochs, solution.converged) == (len(a.updates), epochs, converged)
 
 
 # --- nothing but the problem decides ---

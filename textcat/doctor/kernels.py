@@ -152,9 +152,10 @@ def _of_primal() -> Iterator[Any]:
     X = _matrix()
     labels = [np.where((np.arange(12) * k) % 5 < 2, 1, -1) for k in range(1, 18)]  # more than the lanes of a block
     problems = [Problem.from_labels(y, PAUM(0.5, 3.0), max_epochs=8) for y in labels]
-    for dtype in (np.float32, np.float64):
+    dense = np.hstack([X, np.arange(12 * 64).reshape(12, 64) % 37 / 8 - 2])
+    for rows in (X.astype(np.float32), X, dense.astype(np.float32)):
         for lanes in (16, 1):
-            for solution in solve(sparse.csr_array(X.astype(dtype)), problems, lanes=lanes):
+            for solution in solve(sparse.csr_array(rows), problems, lanes=lanes):
                 yield from (solution.n_updates, solution.weights, solution.bias)
     yield primal.dots(*_csr(X, np.float64), [3, 0], np.arange(9) / 8)
 
@@ -273,7 +274,7 @@ CHECKS: dict[str, tuple[Callable[[], Iterator[Any]], str]] = {
     "features._token_cache": (_of_tokens, "9749d682cc49fcd5"),
     "margin._dual": (_of_dual, "f3db6fe08406cdc4"),
     "margin._folds": (_of_folds, "96ecd5f30d458a99"),
-    "margin._primal": (_of_primal, "a7eda24fc1cef6c2"),
+    "margin._primal": (_of_primal, "0abfb10a0d47b53f"),
     "margin.rules": (_of_rules, "39511f16cb22f805"),
     "model._product": (_of_product, "630ab1cca018e341"),
     "model._shortlist": (_of_shortlist, "f2e9358402bdd488"),

@@ -25,20 +25,25 @@ static ptrdiff_t B(measure)(ptrdiff_t start, ptrdiff_t stop, ptrdiff_t n_feature
     return -1;
 }
 
-/* Arrange rows from `start` to `stop`, the ones before them being done; `column` gives a feature's column, or -1 if it is
- * lone. Columns from `first_cold` on are listed twice. data and indices may be own->data and own->wide themselves, as nothing
- * is written behind what has been read. */
+/* Arrange rows from `start` to `stop`, the ones before them being done; `column` gives a feature's column, -1 if it is lone,
+ * or -2 - k if it is the k-th of the dense features, whose entries are zero before. Columns from `first_cold` on are listed
+ * twice. data and indices may be own->data and own->wide themselves, as nothing is written behind what has been read. */
 static void B(arrange)(rows *own, ptrdiff_t start, ptrdiff_t stop, const int64_t *indptr, const int32_t *indices,
                        const REAL *data, const int32_t *column, int32_t first_cold)
 {
-    const int moves = own->data != data || own->lone_ptr;
+    const int moves = own->data != data || own->lone_ptr || own->n_dense;
     REAL *const new_data = own->data, *const lone_data = own->lone_data, *const lone2 = own->lone2;
+    REAL *const dense = own->dense;
     for (ptrdiff_t i = start; i < stop; i++) {
         int64_t common = own->indptr[i];
         int64_t lone = own->lone_ptr ? own->lone_ptr[i] : 0, cold = own->cold_ptr ? own->cold_ptr[i] : 0;
         if (lone2) lone2[i] = 0;
         for (int64_t p = indptr[i]; p < indptr[i + 1]; p++) {
             const int32_t c = column[indices[p]];
+            if (c < -1) {
+                dense[i * own->n_dense - 2 - c] = data[p];
+                continue;
+            }
             if (c < 0) {
                 own->lone_feature[lone] = indices[p];
                 lone_data[lone++] = data[p];

@@ -12,6 +12,7 @@ typedef struct B(block) {
 
     /* per column or row and lane */
     REAL *W, *alpha;
+    REAL *dense; /* per lane and dense feature */
     uint16_t *positive, *left_out, *moved; /* one bit a lane; moved: alpha is not zero */
     uint16_t *in_set;                      /* one bit a lane: the row is in its active set, as it failed in this epoch */
 
@@ -31,6 +32,8 @@ typedef struct B(block) {
     int64_t *set; /* the active set in work, n_set rows in the order of presentation */
     ptrdiff_t n_set;
     ptrdiff_t (*scan)(struct B(block) *, ptrdiff_t, ptrdiff_t);
+    REAL (*dot)(const REAL *, const REAL *, ptrdiff_t);
+    void (*add)(REAL *, const REAL *, REAL, ptrdiff_t);
 } B(block);
 
 /* The hot loop, once for every width of vector the machine may have. Each comparison gives one bit an element. */
@@ -41,6 +44,8 @@ typedef struct B(block) {
 #define TARGET __attribute__((target("avx512f")))
 #define V B(vector64)
 #define SCAN B(scan_avx512)
+#define DOT B(dot_avx512)
+#define ADD B(add_avx512)
 #ifdef IS_DOUBLE
 #define AT_LEAST(a, b) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_GE_OQ)
 #define AT_MOST(a, b) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_LE_OQ)
@@ -54,6 +59,8 @@ typedef struct B(block) {
 #define TARGET __attribute__((target("avx2")))
 #define V B(vector32)
 #define SCAN B(scan_avx2)
+#define DOT B(dot_avx2)
+#define ADD B(add_avx2)
 #ifdef IS_DOUBLE
 #define AT_LEAST(a, b) _mm256_movemask_pd(_mm256_cmp_pd((__m256d)(a), (__m256d)(b), _CMP_GE_OQ))
 #define AT_MOST(a, b) _mm256_movemask_pd(_mm256_cmp_pd((__m256d)(a), (__m256d)(b), _CMP_LE_OQ))
@@ -67,6 +74,8 @@ typedef struct B(block) {
 #define TARGET
 #define V B(vector)
 #define SCAN B(scan_base)
+#define DOT B(dot_base)
+#define ADD B(add_base)
 #ifdef X86
 #define WIDTH 16
 #ifdef IS_DOUBLE
@@ -97,17 +106,17 @@ typedef struct B(block) {
 #undef BLOCK
 
 /* level: 0 any machine, 1 AVX2, 2 AVX-512; -1 the best this machine has */
-static ptrdiff_t (*B(scan_for)(int level))(B(block) *, ptrdiff_t, ptrdiff_t)
+static void B(choose)(B(block) *s, int level)
 {
+    s->scan = B(scan_base), s->dot = B(dot_base), s->add = B(add_base);
 #ifdef X86
     const int best = __builtin_cpu_supports("avx512f") ? 2 : __builtin_cpu_supports("avx2") ? 1 : 0;
     if (level < 0 || level > best) level = best;
-    if (level == 2) return B(scan_avx512);
-    if (level == 1) return B(scan_avx2);
+    if (level == 2) s->scan = B(scan_avx512), s->dot = B(dot_avx512), s->add = B(add_avx512);
+    if (level == 1) s->scan = B(scan_avx2), s->dot = B(dot_avx2), s->add = B(add_avx2);
 #else
     (void)level;
 #endif
-    return B(scan_base);
 }
 
 static void B(free)(B(block) *s)
@@ -115,6 +124,7 @@ static void B(free)(B(block) *s)
     if (!s) return;
     aligned_free(s->W);
     aligned_free(s->alpha);
+    aligned_free(s->dense);
     free(s->positive);
     free(s->left_out);
     free(s->moved);
@@ -149,15 +159,16 @@ static B(block) *B(new)(const rows *x, const int64_t *order, int level, int sing
     s->alpha_alone = single ? s->alpha : malloc(n_rows * sizeof *s->alpha_alone);
     s->W = aligned_zeros(n_columns * (size_t)s->stride * sizeof *s->W);
     s->W_alone = single ? s->W : malloc(n_columns * sizeof *s->W_alone);
+    s->dense = aligned_zeros(((size_t)s->stride * (size_t)x->n_dense + 1) * sizeof *s->dense);
     if (!s->alpha || !s->positive || !s->left_out || !s->moved || !s->in_set || !s->set || !s->alpha_alone || !s->W ||
-        !s->W_alone) {
+        !s->W_alone || !s->dense) {
         B(free)(s);
         return NULL;
     }
     s->binary = 1;
     const REAL *const data = x->data;
     for (int64_t p = 0; p < x->indptr[x->n_rows] && s->binary; p++) s->binary = data[p] == 1;
-    s->scan = B(scan_for)(level);
+    B(choose)(s, level);
     return s;
 }
 
@@ -246,6 +257,7 @@ static void B(warm)(B(block) *s, int l, const REAL *weights, double bias, double
     double sum = 0;
     for (ptrdiff_t j = 0; j < s->x->n_features; j++) sum += (double)weights[j] * (double)weights[j];
     for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W[c * s->stride + l] = weights[s->x->feature ? s->x->feature[c] : c];
+    for (ptrdiff_t k = 0; k < s->x->n_dense; k++) s->dense[l * s->x->n_dense + k] = weights[s->x->dense_feature[k]];
     z->w_bias = z->rho ? bias / z->rho : 0;
     sum += z->w_bias * z->w_bias;
     for (ptrdiff_t k = 0; k < n_support; k++) {
@@ -269,6 +281,11 @@ static ptrdiff_t B(unload)(B(block) *s, int l, REAL *weights, int32_t *support, 
     for (ptrdiff_t c = 0; c < s->x->n_columns; c++) {
         REAL *const w = &s->W[c * s->stride + l];
         weights[s->x->feature ? s->x->feature[c] : c] = scale * *w;
+        *w = 0;
+    }
+    for (ptrdiff_t k = 0; k < s->x->n_dense; k++) {
+        REAL *const w = &s->dense[l * s->x->n_dense + k];
+        weights[s->x->dense_feature[k]] = scale * *w;
         *w = 0;
     }
     for (ptrdiff_t i = 0; i < s->x->n_rows; i++) {
@@ -301,6 +318,7 @@ static void B(rescale)(B(block) *s, int l)
     const int is_out = s->alone || s->set_is_out;
     if (is_out) B(put_back)(s, l);
     for (ptrdiff_t c = 0; c < s->x->n_columns; c++) s->W[c * s->stride + l] *= scale;
+    for (ptrdiff_t k = 0; k < s->x->n_dense; k++) s->dense[l * s->x->n_dense + k] *= scale;
     for (ptrdiff_t k = 0; k < s->x->n_rows; k++) s->alpha[k * s->stride + l] *= scale;
     z->w_bias *= z->scale;
     z->scale = 1;
@@ -332,6 +350,7 @@ static inline void B(update)(B(block) *s, ptrdiff_t i, int l, REAL f, REAL *rest
         const int32_t *const restrict columns = s->x->wide;
         for (int64_t p = s->x->indptr[i]; p < end; p++) W[(ptrdiff_t)columns[p] * stride] += step * data[p];
     }
+    if (s->x->n_dense) s->add(s->dense + l * s->x->n_dense, (REAL *)s->x->dense + i * s->x->n_dense, step, s->x->n_dense);
     *alpha += step;
     s->moved[i] |= (uint16_t)(1u << l);
     if (z->mini_epochs && !(s->revisiting & (1u << l))) s->in_set[i] |= (uint16_t)(1u << l);
@@ -371,6 +390,8 @@ static inline int64_t B(present_to)(B(block) *s, int l, const int64_t *rows, ptr
     const int32_t *const wide = s->x->wide;
     const REAL *const data = s->x->data, *const lone2 = s->x->lone2;
     const REAL lambda = s->lambda[l];
+    const REAL *const dense = s->x->dense;
+    const ptrdiff_t n_dense = s->x->n_dense;
     int64_t updates = 0;
     for (ptrdiff_t k = first; k < first + n; k++) {
         const ptrdiff_t i = rows ? rows[k] : k;
@@ -385,6 +406,7 @@ static inline int64_t B(present_to)(B(block) *s, int l, const int64_t *rows, ptr
             ADD_ROW(narrow, data[p] *, data[p + 1] *)
         else
             ADD_ROW(wide, data[p] *, data[p + 1] *)
+        if (n_dense) f += s->dot(dense + i * n_dense, s->dense + l * n_dense, n_dense);
         f += s->bias[l];
         f += (lambda + (lone2 ? lone2[i] : 0)) * *alpha;
         if (s->positive[i] & bit ? f <= s->upper[l] : f >= s->lower[l]) {
@@ -504,10 +526,12 @@ static void B(run)(B(block) *s, ptrdiff_t budget)
 static void B(score)(const B(block) *s, int l, const int32_t *rows, ptrdiff_t n, REAL *scores)
 {
     const REAL scale = (REAL)s->lanes[l].scale;
-    const REAL *const data = s->x->data;
+    const REAL *const data = s->x->data, *const dense = s->x->dense;
+    const ptrdiff_t n_dense = s->x->n_dense;
     for (ptrdiff_t k = 0; k < n; k++) {
         REAL f = 0; /* a held-out row has never updated: its lone features have no weight */
         for (int64_t p = s->x->indptr[rows[k]]; p < s->x->indptr[rows[k] + 1]; p++) f += data[p] * *B(weight)(s, p, l);
+        if (n_dense) f += s->dot(dense + rows[k] * n_dense, s->dense + l * n_dense, n_dense);
         scores[k] = scale * (f + s->bias[l]);
     }
 }

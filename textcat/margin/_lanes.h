@@ -24,6 +24,9 @@
  *
  * Where the weights of all columns are more than the cache holds, the rarer columns of a row are listed a second time:
  * while a row is read, the weights that a later one will want are fetched.
+ *
+ * Features that nearly every row has, such as dimensions, are no columns either: their entries lie together, row by row,
+ * a multiple of LANES in number, and so do each lane's weights of them. Products are taken lane by lane, in LANES sums.
  */
 typedef struct {
     ptrdiff_t n_rows, n_features, n_columns;
@@ -36,6 +39,9 @@ typedef struct {
     int64_t *lone_ptr, *cold_ptr; /* NULL where there are none */
     int32_t *lone_feature, *cold;
     void *lone_data, *lone2; /* lone2: the sum of squares of a row's lone features */
+    ptrdiff_t n_dense;
+    int32_t *dense_feature;
+    void *dense;
 } rows;
 
 /* What one problem carries along: N = |a|^2 of the whole weight vector, t = updates so far, R^2 = max q. */

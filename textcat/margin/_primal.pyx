@@ -28,6 +28,9 @@ cdef extern from "_lanes.h" nogil:
         int32_t *cold
         void *lone_data
         void *lone2
+        Py_ssize_t n_dense
+        int32_t *dense_feature
+        void *dense
 
     Py_ssize_t measure_rows(int, Py_ssize_t, Py_ssize_t, Py_ssize_t, const int64_t *, const int32_t *, const void *,
                             int32_t *, double *)
@@ -145,7 +148,8 @@ cdef class Rows:
 
     The shape is (n_rows, n_features, n_columns). Arrays are given by their names in _lanes.h: always ``indptr``,
     ``data``, ``norm2``, and ``wide`` or ``narrow``; if features are not columns, ``feature``; with lone features, the
-    arrays that begin with ``lone``; with cold columns, those that begin with ``cold``.
+    arrays that begin with ``lone``; with cold columns, those that begin with ``cold``; with dense features, those that
+    begin with ``dense``. ``dense`` begins on a line of the cache.
     """
 
     cdef rows x
@@ -168,6 +172,9 @@ cdef class Rows:
         self.x.lone2 = <void *>at(arrays.get("lone2"))
         self.x.cold_ptr = <int64_t *>at(arrays.get("cold_ptr"))
         self.x.cold = <int32_t *>at(arrays.get("cold"))
+        self.x.n_dense = len(arrays.get("dense_feature", ()))
+        self.x.dense_feature = <int32_t *>at(arrays.get("dense_feature"))
+        self.x.dense = <void *>at(arrays.get("dense"))
 
     @property
     def shape(self):
@@ -177,7 +184,8 @@ cdef class Rows:
     def fill(self, indptr, indices, data, column, int32_t first_cold, Py_ssize_t start, Py_ssize_t stop):
         """Arrange the rows from `start` to `stop`; the rows before `start` must have been arranged.
 
-        `column` has the column of each feature, int32, -1 for a lone feature; columns from `first_cold` on are cold.
+        `column` has the column of each feature, int32, -1 for a lone feature, -2 - k for the k-th dense one; columns from
+        `first_cold` on are cold. ``dense`` must be zero before.
         """
         cdef const int64_t *p = <const int64_t *>at(indptr)
         cdef const int32_t *j = <const int32_t *>at(indices)

@@ -10,6 +10,36 @@
  */
 typedef REAL V VECTOR(WIDTH);
 
+/* The product of the dense features of a row with a lane's weights of them: LANES sums, which are then added up in pairs. */
+TARGET static REAL DOT(const REAL *x, const REAL *w, ptrdiff_t n)
+{
+    typedef REAL S VECTOR(16);
+    enum { STEP = WIDTH / sizeof(REAL), VECTORS = LANES / STEP, SHORT = sizeof(S) / sizeof(REAL), SHORTS = LANES / SHORT };
+    union {
+        V vectors[VECTORS];
+        S shorts[SHORTS];
+        REAL each[LANES];
+    } sums;
+    V part[VECTORS];
+    UNROLL for (int v = 0; v < VECTORS; v++) part[v] = (V){0};
+    for (; n > 0; n -= LANES, x += LANES, w += LANES)
+        UNROLL for (int v = 0; v < VECTORS; v++) part[v] += ((const V *)x)[v] * ((const V *)w)[v];
+    UNROLL for (int v = 0; v < VECTORS; v++) sums.vectors[v] = part[v];
+    for (int half = SHORTS / 2; half; half /= 2)
+        for (int k = 0; k < half; k++) sums.shorts[k] += sums.shorts[k + half];
+    UNROLL for (int half = SHORT / 2; half; half /= 2)
+        UNROLL for (int k = 0; k < half; k++) sums.each[k] += sums.each[k + half];
+    return sums.each[0];
+}
+
+/* w += step * x, over the dense features of a row. */
+TARGET static void ADD(REAL *w, const REAL *x, REAL step, ptrdiff_t n)
+{
+    enum { STEP = WIDTH / sizeof(REAL), VECTORS = LANES / STEP };
+    for (; n > 0; n -= LANES, x += LANES, w += LANES)
+        UNROLL for (int v = 0; v < VECTORS; v++) ((V *)w)[v] += step * ((const V *)x)[v];
+}
+
 /* f += row i, with a second accumulator in g where there are two; indices of 16 bits save a quarter of the reading */
 #define ADD_ROW(columns)                                                                                               \
     {                                                                                                                  \
@@ -39,6 +69,9 @@ TARGET static ptrdiff_t SCAN(BLOCK *s, ptrdiff_t position, ptrdiff_t stop)
     const V *const alpha = (const V *)s->alpha;
     const V *const bias = (const V *)s->bias, *const lambda = (const V *)s->lambda;
     const V *const upper = (const V *)s->upper, *const lower = (const V *)s->lower;
+    const ptrdiff_t n_dense = x->n_dense;
+    const REAL *const dense = x->dense;
+    REAL dots[LANES] ALIGNED = {0};
 
     for (; position < stop; position++) {
         const ptrdiff_t i = s->order ? s->order[position] : position;
@@ -57,6 +90,12 @@ TARGET static ptrdiff_t SCAN(BLOCK *s, ptrdiff_t position, ptrdiff_t stop)
             ADD_ROW(wide)
         if (ACCUMULATORS == 2)
             UNROLL for (int v = 0; v < VECTORS; v++) f[v] += g[v];
+        if (n_dense) {
+            const unsigned trained = s->active & ~(unsigned)s->left_out[i];
+            for (int l = 0; l < LANES; l++)
+                if (trained & (1u << l)) dots[l] = DOT(dense + i * n_dense, s->dense + l * n_dense, n_dense);
+            UNROLL for (int v = 0; v < VECTORS; v++) f[v] += ((const V *)dots)[v];
+        }
         UNROLL for (int v = 0; v < VECTORS; v++) f[v] += bias[v];
         const REAL lone2 = lone2_of ? lone2_of[i] : 0;
         UNROLL for (int v = 0; v < VECTORS; v++) f[v] += (lambda[v] + lone2) * alpha[i * VECTORS + v];
@@ -81,5 +120,7 @@ TARGET static ptrdiff_t SCAN(BLOCK *s, ptrdiff_t position, ptrdiff_t stop)
 #undef TARGET
 #undef V
 #undef SCAN
+#undef DOT
+#undef ADD
 #undef AT_LEAST
 #undef AT_MOST

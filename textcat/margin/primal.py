@@ -36,6 +36,7 @@ _BUDGET = 20_000_000
 _ROW_COST = 10
 NARROW_COLUMNS = 2**16  # columns that can be numbered by 16 bits
 FEW_COLUMNS = 4 * N_WARM  # with at most so many columns, their weights nearly always stay in the cache
+LEAST_DENSE = 64  # features that three of four rows have are kept dense, if there are so many
 LARGE_BYTES = 1 << 20  # if rows are on disk, arrays of at least so many bytes are made in files
 
 Allocator = Callable[[int | tuple[int, ...], type], np.ndarray]
@@ -81,7 +82,8 @@ def read_rows(X: Any) -> _Csr:
 def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> Rows:
     """Return rows arranged for the processor's cache (see _lanes.h), in memory or, if they are on disk, in files.
 
-    Rows of float64 keep their arrays, except that column numbers are stored in 16 bits if possible. If `in_place` is
+    Rows of float64 keep their arrays, except that column numbers are stored in 16 bits if possible. In rows of float32,
+    features that nearly all rows have, such as dimensions, are dense if there are many: see _lanes.h. If `in_place` is
     True, the arrays of a matrix may be overwritten. If `single` is True, only one topic at a time is trained over the
     rows, and the rarer columns of a row are not listed a second time. Raise ValueError if the columns of a row do not
     ascend, or are out of range.
@@ -101,17 +103,24 @@ def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> 
             arrays["narrow"][:] = csr.indices
         return Rows((n_rows, n_features, n_features), arrays)
     feature, n_lone = np.flatnonzero(df > 1), int(np.sum(df == 1))
-    n_columns, n_entries = len(feature), len(csr.data) - n_lone
     feature = feature[np.argsort(-df[feature], kind="stable")].astype(np.int32)
+    n_dense = int(np.sum(df[feature] >= 3 * n_rows / 4)) // N_LANES * N_LANES
+    dense_feature, feature = np.split(feature, [n_dense if n_dense >= LEAST_DENSE else 0])
+    n_columns, n_dense = len(feature), len(dense_feature)
+    n_entries = len(csr.data) - n_lone - int(df[dense_feature].sum(dtype=np.int64))
     column = np.full(n_features, -1, np.int32)
     column[feature] = np.arange(n_columns, dtype=np.int32)
     arrays |= {"feature": feature, "indptr": empty(n_rows + 1, np.int64)}
+    if n_dense:
+        column[dense_feature] = -2 - np.arange(n_dense, dtype=np.int32)
+        arrays |= {"dense_feature": dense_feature, "dense": _aligned_zeros(empty, n_rows * n_dense)}
     if n_columns <= NARROW_COLUMNS:
         arrays["narrow"] = empty(n_entries, np.uint16)
     else:
         arrays["wide"] = csr.indices[:n_entries] if in_place else empty(n_entries, np.int32)
-    if n_lone:
+    if n_lone or n_dense:
         arrays |= {"data": csr.data[:n_entries] if in_place else empty(n_entries, np.float32)}
+    if n_lone:
         arrays["lone2"] = empty(n_rows, np.float32)
         arrays |= {"lone_feature": empty(n_lone, np.int32), "lone_data": empty(n_lone, np.float32)}
         arrays |= {"lone_ptr": empty(n_rows + 1, np.int64)}
@@ -124,6 +133,14 @@ def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> 
     for start, stop in _ranges(csr.indptr):
         rows.fill(csr.indptr, csr.indices, csr.data, column, N_WARM, start, stop)
     return rows
+
+
+def _aligned_zeros(empty: Allocator, size: int) -> np.ndarray:
+    """Return zeros of float32 that begin on a line of the cache."""
+    array = empty(size + 16, np.float32)
+    array = array[-array.ctypes.data % 64 // 4 :][:size]
+    array[:] = 0
+    return array
 
 
 def _ranges(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -223,7 +240,8 @@ def solve_primal_block(
     if not isinstance(rows, Rows):
         rows = arrange_rows(read_rows(rows))
     block = Block(rows, order, single=lanes == 1 and not margins)
-    budget = max(1, int(_BUDGET / (len(rows.arrays["data"]) / max(1, rows.shape[0]) + _ROW_COST)))
+    n_entries = len(rows.arrays["data"]) + len(rows.arrays.get("dense", ()))
+    budget = max(1, int(_BUDGET / (n_entries / max(1, rows.shape[0]) + _ROW_COST)))
     waiting, at_work = iter(problems), dict[int, NumberedProblem]()
     solved: list[tuple[int, Problem, Solution]] = []
     scratch = np.empty(rows.shape[1] if keep or margins else 0, rows.dtype)
