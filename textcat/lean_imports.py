@@ -1,6 +1,6 @@
 """Avoid unneeded imports, so that commands and workers start sooner and stay smaller.
 
-This depends on what spaCy, scikit-learn, typer and pyarrow import, which is not part of their interfaces: if that
+This depends on what spaCy, scipy, typer and pyarrow import, which is not part of their interfaces: if that
 changes, `tests/test_lean_imports.py` fails.
 """
 
@@ -20,7 +20,7 @@ _UNUSED = {
     "spacy.cli.info": ("info", "spacy", "3.8."),
 }
 # Modules that are imported, but are of use to few: they are loaded at their first use.
-_LATER = {"numpy.f2py", "numpy.testing", "scipy.stats"}
+_LATER = {"numpy.f2py", "numpy.testing"}
 
 
 def keep_imports_lean() -> None:
@@ -33,10 +33,9 @@ def keep_imports_lean() -> None:
 class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be imported than this one
     """Make pandas appear not installed, replace modules in `_UNUSED`, and load those in `_LATER` at their first use.
 
-    pyarrow and scikit-learn import pandas, which takes 60 MB. scikit-learn imports scipy.stats, which takes longer than
-    the rest of scikit-learn. scipy imports all parts of numpy, of which two take longer than the others. spaCy imports
-    its commands, which takes half of its import time; so do Markdown and tracebacks in the time that typer takes to
-    print a help.
+    pyarrow and scikit-learn import pandas, which takes 60 MB. scipy imports all parts of numpy, of which two take
+    longer than the others. spaCy imports its commands, which takes half of its import time; so do Markdown and
+    tracebacks in the time that typer takes to print a help.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:

@@ -8,7 +8,7 @@ from scipy import sparse, special
 from scipy.optimize import minimize
 from sklearn.calibration import _SigmoidCalibration
 
-from textcat.base.calibration import Calibration, expit, fit_curve
+from textcat.base.calibration import Calibration, expit, fit_curve, logit
 
 
 def random_sample(n_documents=400, n_topics=6, seed=0):
@@ -135,3 +135,8 @@ def test_the_logistic_function_is_that_of_scipy_to_the_bit():
     np.testing.assert_array_equal(expit(x), special.expit(x), strict=True)
     np.testing.assert_array_equal(expit(x.reshape(5, -1).T), special.expit(x.reshape(5, -1).T), strict=True)
     assert expit(np.float64(0)) == 0.5
+
+
+def test_the_inverse_of_the_logistic_function_is_that_of_scipy():
+    p = np.concatenate([[0.0, 0.25, 0.3, 0.5, 0.65, 1.0], np.random.default_rng(0).random(10_000)])
+    np.testing.assert_allclose([*map(logit, p)], special.logit(p), rtol=1e-15, atol=1e-15)

@@ -14,7 +14,7 @@ from textcat.doctor.kernels import CHECKS, broken_kernels, check_kernels, check_
 PACKAGE = Path(textcat.__file__).parent
 # For each compiled module: where a result of it is used, and which is falsified.
 USED_IN = {
-    "base._sigmoid": ["textcat.base.calibration.expit", "textcat.base.calibration.fit_curve"],
+    "base.sigmoid": ["textcat.base.calibration.expit", "textcat.base.calibration.fit_curve"],
     "features._rows": [
         "textcat.features.steps.rows",
         "textcat.features.rows.document_frequencies",
@@ -153,7 +153,7 @@ def test_a_kernel_that_ends_its_process_is_told_with_those_after_it():
 
 def test_a_kernel_that_does_not_end_is_told(monkeypatch):
     monkeypatch.setattr(kernels, "LONGEST", 0.5)
-    program = "import time; print('\"base._sigmoid\"', flush=True); time.sleep(60)"
+    program = "import time; print('\"base.sigmoid\"', flush=True); time.sleep(60)"
     checks = check_kernels_apart([sys.executable, "-c", program])
     assert len(checks) == len(CHECKS)
     assert "did not end within" in checks[0].error

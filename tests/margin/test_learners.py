@@ -22,7 +22,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import check_classifiers_train, check_estimator, estimator_checks_generator
 
 from textcat.margin import rules
@@ -44,6 +43,7 @@ from textcat.margin.problems import Problem
 from textcat.margin.solve import solve
 
 CLASSES = list(LEARNERS.values())
+pytestmark = pytest.mark.filterwarnings("ignore:.* does not inherit from `sklearn.base.BaseEstimator`")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -424,12 +424,12 @@ def test_rho_R_is_the_length_of_the_longest_row():
 )  # fmt: skip
 def test_a_parameter_out_of_range_is_refused_by_name(parameters):
     (name,) = parameters
-    with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of PAUM must be"):
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of PAUM must be"):
         PAUM(**parameters).fit(rows(), indicator())
 
 
 def test_pam_refuses_a_margin_that_is_not_a_number():
-    with pytest.raises(InvalidParameterError, match="The 'tau' parameter of PAM must be"):
+    with pytest.raises(ValueError, match="The 'tau' parameter of PAM must be"):
         PAM(np.nan).fit(rows(), indicator())
 
 
@@ -438,6 +438,7 @@ def test_parameters_are_got_set_and_cloned():
     assert clone(learner).get_params() == learner.get_params()
     assert learner.set_params(tau_pos="prevalence").get_params()["tau_pos"] == "prevalence"
     assert PAM(3).get_params()["tau"] == 3
+    assert "PAUM" in learner._repr_html_()
 
 
 # --- facts, warnings, repeatability ---

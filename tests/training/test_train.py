@@ -309,7 +309,7 @@ def test_a_recipe_that_cannot_be_followed_is_told_by_its_name(corpus, sections):
 
 @pytest.mark.parametrize("error", [ValueError, TypeError])
 @pytest.mark.parametrize(
-    "step", ["margin.learners.PAUM.fit", "training.train.held_out_scores", "training.train._scorer"]
+    "step", ["margin.learners.PAUM.fit_packed", "training.train.held_out_scores", "training.train._scorer"]
 )
 def test_a_bug_in_training_is_not_taken_for_a_recipe_that_cannot_be_followed(corpus, step, error, monkeypatch):
     def fail(*_, **__):

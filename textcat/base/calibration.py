@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textcat.base._sigmoid import expit, fit_curve
 from textcat.base.errors import TextcatError
+from textcat.base.sigmoid import expit, fit_curve, logit
 
 _MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # merging a cell into its mean changes the loss by less than 1e-5
 
@@ -75,8 +75,6 @@ class Calibration:
         TextcatError if it is no probability.
         """
         check_probability(probability)
-        from scipy.special import logit  # here, so that tagging need not import it
-
         wanted = logit(probability) - self.b
         flat = np.where(wanted < 0, -np.inf, np.inf)
         return np.divide(wanted, self.a, out=flat, where=self.a > 0)

@@ -267,7 +267,7 @@ def _of_normal_forms() -> Iterator[Any]:
 
 
 CHECKS: dict[str, tuple[Callable[[], Iterator[Any]], str]] = {
-    "base._sigmoid": (_of_sigmoid, "bc021918857ed551"),
+    "base.sigmoid": (_of_sigmoid, "bc021918857ed551"),
     "base.normal_forms": (_of_normal_forms, "92df2fcdd0612c56"),
     "duplicates._sketches": (_of_sketches, "93a13d286b5ddf46"),
     "features._rows": (_of_rows, "51bd348f397e51f9"),

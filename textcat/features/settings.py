@@ -3,21 +3,19 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, fields
-from functools import cache
-from numbers import Integral, Real
-from typing import Any, TypeVar, cast
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from textcat.base.errors import TextcatError
+from textcat.base.parameters import is_whole
 from textcat.features.scripts import NGRAMS, language_of_words
 
 NFC, AS_IT_IS = "nfc", "none"
 NORMAL_FORMS = NFC, AS_IT_IS
 _MAX_INT = 2**31 - 1
-
-_Self = TypeVar("_Self", bound="Parameters")
 
 
 class FeatureError(TextcatError, ValueError):
@@ -62,58 +60,6 @@ class FeatureSettings:
     dtype: str = "float32"
 
 
-class Parameters:
-    """Add scikit-learn's `get_params` and `set_params` to a record of settings, which makes it an estimator.
-
-    As in scikit-learn, two estimators are equal only if they are the same object.
-    """
-
-    __eq__, __hash__ = object.__eq__, object.__hash__
-
-    @classmethod
-    @cache
-    def _defaults(cls) -> dict[str, Any]:
-        return {field.name: field.default for field in fields(cast(Any, cls))}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        If `deep` is True, the parameters of a parameter are returned, too, under names such as "tokens__lang".
-        """
-        parameters = {name: getattr(self, name) for name in self._defaults()}
-        for name, value in list(parameters.items()) if deep else ():
-            if hasattr(value, "get_params") and not isinstance(value, type):
-                parameters |= {f"{name}__{inner}": setting for inner, setting in value.get_params().items()}
-        return parameters
-
-    def set_params(self: _Self, **parameters: Any) -> _Self:
-        """Change parameters by name, and return the object.
-
-        As in scikit-learn, `tokens__lang` is the parameter `lang` of the parameter `tokens`.
-        """
-        names = self._defaults()
-        for name, value in parameters.items():
-            outer, _, inner = name.partition("__")
-            if outer not in names:
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(names)}.")
-            if inner:
-                getattr(self, outer).set_params(**{inner: value})
-            else:
-                setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults, parameters = self._defaults(), self.get_params(deep=False)
-        changed = [f"{name}={value!r}" for name, value in parameters.items() if value != defaults[name]]
-        return f"{type(self).__name__}({', '.join(changed)})"
-
-
-def _whole(least: int, most: int = _MAX_INT, *, optional: bool = False) -> Callable[[Any], bool]:
-    return lambda n: (
-        optional if n is None else isinstance(n, Integral) and not isinstance(n, bool) and least <= int(n) <= most
-    )
-
-
 def _is_positive(x: Any) -> bool:
     return isinstance(x, Real) and 0 < float(x) < math.inf
 
@@ -130,11 +76,11 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda x: isinstance(x, bool) or (isinstance(x, Sequence) and not isinstance(x, str)),
         "True, False, or a list of zones",
     ),
-    "ngrams": (_whole(1, 3), "1, 2 or 3"),
-    "chars": (_whole(0), "a whole number of characters, or 0 for none"),
-    "min_df": (_whole(1), "a whole number of documents, at least 1"),
-    "ngram_min_df": (_whole(1), "a whole number of documents, at least 1"),
-    "max_features": (_whole(1, optional=True), "a whole number, at least 1, or None"),
+    "ngrams": (is_whole(1, 3), "1, 2 or 3"),
+    "chars": (is_whole(0, _MAX_INT), "a whole number of characters, or 0 for none"),
+    "min_df": (is_whole(1, _MAX_INT), "a whole number of documents, at least 1"),
+    "ngram_min_df": (is_whole(1, _MAX_INT), "a whole number of documents, at least 1"),
+    "max_features": (is_whole(1, _MAX_INT, optional=True), "a whole number, at least 1, or None"),
     "weighting": (lambda x: x in ("tfidf", "bm25"), "'tfidf' or 'bm25'"),
     "idf": (lambda x: x in ("log", "smooth", "none"), "'log' or 'smooth' or 'none'"),
     "ngram_weight": (_is_positive, "a positive number"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from textcat.base.parameters import Parameters
 from textcat.features._rows import release_memory, rows, text_lengths
 from textcat.features.columns import NamedColumns, TermColumns, known_terms
 from textcat.features.fitting import (
@@ -23,7 +24,7 @@ from textcat.features.fitting import (
     without_rare_ngrams,
 )
 from textcat.features.rows import Rows, row_bytes
-from textcat.features.settings import FeatureError, FeatureSettings, Parameters, check_settings
+from textcat.features.settings import FeatureError, FeatureSettings, check_settings
 from textcat.features.tokens import KnownTerms, TermCounts, Tokens
 from textcat.features.zones import SHARED_SPACE, Documents, TextParts, ZoneTexts, checked_documents
 

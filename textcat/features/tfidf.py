@@ -164,11 +164,6 @@ class TfIdf(FeatureSteps):
             raise FeatureError(f"Rows cannot be put out as {transform!r}, as they are sparse: give 'default'.")
         return self
 
-    def _repr_html_(self) -> str:
-        from sklearn.utils import estimator_html_repr
-
-        return str(estimator_html_repr(self))
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.base.normal_forms import nfc
+from textcat.base.parameters import Parameters
 from textcat.features._token_cache import (
     ANYTHING,
     LETTERS,
@@ -35,7 +36,7 @@ from textcat.features.scripts import (
     language_of_words,
     places_in_run,
 )
-from textcat.features.settings import NFC, Parameters, TokenSettings, check_tokens
+from textcat.features.settings import NFC, TokenSettings, check_tokens
 from textcat.features.tables import LanguageTables
 
 OTHER = " "  # as a term: white space never is one

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import sklearn
 from threadpoolctl import ThreadpoolController
 
 from textcat.base.errors import TextcatError
@@ -162,11 +161,12 @@ def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any]
 
     Raise KernelError if scikit-learn cannot compute the kernel, or the result has another shape.
     """
+    from sklearn import config_context
     from sklearn.metrics import pairwise
 
     params = kernel_params or {}
     # The rows have been checked before, and an error names the rows between which the kernel is not finite.
-    with sklearn.config_context(assume_finite=True), np.errstate(over="ignore", invalid="ignore"):
+    with config_context(assume_finite=True), np.errstate(over="ignore", invalid="ignore"):
         if callable(kernel):
             matrix = np.asarray(kernel(X, Y, **params))
         else:

@@ -7,22 +7,16 @@ import inspect
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from types import MethodType
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from textcat.base.parameters import Parameters, is_whole
+from textcat.base.sigmoid import expit
 from textcat.margin import rules
 from textcat.margin.kernels import KernelRows, check_kernel, kernel_scores
 from textcat.margin.primal import allocator, is_on_disk
@@ -30,10 +24,26 @@ from textcat.margin.probabilities import class_probabilities, fit_calibration
 from textcat.margin.problems import NO_ROWS, PackedWeights, Problem, Solution, rows_by_column
 from textcat.margin.solve import solve
 
-_FINITE = Interval(Real, -np.inf, np.inf, closed="neither")
-_NOT_NEGATIVE = Interval(Real, 0, np.inf, closed="left")
 _PER_PREVALENCE = 200
 _LETTERS = "Here x is a row, y its label +1 or -1, and m = y·f(x) its functional margin: see `textcat.rules`."
+
+# What each parameter that all learners share may be: a number in an interval; or any other value, with how to say so.
+_NUMBERS = (
+    rules.Parameter("lambda_", low=0, closed="left"),
+    rules.Parameter("rho", low=0, closed="left"),
+    rules.Parameter("tol", low=0, high=1, closed="left"),
+    rules.Parameter("cache_mb", low=0, closed="left"),
+)
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "max_epochs": (is_whole(1), "a whole number, at least 1"),
+    "mini_epochs": (is_whole(0), "a whole number, at least 0"),
+    "kernel": (lambda x: x is None or isinstance(x, str) or callable(x), "a text, a function, or None"),
+    "kernel_params": (lambda x: x is None or isinstance(x, dict), "a dict or None"),
+    "random_state": (is_whole(0, optional=True), "a whole number, at least 0, or None"),
+    "n_jobs": (is_whole(-math.inf, optional=True), "a whole number or None"),
+    "probability": (lambda x: isinstance(x, bool | np.bool_), "True or False"),
+    "warm_start": (lambda x: isinstance(x, bool | np.bool_), "True or False"),
+}
 
 
 def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
@@ -53,15 +63,6 @@ def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
     topic has so many updates that with ρ = 1 its bias would depend on their order (docs/background/recipe-study.md).
     """
     return 1 / np.sqrt(1 + _PER_PREVALENCE * np.asarray(prevalence, float))
-
-
-def _constraints(parameter: "rules.Parameter") -> list:
-    """Return scikit-learn's constraints on the values of a rule's parameter.
-
-    None is allowed if the rule computes the parameter's default.
-    """
-    interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
-    return [interval, None] if callable(parameter.default) else [interval]
 
 
 def _describe(learner: "type[MarginClassifier]") -> str:
@@ -94,22 +95,35 @@ def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray],
         binarizer = MultiLabelBinarizer(sparse_output=True)
         y, names = binarizer.fit_transform(y), binarizer.classes_
     labels = y if sp.issparse(y) else np.asarray(y)
-    multilabel = sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] > 1)
-    labels = sp.csc_array(labels) if multilabel else column_or_1d(labels, warn=True)
-    if labels.shape[0] != n_rows:
-        raise ValueError(f"X has {n_rows} rows and Y has {labels.shape[0]}; they must be as many")
-    if multilabel:
+    if sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] > 1):
+        labels = sp.csc_array(labels)
+        _check_length(labels, n_rows)
         if not labels.shape[1]:
             raise ValueError("Y has no column; an indicator Y needs one for each topic")
         if labels.nnz and not np.isin(labels.data, (0, 1)).all():
             raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
         return rows_by_column(labels), np.arange(labels.shape[1]) if names is None else names, True
+    return *_read_classes(labels, n_rows), False
+
+
+def _read_classes(y: np.ndarray, n_rows: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return the numbers of the positive rows of each ranker, and the classes; y has one class for each row."""
+    from sklearn.utils import column_or_1d
+    from sklearn.utils.multiclass import check_classification_targets
+
+    labels = column_or_1d(y, warn=True)
+    _check_length(labels, n_rows)
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y has only one class, {classes[0]!r}; training needs at least two")
     wanted = [1] if len(classes) == 2 else range(len(classes))
-    return [np.flatnonzero(codes == code).astype(np.int32) for code in wanted], classes, False
+    return [np.flatnonzero(codes == code).astype(np.int32) for code in wanted], classes
+
+
+def _check_length(labels: Any, n_rows: int) -> None:
+    if labels.shape[0] != n_rows:
+        raise ValueError(f"X has {n_rows} rows and Y has {labels.shape[0]}; they must be as many")
 
 
 def _read_left_out(left_out: Any, shape: tuple[int, int], *, multilabel: bool) -> list[np.ndarray]:
@@ -125,16 +139,37 @@ def _read_left_out(left_out: Any, shape: tuple[int, int], *, multilabel: bool) -
     return rows_by_column(mask)
 
 
-def _has_probabilities(learner: "MarginClassifier") -> bool:
-    """Return True if `probability` is set; otherwise raise AttributeError, as scikit-learn's tools expect."""
-    if not learner.probability:
-        name = type(learner).__name__
-        raise AttributeError(f"{name} has scores, which are no probabilities: for these train {name}(probability=True)")
-    return True
+def _warn_of_late(n_late: int, n_topics: int, max_epochs: int) -> None:
+    """Warn the caller of `fit`, or of `fit_packed`, that some topics did not converge."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    warnings.warn(
+        f"{n_late} of {n_topics} topics did not converge in {max_epochs} epochs; "
+        "raise max_epochs, or lambda_ if the rows are not separable",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+class _IfProbability:
+    """Make a method that a learner has only if `probability` is set, as scikit-learn's tools expect."""
+
+    def __init__(self, method: Callable[..., np.ndarray]):
+        self._method, self.__doc__ = method, method.__doc__
+
+    def __get__(self, learner: "MarginClassifier | None", cls: "type[MarginClassifier]") -> Callable[..., np.ndarray]:
+        if learner is None:
+            return self._method
+        if not learner.probability:
+            name = cls.__name__
+            raise AttributeError(
+                f"{name} has scores, which are no probabilities: for these train {name}(probability=True)"
+            )
+        return MethodType(self._method, learner)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MarginClassifier(ClassifierMixin, BaseEstimator):
+class MarginClassifier(Parameters):
     """Train one linear or kernel classifier per topic, whose scores rank the documents: the base class of all learners.
 
     A rule says on which rows a perceptron is updated, and by how much (see `textcat.rules`). To train with a rule of
@@ -144,6 +179,9 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         class MyLearner(MarginClassifier):
             rule = MyRule
             tau: float = 1.0
+
+    A learner is a scikit-learn classifier. To save time, it imports scikit-learn only where scikit-learn itself, or a
+    caller of `fit` and `predict`, needs it.
 
     Parameters
     ----------
@@ -219,49 +257,39 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     warm_start: bool = False
 
     rule: ClassVar[type[rules.Rule]]
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        "lambda_": [_NOT_NEGATIVE],
-        "rho": [_NOT_NEGATIVE, StrOptions({"R", "prevalence"})],
-        "max_epochs": [Interval(Integral, 1, None, closed="left")],
-        "mini_epochs": [Interval(Integral, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, 1, closed="left")],
-        "kernel": [str, callable, None],
-        "kernel_params": [dict, None],
-        "cache_mb": [_NOT_NEGATIVE],
-        "random_state": [Interval(Integral, 0, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "probability": ["boolean"],
-        "warm_start": ["boolean"],
-    }
+    _numbers: ClassVar[tuple[rules.Parameter, ...]] = ()  # the parameters that neither the rule nor all learners have
+    _words: ClassVar[Mapping[str, tuple[str, ...]]] = {"rho": ("R", "prevalence")}  # that may stand for a number
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "rule" in vars(cls):  # a learner takes the parameters of its rule
-            of_rule = {parameter.name: _constraints(parameter) for parameter in cls.rule.PARAMETERS}
-            cls._parameter_constraints = {
-                **MarginClassifier._parameter_constraints,
-                **of_rule,
-                **vars(cls).get("_parameter_constraints", {}),
-            }
-            if "__doc__" in vars(cls):
-                cls.__doc__ = _describe(cls)
+        if {"rule", "__doc__"} <= vars(cls).keys():
+            cls.__doc__ = _describe(cls)
 
     def __post_init__(self) -> None:
         if type(self) is MarginClassifier:
             raise TypeError(f"MarginClassifier is the base of the learners; use one of them: {', '.join(LEARNERS)}")
 
-    def check_parameters(self, names: Mapping[str, str]) -> None:
-        """Raise ValueError, as `fit` does, if a parameter has a value that is not allowed.
+    def check_parameters(self, names: Mapping[str, str] | None = None) -> None:
+        """Raise ValueError if a parameter has a value that is not allowed.
 
         `names` maps parameters to the names that error messages show instead.
         """
-        constraints, values = (
-            {names.get(name, name): value for name, value in by_name.items()}
-            for by_name in (self._parameter_constraints, self.get_params(deep=False))
-        )
-        validate_parameter_constraints(constraints, values, caller_name=type(self).__name__)
+        checks = {parameter.name: self._check_of(parameter) for parameter in self._all_numbers()} | _CHECKS
+        for name, (fits, what) in checks.items():
+            if not fits(value := getattr(self, name)):
+                shown = (names or {}).get(name, name)
+                raise ValueError(f"The {shown!r} parameter of {type(self).__name__} must be {what}, got {value!r}.")
         if self.n_jobs == 0:
             raise ValueError("The number of jobs cannot be 0: give 1 or more, or -1 for one per core.")
+
+    def _all_numbers(self) -> tuple[rules.Parameter, ...]:
+        return *self.rule.PARAMETERS, *self._numbers, *_NUMBERS
+
+    def _check_of(self, parameter: rules.Parameter) -> tuple[Callable[[Any], bool], str]:
+        """Return a function that says whether a number's parameter may have a value, and which values it may have."""
+        others = *self._words.get(parameter.name, ()), *([None] if callable(parameter.default) else [])
+        what = ", or ".join([f"a number that is {parameter.range_in_words}", *map(repr, others)])
+        return lambda x: parameter.allows(x) or (isinstance(x, str | None) and x in others), what
 
     def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
         """Return each topic's rule, given the fraction of rows that are positive for the topic."""
@@ -269,13 +297,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return [self.rule(**{key: value for key, value in settings.items() if value is not None})] * len(prevalence)
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        progress: Callable[[int], None] | None = None,
-        left_out: Any = None,
-        *,
-        pack: bool = False,
+        self, X: Any, y: Any, progress: Callable[[int], None] | None = None, left_out: Any = None
     ) -> "MarginClassifier":
         """Train one ranker per topic.
 
@@ -292,9 +314,6 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             Called with 1 whenever a topic has been trained.
         left_out : 0/1 array or sparse matrix of shape (n_documents, n_topics), optional
             With an indicator y: 1 where a document is neither a positive nor a negative example, whatever y says.
-        pack : bool, default=False
-            Without a kernel: keep sparse weights in `solutions_`, and make no `coef_`, which would be several times as
-            large with many features. `predict` and `decision_function` need `coef_`.
 
         Returns
         -------
@@ -305,46 +324,70 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If X is not finite, y or left_out does not fit, or there is only one class.
         """
-        self._validate_params()
+        self.check_parameters()
         if self.kernel is not None:
             check_kernel(self.kernel, self.kernel_params)
         X = self._read_rows(X)
-        problems = self.topic_problems(X, y, left_out)
-        linear = self.kernel is None
-        whole = linear and not pack
-        weights = allocator(getattr(X, "folder", None))((len(problems), X.shape[1]), X.dtype) if whole else None
-        dual: dict[str, Any] = {"kernel": self.kernel, "kernel_params": self.kernel_params, "cache_mb": self.cache_mb}
-        options = dual | {"n_jobs": self.n_jobs, "seed": self.random_state}
-        keep = PackedWeights.of if linear and pack else None
+        problems, linear = self.topic_problems(X, y, left_out), self.kernel is None
+        weights = allocator(getattr(X, "folder", None))((len(problems), X.shape[1]), X.dtype) if linear else None
         rows = sp.csr_array(X) if linear and isinstance(X, np.ndarray) else X
-        solutions = solve(rows, problems, **options, progress=progress, margins=True, keep=keep, out=weights)
+        solutions = self._solve(rows, problems, progress, out=weights)
         if self.probability:
-            self.calibration_ = fit_calibration(self, rows, problems, solutions, **options)
-        self.solutions_: list[Solution] = solutions
-        self._fitted_to = *X.shape, X.dtype, len(problems), self.kernel
+            self.calibration_ = fit_calibration(self, rows, problems, solutions, **self._solver_options())
         if weights is not None:
             self.coef_ = weights
-        elif not linear:  # keep the rows that any ranker is made of; of a precomputed kernel their numbers
+        else:  # keep the rows that any ranker is made of; of a precomputed kernel their numbers
             used = np.unique(np.concatenate([solution.support for solution in solutions]))
             self.support_vectors_ = used if self.kernel == "precomputed" else X[used]
             self.dual_coef_ = np.zeros((len(solutions), len(used)), X.dtype)
             for row, solution in zip(self.dual_coef_, solutions, strict=True):
                 row[np.searchsorted(used, solution.support)] = solution.alpha
-        self.intercept_ = np.array([solution.bias for solution in solutions], X.dtype)
-        for name in ("directional_margin", "margin", "certificate", "n_epochs", "n_updates", "converged"):
-            setattr(self, f"{name}_", np.array([getattr(solution, name) for solution in solutions]))
-        self.support_ = [solution.support for solution in solutions]
-        self.n_support_ = np.array([len(support) for support in self.support_])
-        self.stopped_ = [solution.stopped for solution in solutions]
-        self.n_iter_ = int(self.n_epochs_.max(initial=1))
-        if late := int(np.sum(~self.converged_)):
-            warnings.warn(
-                f"{late} of {len(solutions)} topics did not converge in {self.max_epochs} epochs; "
-                "raise max_epochs, or lambda_ if the rows are not separable",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
         return self
+
+    def fit_packed(
+        self, X: Any, labels: Any, progress: Callable[[int], None] | None = None, left_out: Any = None
+    ) -> "MarginClassifier":
+        """Train as `fit` does, without a kernel, but keep sparse weights in `solutions_`, and make no `coef_`.
+
+        `coef_` would be several times as large with many features; `predict` and `decision_function` need it.
+
+        Parameters
+        ----------
+        X : CSR matrix of finite numbers, or rows on disk, of shape (n_documents, n_features)
+        labels : sparse indicator matrix of shape (n_documents, n_topics)
+        progress, left_out
+            As for `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        self._solve(X, self.topic_problems(X, labels, left_out), progress, keep=PackedWeights.of)
+        return self
+
+    def _solver_options(self) -> dict[str, Any]:
+        dual = {name: getattr(self, name) for name in ("kernel", "kernel_params", "cache_mb")}
+        return dual | {"n_jobs": self.n_jobs, "seed": self.random_state}
+
+    def _solve(
+        self, X: Any, problems: Sequence[Problem], progress: Callable[[int], None] | None, **options: Any
+    ) -> list[Solution]:
+        """Train the topics, and set the attributes that say how that went; `options` are further ones of `solve`."""
+        self.solutions_ = solve(X, problems, **self._solver_options(), progress=progress, margins=True, **options)
+        self._fitted_to = *X.shape, X.dtype, len(problems), self.kernel
+        self.intercept_ = np.array([solution.bias for solution in self.solutions_], X.dtype)
+        for name in ("directional_margin", "margin", "certificate", "n_updates"):
+            setattr(self, f"{name}_", np.array([getattr(solution, name) for solution in self.solutions_]))
+        self.n_epochs_ = np.array([solution.n_epochs for solution in self.solutions_])
+        self.converged_ = np.array([solution.converged for solution in self.solutions_])
+        self.support_ = [solution.support for solution in self.solutions_]
+        self.n_support_ = np.array([len(support) for support in self.support_])
+        self.stopped_ = [solution.stopped for solution in self.solutions_]
+        self.n_iter_ = int(self.n_epochs_.max(initial=1))
+        if n_late := int(np.sum(~self.converged_)):
+            _warn_of_late(n_late, len(problems), self.max_epochs)
+        return self.solutions_
 
     def topic_problems(self, X: Any, y: Any, left_out: Any = None) -> list[Problem]:
         """Return the training problem of each topic: its labels, rule and limits.
@@ -378,6 +421,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return [Problem(rows, rule, out, start=start, **of_topic) for rows, rule, out, start, of_topic in labelled]
 
     def _read_rows(self, X: Any) -> Any:
+        from sklearn.utils.validation import validate_data
+
         if not is_on_disk(X):
             return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         if self.kernel is not None:
@@ -430,6 +475,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         X is as for `fit`. Scores are signed and unscaled; larger = more relevant. They are not probabilities: see
         `predict_proba`.
         """
+        from sklearn.utils.validation import check_is_fitted, validate_data
+
         check_is_fitted(self)
         if not is_on_disk(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
@@ -455,7 +502,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             return self.classes_[(scores > 0).astype(int)]
         return self.classes_[scores.argmax(axis=1)]
 
-    @available_if(_has_probabilities)
+    @_IfProbability
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class: shape (n_documents, n_classes).
 
@@ -466,16 +513,34 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         return class_probabilities(scores, self.calibration_, multilabel=self.multilabel_)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`: the fraction of documents of which the class, or every topic, is right.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+        sample_weight : array-like of shape (n_documents,), optional
+            How much each document counts.
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
     def __sklearn_is_fitted__(self) -> bool:
         # The trailing underscore of `lambda_` would else pass for a fitted attribute.
         return hasattr(self, "intercept_")
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.classifier_tags.multi_label = True
-        return tags
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        rows = InputTags(sparse=self.kernel != "precomputed", pairwise=self.kernel == "precomputed")
+        topics = ClassifierTags(multi_label=True)
+        return Tags("classifier", TargetTags(required=True), classifier_tags=topics, input_tags=rows)
 
 
 @dataclass(eq=False, repr=False)
@@ -510,11 +575,8 @@ class PAUM(MarginClassifier):
     """
 
     rule = rules.PAUM
-    _parameter_constraints: ClassVar = {
-        "tau_pos": [_FINITE, StrOptions({"prevalence"})],
-        "kappa": [_FINITE],
-        "scale": [_FINITE],
-    }
+    _numbers: ClassVar = (rules.Parameter("kappa"), rules.Parameter("scale"))
+    _words: ClassVar = {**MarginClassifier._words, "tau_pos": ("prevalence",)}
     tau_neg: float = -0.5
     tau_pos: float | str = "prevalence"
     eta: float = 1.0

@@ -22,6 +22,7 @@ takes some twenty times as long: docs/how-to/add-a-rule.md.
 
 from inspect import Parameter as Argument
 from inspect import Signature
+from numbers import Real
 from typing import Any, NamedTuple
 
 from libc.math cimport INFINITY, fmax, pow, sqrt
@@ -43,11 +44,17 @@ class Parameter(NamedTuple):
     def check(self, value: float) -> float:
         """Return the value as a float, or raise ValueError if it lies outside the interval."""
         number = float(value)
-        above = number >= self.low if self.closed in ("left", "both") else number > self.low
-        below = number <= self.high if self.closed in ("right", "both") else number < self.high
-        if not (above and below and -INFINITY < number < INFINITY):
+        if not self.allows(number):
             raise ValueError(f"{self.name} must be {self.range_in_words}, got {number:g}")
         return number
+
+    def allows(self, value: object) -> bool:
+        """Return whether a value is a number in the interval."""
+        if not isinstance(value, Real) or not -INFINITY < value < INFINITY:
+            return False
+        above = value >= self.low if self.closed in ("left", "both") else value > self.low
+        below = value <= self.high if self.closed in ("right", "both") else value < self.high
+        return bool(above and below)
 
     @property
     def range_in_words(self) -> str:

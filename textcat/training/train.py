@@ -399,7 +399,7 @@ class _Training:
         recipe, topics = self.recipe, self.corpus.topics
         learner = recipe.make_learner(n_jobs=self.n_jobs)
         with self.stages.stage("train topics", len(topics)) as advance:
-            learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out, pack=True)
+            learner.fit_packed(examples.rows, examples.labels, progress=advance, left_out=examples.left_out)
         solved = zip(topics, learner.solutions_, strict=True)
         if broken := [topic for topic, solution in solved if not np.isfinite(solution.weights.values).all()]:
             raise TextcatError(
