@@ -20,6 +20,8 @@ USED_IN = {
         "textcat.features.rows.document_frequencies",
         "textcat.features.rows.text_lengths",
         "textcat.features.fitting.character_keys",
+        "textcat.features.rows.vector_sums",
+        "textcat.features.rows.vector_products",
     ],
     "features._token_cache": ["textcat.features.tokens.Tokens.tokenize"],
     "margin._dual": ["textcat.margin.solve.solve"],

@@ -141,6 +141,10 @@ def _of_rows() -> Iterator[Any]:
     yield rows.document_frequencies(parts, ends, ids, texts, spaces, terms, ngrams, 3)
     yield rows.text_lengths(ends, counts)
     yield fitting.character_keys(["ab", "b"], np.array([0, 1], np.int64), 0, 1)
+    vectors = (np.arange(5 * 37) * 7 % 255 - 127).astype(np.int8).reshape(5, 37)
+    for dtype in (np.float32, np.float64):
+        yield rows.vector_sums(*_csr(_matrix(), dtype), np.array([2, -1, 0, 4, 1, -1, 3, 3, 2], np.int32), vectors)
+        yield rows.vector_products(vectors, _matrix(37, 3).astype(dtype))
 
 
 def _of_primal() -> Iterator[Any]:
@@ -270,7 +274,7 @@ CHECKS: dict[str, tuple[Callable[[], Iterator[Any]], str]] = {
     "base.sigmoid": (_of_sigmoid, "bc021918857ed551"),
     "base.normal_forms": (_of_normal_forms, "92df2fcdd0612c56"),
     "duplicates._sketches": (_of_sketches, "93a13d286b5ddf46"),
-    "features._rows": (_of_rows, "51bd348f397e51f9"),
+    "features._rows": (_of_rows, "41b29a3937cffff3"),
     "features._token_cache": (_of_tokens, "9749d682cc49fcd5"),
     "margin._dual": (_of_dual, "f3db6fe08406cdc4"),
     "margin._folds": (_of_folds, "96ecd5f30d458a99"),

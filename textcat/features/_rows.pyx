@@ -1,8 +1,8 @@
-"""Compiled: add up the counts of a document's zones, weigh the sums, and write rows of unit length."""
+"""Compiled: add up the counts of a document's zones, weigh the sums, write rows of unit length, and add up vectors."""
 
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND
 from libc.math cimport log, sqrt
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 import numpy as np
@@ -19,8 +19,23 @@ cdef extern from *:
     #else
     #define return_freed_memory() 0
     #endif
+
+    /* sum += x * vector, element by element: the order of a sum does not depend on the width of the machine's vectors */
+    #define ADD_VECTOR(name, real, small)                                                   \
+        static void name(real *sum, real x, const small *vector, ptrdiff_t n)               \
+        {                                                                                   \
+            _Pragma("omp simd") for (ptrdiff_t k = 0; k < n; k++) sum[k] += x * vector[k];  \
+        }
+    ADD_VECTOR(add_bytes_float, float, int8_t)
+    ADD_VECTOR(add_bytes_double, double, int8_t)
+    ADD_VECTOR(add_float, float, float)
+    ADD_VECTOR(add_double, double, double)
     """
     int return_freed_memory() nogil
+    void add_bytes_float(float* sum, float x, const int8_t* vector, Py_ssize_t n) nogil
+    void add_bytes_double(double* sum, double x, const int8_t* vector, Py_ssize_t n) nogil
+    void add_float(float* sum, float x, const float* vector, Py_ssize_t n) nogil
+    void add_double(double* sum, double x, const double* vector, Py_ssize_t n) nogil
 
 ctypedef fused real:
     float
@@ -258,3 +273,47 @@ cdef void sort(int32_t* a, int32_t* spare, Py_ssize_t n, uint32_t above) noexcep
     if source != a:
         for i in range(n):
             a[i] = source[i]
+
+
+def vector_sums(
+    const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] data, const int32_t[::1] vector_of,
+    const int8_t[:, ::1] vectors,
+):
+    """Return for each row the sum of the vectors of its columns, times its entries: shape (n_rows, n_dimensions).
+
+    `vector_of` has the number of each column's vector; -1: none. A sum is taken in the order of the columns.
+    """
+    cdef Py_ssize_t i, p, n_rows = indptr.shape[0] - 1, n_dimensions = vectors.shape[1]
+    sums = np.zeros((n_rows, n_dimensions), np.asarray(data).dtype)
+    cdef real[:, ::1] total = sums
+    cdef int32_t vector
+    if n_rows and n_dimensions:
+        with nogil:
+            for i in range(n_rows):
+                for p in range(indptr[i], indptr[i + 1]):
+                    vector = vector_of[indices[p]]
+                    if vector >= 0:
+                        if real is float:
+                            add_bytes_float(&total[i, 0], data[p], &vectors[vector, 0], n_dimensions)
+                        else:
+                            add_bytes_double(&total[i, 0], data[p], &vectors[vector, 0], n_dimensions)
+    return sums
+
+
+def vector_products(const int8_t[:, ::1] vectors, const real[:, ::1] weights):
+    """Return the product of vectors with the weights of their dimensions: shape (n_vectors, n_topics).
+
+    `weights` has a row per dimension. A sum is taken in the order of the dimensions.
+    """
+    cdef Py_ssize_t i, k, n_vectors = vectors.shape[0], n_topics = weights.shape[1]
+    products = np.zeros((n_vectors, n_topics), np.asarray(weights).dtype)
+    cdef real[:, ::1] total = products
+    if n_vectors and n_topics:
+        with nogil:
+            for i in range(n_vectors):
+                for k in range(vectors.shape[1]):
+                    if real is float:
+                        add_float(&total[i, 0], vectors[i, k], &weights[k, 0], n_topics)
+                    else:
+                        add_double(&total[i, 0], vectors[i, k], &weights[k, 0], n_topics)
+    return products

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -46,26 +46,26 @@ def named_columns(
     allowed: Frequencies,
     max_features: int | None,
     described: TextParts | None = None,
-    words: Collection[str] = (),
+    kept: np.ndarray | None = None,
 ) -> FittedColumns:
     """Choose columns: one for each term and n-gram that neither too few nor too many documents have.
 
     At most `max_features` columns are kept, those that the most documents have; None: all. Terms of `described`, the
-    texts of topics' descriptions, and `words` get a column however rare they are, with a document frequency of at least
-    1. Documents are first counted by the ids of terms, so that the many rare terms need no name.
+    texts of topics' descriptions, and terms with the ids `kept` get a column however rare they are, with a document
+    frequency of at least 1. Documents are first counted by the ids of terms, so that the many rare terms need no name.
 
     `parts` and `counts` are the documents that `FeatureSteps.count_all` counted, and `allowed` has the limits.
     """
     common = _common(parts, counts, allowed, described)
-    if words and SHARED_SPACE in parts.names:
-        common[parts.names.index(SHARED_SPACE), : len(counts.terms)] |= _are_among(words, counts)
+    if kept is not None and SHARED_SPACE in parts.names:
+        common[parts.names.index(SHARED_SPACE), kept] = True
     names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
     # Terms that read alike are one column: "a b" may be a term and an n-gram.
-    terms, positions = alphabetical([*names, *words])
+    terms, positions = alphabetical(names)
     columns = np.full(common.shape, -1, np.int32)
-    columns[common] = positions[: len(names)]
+    columns[common] = positions
     df = _frequencies(parts, counts, columns, len(terms))
-    if described is not None or words:
+    if described is not None or kept is not None:
         df = np.maximum(df, 1)
     if max_features is not None:
         kept = np.sort(np.argsort(-df, kind="stable")[:max_features])
@@ -165,14 +165,6 @@ def _common(
         common[:, :n_terms] |= _frequencies(described, counts, columns, columns.size).reshape(shape)[:, :n_terms] > 0
     common[:, counts.chars] &= df[:, counts.chars] <= allowed.max_char_df
     return common
-
-
-def _are_among(words: Collection[str], counts: TermCounts) -> np.ndarray:
-    """Return whether each term is one of the words, and no n-gram of characters: a bool array."""
-    known = set(words)
-    are = np.fromiter((term in known for term in counts.terms), bool, len(counts.terms))
-    are[counts.chars] = False
-    return are
 
 
 def alphabetical(names: list[str]) -> tuple[list[str], np.ndarray]:

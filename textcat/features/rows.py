@@ -9,6 +9,8 @@ import numpy as np
 from textcat.features._rows import document_frequencies as document_frequencies
 from textcat.features._rows import release_memory as release_memory
 from textcat.features._rows import text_lengths as text_lengths
+from textcat.features._rows import vector_products as vector_products
+from textcat.features._rows import vector_sums as vector_sums
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

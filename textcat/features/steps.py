@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -105,11 +105,12 @@ class FeatureSteps(Parameters, FeatureSettings):
         counted: CountedDocuments,
         chosen: ArrayLike | None = None,
         named: ArrayLike | None = None,
-        words: Collection[str] = (),
+        kept: ArrayLike | None = None,
     ) -> _Self:
         """Fit to documents that `count` has counted: to all, or to those at the positions `chosen`, each listed once.
 
-        The documents at the positions `named` are not fitted to, but all of their terms get a column, as do `words`.
+        The documents at the positions `named` are not fitted to, but all of their terms get a column, as do the terms
+        with the ids `kept`.
 
         The documents must have been counted with the same `tokens`, `zones`, `zone_terms`, `ngrams` and `chars`, and
         with an `ngram_min_df` that was not higher than the present one.
@@ -124,7 +125,8 @@ class FeatureSteps(Parameters, FeatureSettings):
         most = max(1, math.floor(self.char_max_df * n_documents))
         allowed = Frequencies(self.min_df, self.ngram_min_df, most)
         described = None if named is None else counted.parts.select(np.asarray(named, np.int64))
-        fitted = named_columns(parts, counts, allowed, self.max_features, described, words)
+        kept = None if kept is None else np.asarray(kept, np.int64)
+        fitted = named_columns(parts, counts, allowed, self.max_features, described, kept)
         averages = average_lengths(parts, lengths) if self.weighting == "bm25" else {}
         self.set_fitted(fitted.named, self.idf_of(fitted.df, n_documents), n_documents, averages, fitted.columns)
         return self

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from textcat.features.rows import Rows
+from textcat.features.rows import Rows, vector_products, vector_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +40,11 @@ class WordVectors:
         """The position of each word."""
         return dict(zip(self.words, range(len(self.words)), strict=True))
 
-    def of_columns(self, names: Sequence[str], weight: float) -> ColumnVectors:
-        """Return the vectors of those columns whose names are words, times a weight."""
-        known = [(column, self.position_of[name]) for column, name in enumerate(names) if name in self.position_of]
-        columns, positions = np.array(known, np.int32).reshape(-1, 2).T
-        return ColumnVectors(np.ascontiguousarray(columns), self.values[positions], weight * self.step)
+    def of_columns(self, column_of: np.ndarray, weight: float) -> ColumnVectors:
+        """Return the vectors of columns, times a weight; `column_of` has the column of each word, -1 if it has none."""
+        words = np.flatnonzero(column_of >= 0)
+        words = words[np.argsort(column_of[words])]
+        return ColumnVectors(column_of[words].astype(np.int32), self.values[words], weight * self.step)
 
 
 class ColumnVectors(NamedTuple):
@@ -74,14 +74,23 @@ class ColumnVectors(NamedTuple):
 
         Each sum is taken in the order of the columns, so that it does not depend on other rows.
         """
-        vectors = self.values.astype(rows.dtype) * rows.dtype.type(self.step)
-        return np.asarray(rows[:, self.columns] @ vectors)
+        vector_of = np.full(max(rows.shape[1], int(self.columns.max(initial=-1)) + 1), -1, np.int32)
+        vector_of[self.columns] = np.arange(len(self.columns), dtype=np.int32)
+        sums: np.ndarray = vector_sums(*Rows.of(rows), vector_of, np.ascontiguousarray(self.values))
+        return sums * rows.dtype.type(self.step)
 
     def beside(self, rows: csr_matrix) -> csr_matrix:
-        """Return rows with their dimensions as further columns."""
-        from scipy import sparse
-
-        return sparse.hstack([rows, sparse.csr_matrix(self.dimensions(rows))], format="csr", dtype=rows.dtype)
+        """Return rows with their dimensions as further columns; a row without a known word gets no entry there."""
+        dimensions = self.dimensions(rows)
+        has_words, n_columns = dimensions.any(axis=1), rows.shape[1]
+        indptr = rows.indptr + np.append(0, np.cumsum(has_words * self.n_dimensions))
+        is_dimension = np.zeros(indptr[-1], bool)
+        is_dimension[indptr[1:][has_words, np.newaxis] - np.arange(self.n_dimensions, 0, -1)] = True
+        indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], rows.dtype)
+        indices[~is_dimension], data[~is_dimension] = rows.indices, rows.data
+        indices[is_dimension] = np.tile(n_columns + np.arange(self.n_dimensions), has_words.sum())
+        data[is_dimension] = dimensions[has_words].ravel()
+        return Rows(indptr, indices, data).matrix(n_columns + self.n_dimensions)
 
     def of_row(self, row: Rows) -> np.ndarray:
         """Return the dimensions of a single row: shape (n_dimensions,), float32."""
@@ -96,12 +105,10 @@ class ColumnVectors(NamedTuple):
         `weights` has a row per column of `beside`, and a column per topic. The result is the same to the bit whatever
         the number of threads.
         """
-        from scipy import sparse
-
         n_columns = len(weights) - self.n_dimensions
+        of_words = vector_products(np.ascontiguousarray(self.values), np.ascontiguousarray(weights[n_columns:]))
         words = weights[:n_columns].copy()
-        vectors = sparse.csr_matrix(self.values.astype(weights.dtype) * weights.dtype.type(self.step))
-        words[self.columns] += vectors @ weights[n_columns:]
+        words[self.columns] += of_words * weights.dtype.type(self.step)
         return words
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from textcat.features.counts import StoredCounts
 from textcat.features.store import StoredRows, write_rows
 from textcat.features.vector_files import read_vectors
 from textcat.features.vectors import STATIC, ColumnVectors, WordVectors, english_vectors
+from textcat.features.zones import SHARED_SPACE
 from textcat.margin.problems import NO_ROWS
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ class Examples(NamedTuple):
     left_out: scipy.sparse.csc_matrix | None = None
     """1 where a row is no example of a topic: documents that were not judged for it, and descriptions of other topics,
     for it would be wrong to take the description of wheat as a negative example of grain."""
+
+
+class _CountedWords(NamedTuple):
+    """Hold the ids, among the counted terms, of the words that have a vector."""
+
+    vectors: WordVectors
+    ids: np.ndarray  # shape (n_words,), int32
+    first_added: int  # words from this id on occur in no document
 
 
 class CorpusStream(Protocol):
@@ -76,6 +85,7 @@ class CountedCorpus:
         updatable: bool = False,
     ):
         features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.topics.description_copies
+        self._words: _CountedWords | None = None
         self.tokens: Tokens | None = None  # only if their cache is small enough to give them to a tagger
         if tokens is not None:
             features.set_params(tokens=tokens)
@@ -114,7 +124,7 @@ class CountedCorpus:
     def of_document_counts(cls, corpus: Corpus, recipe: Recipe, counts: StoredCounts, features: TfIdf) -> CountedCorpus:
         """Return a counted corpus, given the counts of its training and test documents."""
         self = cls.__new__(cls)
-        self.tokens = features.tokens
+        self.tokens, self._words = features.tokens, None
         self.corpus, self.document_counts, self._recipe, self._copies = (
             corpus,
             counts,
@@ -177,16 +187,37 @@ class CountedCorpus:
         chosen = np.append(self._positions(documents), self._described[unknown])
         # Only with a shortlist, so that the rows of other recipes depend on documents as they always did.
         named = self._described if self._copies and self._recipe.topics.shortlist else None
-        words: Collection[str] = () if self.vectors is None else self.vectors.words
-        if self.vectors is not None and documents is not None:
-            words = [term for term in self._counts.counts.terms if term in self.vectors.position_of]
-        return features.fit_counted(self._counts, chosen, named, words)
+        words = None if self.vectors is None else self._counted_words(self.vectors)
+        if words is None:
+            return features.fit_counted(self._counts, chosen, named)
+        ids = words.ids if documents is None else words.ids[words.ids < words.first_added]
+        return features.fit_counted(self._counts, chosen, named, ids)
+
+    def _counted_words(self, vectors: WordVectors) -> _CountedWords:
+        """Return the ids of the words that have a vector; add those to the terms that no document has."""
+        if self._words is None or self._words.vectors is not vectors:
+            counts = self._counts.counts
+            first_added = len(counts.terms) if self._words is None else self._words.first_added
+            id_of = dict(zip(counts.terms, count()))
+            for chars in counts.chars.tolist():
+                del id_of[counts.terms[chars]]
+            added = [word for word in vectors.words if word not in id_of]
+            id_of |= zip(added, count(len(counts.terms)))
+            ids = np.fromiter(map(id_of.__getitem__, vectors.words), np.int32, len(vectors.words))
+            self._words = _CountedWords(vectors, ids, first_added)
+            self._counts = self._counts._replace(counts=counts._replace(terms=[*counts.terms, *added]))
+        return self._words
 
     def column_vectors(self, features: TfIdf) -> ColumnVectors | None:
         """Return the vectors of the columns of fitted features, times the recipe's weight; None without vectors."""
         if self.vectors is None:
             return None
-        return self.vectors.of_columns(features.listed_names(), self._recipe.topics.vector_weight)
+        words, (parts, counts, _) = self._counted_words(self.vectors), self._counts
+        columns, _ = features.columns_of(parts, counts)
+        column_of = np.full(len(words.ids), -1)
+        if SHARED_SPACE in parts.names:
+            column_of = columns[parts.names.index(SHARED_SPACE), words.ids]
+        return self.vectors.of_columns(column_of, self._recipe.topics.vector_weight)
 
     def share_of_known_words(self) -> float:
         """Return the share of the training documents' words that have a vector, from 0 to 1, as occurrences count."""
