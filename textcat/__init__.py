@@ -46,6 +46,7 @@ _NAMES_IN = {
     "teaching.stopping": "History Stopper",
     "report.displays": "CalibrationBands PrecisionBySize PrecisionRecallBands ScoreHistogram",
     "report.write": "write_report",
+    "training.names": "train_by_names",
     "training.update": "UpdateResult learn undo_learn",
     "training.out_of_fold": "CrossValidation cross_validate",
     "training.train": "train",

@@ -67,6 +67,7 @@ from textcat.teaching.simulate import simulate as simulate
 from textcat.teaching.simulate import simulated_topics as simulated_topics
 from textcat.teaching.stopping import History as History
 from textcat.teaching.stopping import Stopper as Stopper
+from textcat.training.names import train_by_names as train_by_names
 from textcat.training.out_of_fold import CrossValidation as CrossValidation
 from textcat.training.out_of_fold import cross_validate as cross_validate
 from textcat.training.train import train as train

@@ -87,6 +87,25 @@ def test_with_few_documents_a_line_tells_how_much_more_would_help(run):
     assert "forecast" not in textcat.load("model").facts.choices
 
 
+def test_topics_that_are_only_named_are_trained_on_unlabelled_documents(run):
+    Path("names.txt").write_text("wheat\ncrude\n", encoding="utf-8")
+    Path("posts").mkdir()
+    for number, text in enumerate(("wheat harvest and corn", "crude oil barrels", "oil price", "corn crop") * 3):
+        Path("posts", f"{number}.txt").write_text(text, encoding="utf-8")
+    run("train", "names.txt", "--unlabelled", "posts", "--unlabelled", "newswire", "--as", "json")
+    told = json.loads(run.out)
+    corpus = textcat.open_corpus("newswire")
+    assert told["unlabelled"] == 12 + len([*corpus.train, *corpus.test, *corpus.unused])
+    assert {row["topic"] for row in told["topics"]} == {"crude", "wheat"}
+    tagger = textcat.load(told["model"])
+    assert tagger.scores(["corn crop", "barrels of petroleum"]).argmax(axis=1).tolist() == [1, 0]
+    run("train", "names.txt", "--unlabelled", "posts", "--force")
+    assert "Trained by names alone on 12 unlabelled documents" in run.out
+    assert "leave out" in run.misuses("train", "names.txt", "--unlabelled", "posts", "--updatable")
+    assert "absent" in run.refuses("train", "names.txt", "--unlabelled", "absent", "--force")
+    assert "no file absent.txt" in run.refuses("train", "absent.txt", "--unlabelled", "posts", "--force")
+
+
 def test_the_language_of_most_documents_is_found_and_told(run):
     texts = {"money": "Die Bank erhöht den Zinssatz wieder", "rain": "Heute regnet es im ganzen Land sehr stark"}
     lines = [{"text": f"{text} {i}", "topics": [topic]} for topic, text in texts.items() for i in range(3)]

@@ -35,6 +35,7 @@ def read(text, name):
     ("name", "text"),
     [
         ("topics.json", '{"wheat": "Wheat, and \\"flour\\"", "nat-gas": ""}'),
+        ("topics.toml", 'wheat = "Wheat, and \\"flour\\""\nnat-gas = ""\n'),
         ("topics.tsv", 'name\ttext\nwheat\tWheat, and "flour"\n\nnat-gas\t\n'),
         ("topics.csv", '\ufeffTopic,Description\r\nwheat,"Wheat, and ""flour"""\r\nnat-gas,\r\n'),
         ("topics.csv", 'wheat,"Wheat, and ""flour"""\nnat-gas,\n'),
@@ -44,6 +45,10 @@ def test_every_format_says_the_same(name, text):
     assert read(text, name) == {"wheat": 'Wheat, and "flour"', "nat-gas": ""}
 
 
+def test_any_other_list_has_a_topic_per_line():
+    assert read("wheat\n\n nat-gas \n", "topics.txt") == {"wheat": "", "nat-gas": ""}
+
+
 def test_reuters_list_is_read_up_to_its_topics_end():
     assert read(REUTERS, "cat.txt") == {"money-fx": "Money/Foreign Exchange", "cotton": "", "l-cattle": ""}
 
@@ -51,17 +56,19 @@ def test_reuters_list_is_read_up_to_its_topics_end():
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("topics.yaml", "a: b", r"must be \.json, \.tsv, \.csv or \.txt"),
+        ("topics.yaml", "a: b", r"must be \.toml, \.json, \.tsv, \.csv or \.txt"),
         ("topics.json", "{", "is not valid JSON"),
         ("topics.json", "[" * 100_000, "is not valid JSON"),
-        ("topics.json", '["wheat"]', "must be a JSON object of names and texts"),
-        ("topics.json", '{"wheat": 1}', "must be a JSON object of names and texts"),
+        ("topics.json", '["wheat"]', "must have a text for each topic"),
+        ("topics.json", '{"wheat": 1}', "must have a text for each topic"),
+        ("topics.toml", "wheat = 1", "must have a text for each topic, such as wheat ="),
+        ("topics.toml", "wheat =", "topics.toml is not valid TOML"),
         ("topics.json", '{"wheat": "a", "wheat": "b"}', "describes 'wheat' twice"),
         ("topics.tsv", "wheat\ta\nwheat\tb", "describes 'wheat' twice"),
         ("topics.tsv", "name\ttext\nwheat", "row 2 is .*; it must be a name and a text"),
         ("topics.csv", "wheat,a,b", "row 1 is .*; it must be a name and a text"),
         ("topics.tsv", "", "describes no topic"),
-        ("notes.txt", "Wheat (WHEAT)", "describes no topic"),
+        ("notes.txt", " \n", "describes no topic"),
     ],
 )
 def test_a_file_that_is_none_is_told(name, text, message):

@@ -23,15 +23,24 @@ else:
 _MOST_BYTES = 1 << 24  # of a TOML file
 
 
+def parse_toml(text: str, place: str) -> dict[str, Any]:
+    """Return what a text in TOML says; raise a TextcatError that names its place if it is not valid."""
+    # Also of numbers of thousands of digits, and of brackets within brackets.
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TextcatError(f"{place} is not valid TOML ({error}): mend it.") from error
+
+
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """Read a TOML file; if that fails, raise a TextcatError that calls the file `what`, such as "recipe" or "card"."""
     try:
-        return tomllib.loads(_text_of(path))
+        text = _text_of(path)
     except OSError as error:
         raise TextcatError(f"Cannot read the {what} {path}: {error.strerror}.{similar_files(path)}") from error
-    # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:  # of bytes that are no text
         raise TextcatError(f"The {what} {path} is not valid TOML ({error}): mend it.") from error
+    return parse_toml(text, f"The {what} {path}")
 
 
 def _text_of(path: Path) -> str:

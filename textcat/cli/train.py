@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,11 +93,26 @@ def train(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only estimate time, memory and the size of the model, by training on samples.")
     ] = False,
+    unlabelled: Annotated[
+        list[str] | None,
+        Option(
+            help="Documents without labels: CORPUS then is a file of names or descriptions of topics (.toml, .json, "
+            ".tsv, .csv, or .txt with a name per line), and nothing is evaluated. May be repeated."
+        ),
+    ] = None,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
     from textcat.model.support import checked_keep_support
 
     stages, finds_language = terminal.new_stages(), recipe.tokens.lang == "auto"
+    if unlabelled:
+        if any((scheduler, band, topics, rows_dir, keep_support, updatable, dry_run)):
+            raise BadParameter(
+                "--unlabelled trains by names alone: leave out --scheduler, --band, --topics, --rows-dir, "
+                "--keep-support, --updatable and --dry-run"
+            )
+        _train_by_names(Path(corpus), unlabelled, recipe, read, out, stages, jobs, form, force=force)
+        return
     read = read if finds_language else read.speaking(recipe)
     checked_keep_support(keep_support)  # before anything is read
     if out is not None and not dry_run:
@@ -134,6 +150,40 @@ def train(
     with stages.stage("save"):
         storage.save(tagger, folder)
     show_training(terminal.console(), tagger, documents, folder, stages, form, per_topic=topics)
+
+
+def _train_by_names(
+    names: Path,
+    unlabelled: list[str],
+    recipe: "Recipe",
+    read: common.CorpusReader,
+    out: Path | None,
+    stages: "Stages",
+    jobs: int,
+    form: str,
+    *,
+    force: bool,
+) -> None:
+    from textcat.corpus.cards import is_shipped
+    from textcat.model import storage
+    from textcat.reading import InputSettings
+    from textcat.training.names import names_corpus, read_names, read_unlabelled, train_by_names
+
+    folder = out or Path("models", f"{names.stem}-names")
+    _check_replacing(folder, force=force)
+    described = read_names(names)
+    storage.check_target(folder)
+    corpora = [read(name, stages) for name in unlabelled if is_shipped(name)]
+    with stages.stage("read"):
+        archives = [name for name in unlabelled if not is_shipped(name)]
+        documents = read_unlabelled(archives, read.settings or InputSettings()) if archives else ()
+        of_corpora = (document for corpus in corpora for document in (*corpus.train, *corpus.test, *corpus.unused))
+        corpus = names_corpus(described, chain(documents, of_corpora))
+    recipe = _in_language_of(corpus, recipe) if recipe.tokens.lang == "auto" else recipe
+    tagger = train_by_names(described, corpus, recipe, n_jobs=jobs, stages=stages)
+    with stages.stage("save"):
+        storage.save(tagger, folder)
+    show_training_by_names(terminal.console(), tagger, folder, stages, form)
 
 
 def _in_language_of(corpus: "Corpus", recipe: "Recipe") -> "Recipe":
@@ -405,6 +455,30 @@ def show_training(
         single if not tagger.decisions.single and are_single(corpus) else "",
         f"Model: {folder}",
         rows=partial(plain_rows, evaluation),
+    )
+
+
+def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, stages: "Stages", form: str) -> None:
+    """Print how many documents topics took for examples, the time of each stage, and the model's folder."""
+    from textcat.cli.printing import Table, cost_of_stages, show, stage_table
+
+    cost, n_documents = cost_of_stages(stages), tagger.facts.train_documents
+    rows = [
+        {"topic": topic, "taken for examples": int(n), "terms of largest weight": ", ".join(t for t, _ in terms)}
+        for topic, n in zip(tagger.topics, tagger.facts.train_sizes, strict=True)
+        for terms in [tagger.terms(topic, 5)]
+    ]
+    vectors = "vectors of words" if tagger.facts.choices["names"]["vectors"] else "no vectors, as they know few words"
+    show(
+        console,
+        form,
+        {"model": str(folder), "unlabelled": n_documents, "topics": rows, **cost},
+        Table(rows, 2, _MOST_TRIALS),
+        f"Trained by names alone on {n_documents:,} unlabelled documents, with {vectors}. Nothing was measured: "
+        f"`textcat evaluate {folder} CORPUS` does so, on labelled documents.",
+        stage_table(**cost),
+        f"Model: {folder}",
+        rows=lambda: rows,
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from textcat.base.errors import TextcatError
+from textcat.base.settings import parse_toml
 
 #: The names of such files in corpora without a card.
 NAMES = ("topics.json", "topics.tsv", "topics.csv")
@@ -24,21 +25,26 @@ _RULE = "____"  # the beginning of the line below the list of topics
 def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, str]:
     """Return the descriptions in a file, by topic; raise TextcatError if the file is malformed or describes no topic.
 
-    ``.json``: an object of topics and texts. ``.tsv`` and ``.csv``: a topic and a text per line, after an optional line
-    "name, text". ``.txt``: the list of Reuters-21578, where each long name precedes the topic's code in parentheses; a
-    code without a long name has an empty description. Error messages name the file by `location`, or else by `name`.
+    ``.json`` and ``.toml``: an object, or table, of topics and texts. ``.tsv`` and ``.csv``: a topic and a text per
+    line, after an optional line "name, text". ``.txt``: the list of Reuters-21578, where each long name precedes the
+    topic's code in parentheses, and a code without a long name has an empty description; or any other list of topics,
+    one per line, without descriptions. Error messages name the file by `location`, or else by `name`.
     """
     location, suffix = location or name, PurePosixPath(name).suffix.lower()
     text = decoded_text(data, location)
     if suffix == ".json":
-        descriptions = _from_json(location, text)
+        descriptions = _texts_of_names(location, _parsed_json(location, text))
+    elif suffix == ".toml":
+        descriptions = _texts_of_names(location, parse_toml(text, location))
     elif suffix in _DELIMITERS:
         descriptions = _unique(location, _from_table(location, text, _DELIMITERS[suffix]))
     elif suffix == ".txt":
-        descriptions = _unique(location, _from_reuters(text))
+        lines = [line.strip() for line in text.splitlines()]
+        of_reuters = any(map(_HEADING.match, lines))
+        descriptions = _unique(location, _from_reuters(lines) if of_reuters else ((line, "") for line in lines if line))
     else:
         raise TextcatError(
-            f"{location} cannot be read for descriptions of topics: it must be .json, .tsv, .csv or .txt."
+            f"{location} cannot be read for descriptions of topics: it must be .toml, .json, .tsv, .csv or .txt."
         )
     if not descriptions:
         raise TextcatError(f"{location} describes no topic: write one a line, or take it away.")
@@ -53,14 +59,18 @@ def decoded_text(data: bytes, location: str) -> str:
         raise TextcatError(f"{location} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
 
 
-def _from_json(location: str, text: str) -> dict[str, str]:
+def _parsed_json(location: str, text: str) -> Any:
     try:
-        descriptions = json.loads(text, object_pairs_hook=lambda pairs: _unique(location, pairs))
+        return json.loads(text, object_pairs_hook=lambda pairs: _unique(location, pairs))
     except (ValueError, RecursionError) as error:
         raise TextcatError(f"{location} is not valid JSON ({error}): mend it.") from None
+
+
+def _texts_of_names(location: str, descriptions: Any) -> dict[str, str]:
     if not isinstance(descriptions, Mapping) or not all(isinstance(words, str) for words in descriptions.values()):
         raise TextcatError(
-            f'{location} must be a JSON object of names and texts, such as {{"wheat": "Wheat and flour"}}.'
+            f"{location} must have a text for each topic, such as "
+            + ('wheat = "Wheat and flour".' if location.endswith(".toml") else '{"wheat": "Wheat and flour"}.')
         )
     return dict(descriptions)
 
@@ -78,9 +88,9 @@ def _from_table(location: str, text: str, delimiter: str) -> Iterable[tuple[str,
         yield row[0], row[1]
 
 
-def _from_reuters(text: str) -> Iterable[tuple[str, str]]:
+def _from_reuters(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
     inside = False
-    for line in map(str.strip, text.splitlines()):
+    for line in lines:
         if line.startswith(_RULE) and inside:
             return
         if _HEADING.match(line):

@@ -21,7 +21,7 @@ OWN, EVEN = "the recipe's own", "more even"
 # rare among new documents, too, more even margins are better: scores of frequent and of rare topics then compare.
 _EVEN: dict[str, float] = {"kappa": -5.0, "scale": 60.0}  # of PAUM
 _WEIGHTS = (1.0, 0.0, 0.5, 2.0)  # of vectors, relative to the recipe's weight
-_FEWEST_KNOWN = 0.5  # share of words with a vector: below, the texts are of another language than the vectors
+FEWEST_KNOWN = 0.5  # share of words with a vector: below, the texts are of another language than the vectors
 _FOLDS = 5
 _MOST = 2_000  # documents that are looked at, drawn at random
 _FEWEST = 20  # documents with a topic: with fewer, nothing is chosen
@@ -60,7 +60,7 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     comparison = _Comparison(counted, splits, n_jobs, [])
     if topics.chooses_vectors:
         known = counted.share_of_known_words()
-        weights = [topics.vector_weight * factor for factor in _WEIGHTS] if known >= _FEWEST_KNOWN else [0.0]
+        weights = [topics.vector_weight * factor for factor in _WEIGHTS] if known >= FEWEST_KNOWN else [0.0]
         with_weight = {f"{w:g}": recipe.with_values({"topics": _vectors(recipe, w)}) for w in weights}
         recipe, facts = comparison.best(with_weight)
         choices["vectors"] = {**facts, "known_words": known, "vectors": topics.vectors}

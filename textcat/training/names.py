@@ -1,0 +1,251 @@
+"""Train rankers of topics that have a name or a description but no labelled document, on unlabelled documents.
+
+At first, a document's score is its similarity to a topic's name, by words and by vectors of words. The documents whose
+best topic leads by most are then taken for examples, and rankers are trained on them; twice, the second time on more
+documents. The rankers' weights are added to those of the names, so that scores remain sums over words.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError, similar_files
+from textcat.base.progress import Stages
+from textcat.corpus.cards import is_shipped
+from textcat.corpus.catalogue import open_corpus
+from textcat.corpus.descriptions import read_descriptions
+from textcat.corpus.documents import Corpus, Document
+from textcat.features.rows import Rows
+from textcat.margin.problems import side_by_side
+from textcat.model.decisions import Decisions
+from textcat.model.dense import Dense
+from textcat.model.facts import TrainingFacts
+from textcat.model.tagger import Tagger
+from textcat.reading import InputSettings, Rejection, batch_records, find_sources, read_batches
+from textcat.reading.in_memory import document_stream
+from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe
+from textcat.training.cross_validation import score_units
+from textcat.training.examples import CountedCorpus
+from textcat.training.few_choices import FEWEST_KNOWN
+from textcat.training.train import recipe_for
+
+_log = logging.getLogger(__name__)
+MOST = FEW_DOCUMENTS - 1  # unlabelled documents that are trained on
+_SHARES = (0.1, 0.25)  # of an even share of the documents, which a topic takes for examples: in each round
+_FEWEST = 3  # documents that a topic takes, if it leads so many
+_LEAST = 1e-9  # for a spread of 0
+_OF_RANKERS = 2.0  # by how much more scores by rankers differ than those by names
+
+
+def train_by_names(
+    names: Mapping[str, str] | str | os.PathLike[str],
+    unlabelled: Any,
+    recipe: Recipe | str | os.PathLike[str] | None = None,
+    *,
+    text: str | Sequence[str] | None = None,
+    single: bool = False,
+    n_jobs: int | None = None,
+    stages: Stages | None = None,
+) -> Tagger:
+    """Train a tagger of topics that are only named or described, without any labelled document.
+
+    Parameters
+    ----------
+    names : mapping of str to str, or path
+        For each topic its description; "": only its name says what it is about. Or a file with topics and descriptions:
+        ``.toml``, ``.json``, ``.tsv``, ``.csv``, or ``.txt`` with a name per line.
+    unlabelled : Corpus, str or Path, DataFrame, or iterable of str, Document or dict
+        Documents such as will be tagged, or their path; labels that they have are not used. Of 5,000 or more, 4,999 are
+        drawn evenly.
+    recipe : Recipe, str or path, optional
+        As for `train`.
+    text : str or sequence of str, optional
+        The columns or fields that hold the text, as for `train`.
+    single : bool, default=False
+        Each document gets exactly one topic. False: the recipe decides.
+    n_jobs : int, optional
+        Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
+    stages : Stages, optional
+        Object that times the work and draws progress bars.
+
+    Returns
+    -------
+    Tagger
+        Its thresholds give a topic to as many of the unlabelled documents as it is the best topic of. The tagger is not
+        evaluated: `textcat.evaluate` does so, given labelled documents.
+
+    Raises
+    ------
+    TextcatError
+        If there are no topics or no documents, no document has a word of a name, or the recipe has a shortlist.
+    """
+    corpus = names_corpus(names, unlabelled, text)
+    recipe = recipe_for(corpus, recipe, single=single).with_values({"topics": {"description_copies": 1}})
+    if recipe.topics.shortlist:
+        raise TextcatError(
+            f"{len(corpus.topics):,} topics and the recipe {recipe.name}: its shortlist is made of labelled documents; "
+            "name fewer topics, or another recipe."
+        )
+    stages = stages or Stages()
+    with stages.stage("tokens to rows", len(corpus.train)) as advance:
+        counted = CountedCorpus(corpus, recipe, None, advance)
+        if recipe.topics.uses_vectors and counted.share_of_known_words() < FEWEST_KNOWN:
+            recipe = recipe.with_settings("topics.vectors=none")
+            counted.serves(recipe)
+        features = counted.fit(recipe.make_features())
+        rows = counted.held_out_rows(features, np.arange(len(corpus.train)))
+        named, vectors = counted.descriptions(features), counted.column_vectors(features)
+        named = named if vectors is None else vectors.beside(named)
+    with stages.stage("train topics"):
+        weights, taken = _weights(rows, named, len(features.idf_), recipe, n_jobs)
+    bias = -(rows @ weights).mean(axis=0)
+    scorer = Dense(weights if vectors is None else vectors.in_words(weights), bias)
+    scores = scorer.scores(Rows.of(rows[:, : len(features.idf_)]))  # as of documents that are tagged
+    decisions = Decisions(_thresholds(scores), strategy=recipe.tags.strategy)
+    facts = TrainingFacts(
+        taken.sum(axis=0),
+        len(corpus.train),
+        recipe=recipe.complete(),
+        corpus=corpus.name,
+        origin=corpus.origin,
+        choices={"names": {"described": sum(map(bool, corpus.descriptions.values())), "vectors": vectors is not None}},
+    )
+    return Tagger(features, scorer, decisions, topics=corpus.topics, facts=facts)
+
+
+def names_corpus(names: Mapping[str, str] | str | os.PathLike[str], unlabelled: Any, text: Any = None) -> Corpus:
+    """Return a corpus of topics that are named, as for `train_by_names`, and of at most 4,999 unlabelled documents."""
+    described = dict(names) if isinstance(names, Mapping) else read_names(names)
+    if isinstance(unlabelled, str | os.PathLike):
+        path = os.fspath(unlabelled)
+        unlabelled = open_corpus(path) if is_shipped(path) else read_unlabelled([path], InputSettings())
+    name, origin = "unlabelled documents", dict[str, Any]()
+    if isinstance(unlabelled, Corpus):
+        name, origin = unlabelled.name, {key: unlabelled.origin[key] for key in unlabelled.origin.keys() & {"text"}}
+        unlabelled = chain(unlabelled.train, unlabelled.test, unlabelled.unused)
+    zones = ({"body": d} if isinstance(d, str) else d.zones for d in document_stream(unlabelled, text))
+    documents = _evenly_drawn(zones)
+    if not described or not documents:
+        what = "topic is named" if documents else "unlabelled document is given"
+        raise TextcatError(f"No {what}: training by names needs names, and documents such as will be tagged.")
+    topics = tuple(sorted(described))
+    return Corpus(name, documents, [], topics, descriptions=described, origin=origin, topic_rule="described")
+
+
+def read_unlabelled(inputs: Sequence[str], settings: InputSettings) -> Iterator[Document]:
+    """Yield the documents of files, folders, patterns and URLs; log how many could not be read, and why the first."""
+    rejections: list[Rejection] = []
+    for batch in read_batches(find_sources(inputs, settings), settings):
+        for item in batch_records(batch, settings):
+            if isinstance(item, Rejection):
+                rejections.append(item)
+            else:
+                yield Document(item.id, item.zones)
+    if rejections:
+        n, first = len(rejections), rejections[0]
+        which = "1 document" if n == 1 else f"{n:,} documents, the first of"
+        _log.warning("Left out, as unreadable: %s %s: %s", which, first.source, first.reason)
+
+
+def _evenly_drawn(zones: Iterable[Mapping[str, str]]) -> list[Document]:
+    """Return documents: all, or `MOST` of them at even distances, while at most twice as many are in memory."""
+    kept: list[Document] = []
+    step = 1
+    for number, texts in enumerate(zones):
+        if number % step == 0:
+            kept.append(Document(str(number), {zone: text for zone, text in texts.items() if text} or {"body": ""}))
+        if len(kept) > 2 * MOST:
+            kept, step = kept[::2], 2 * step
+    positions = np.linspace(0, len(kept) - 1, min(len(kept), MOST)).round().astype(int)
+    return [kept[position] for position in positions.tolist()]
+
+
+def read_names(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Return topics and their descriptions from a file, as for `train_by_names`."""
+    file = expanded(path)
+    if not file.is_file():
+        raise TextcatError(f"There is no file {path} of topics.{similar_files(file)}")
+    return read_descriptions(file.name, file.read_bytes(), str(path))
+
+
+def _weights(
+    rows: sparse.csr_matrix, named: sparse.csr_matrix, n_terms: int, recipe: Recipe, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights of columns, and which documents topics took for examples: a row per document.
+
+    `rows` has a row per document, `named` one per topic. The columns from `n_terms` on are dimensions of vectors.
+    """
+    weights = named.toarray().T
+    words, dimensions = weights[:n_terms], weights[n_terms:]
+    words /= _spread(rows[:, :n_terms] @ words)
+    if weights.shape[1] > 1:  # what all names have in common tells no topics apart
+        dimensions -= dimensions.mean(axis=1, keepdims=True)
+    if len(dimensions):
+        by_vectors = rows[:, n_terms:] @ dimensions
+        by_vectors /= (spread_of_topics := np.maximum(by_vectors.std(axis=0), _LEAST))
+        dimensions /= spread_of_topics * _spread(by_vectors)
+    scores = rows @ weights
+    if not scores.any():
+        raise TextcatError(
+            "No document has a word of a topic's name or description, or one that is similar: describe the topics in "
+            "words of the documents."
+        )
+    weights /= _spread(scores)
+    taken = np.zeros(scores.shape, bool)
+    total = weights
+    for share in _SHARES if weights.shape[1] > 1 else ():
+        scores = rows @ total
+        taken = _surest(scores - scores.mean(axis=0), share)
+        by_rankers = _trained(rows, named, taken, recipe, n_jobs)
+        total = weights + by_rankers * (_OF_RANKERS / _spread(rows @ by_rankers))
+    return total, taken
+
+
+def _thresholds(scores: np.ndarray) -> np.ndarray:
+    """Return thresholds that give each topic to as many documents as it is the best topic of; inf: to none."""
+    n_best = np.bincount(scores.argmax(axis=1), minlength=scores.shape[1])
+    ordered = np.vstack([np.full(scores.shape[1], np.inf, np.float32), -np.sort(-scores, axis=0)])
+    least = ordered[n_best, np.arange(scores.shape[1])]
+    return np.nextafter(least, np.float32(-np.inf), dtype=np.float32, where=n_best > 0, out=ordered[0].copy())
+
+
+def _spread(scores: np.ndarray) -> np.float32:
+    """Return the standard deviation of scores, but not 0."""
+    return np.float32(max(scores.std(dtype=np.float64), _LEAST))
+
+
+def _surest(scores: np.ndarray, share: float) -> np.ndarray:
+    """Return for which documents a topic leads by most, as a matrix of bool: for each topic as many at most.
+
+    `share` is the share that these are of the documents that a topic would lead if all led equally many.
+    """
+    n_documents, n_topics = scores.shape
+    first = scores.argmax(axis=1)
+    second, best = np.partition(scores, -2, axis=1)[:, -2:].T
+    taken = np.zeros(scores.shape, bool)
+    for topic in range(n_topics):
+        led = np.flatnonzero(first == topic)
+        surest = np.argsort(second[led] - best[led], kind="stable")
+        taken[led[surest[: max(int(share * n_documents / n_topics), _FEWEST)]], topic] = True
+    return taken
+
+
+def _trained(
+    rows: sparse.csr_matrix, named: sparse.csr_matrix, taken: np.ndarray, recipe: Recipe, n_jobs: int | None
+) -> np.ndarray:
+    """Return the weights of rankers that are trained on the documents taken for examples, and on the topics' names."""
+    used = taken.any(axis=1)
+    labels = np.vstack([taken[used], np.eye(taken.shape[1], dtype=bool)])
+    learner = recipe.make_learner(n_jobs=n_jobs)
+    examples = sparse.vstack([rows[used], named], format="csr", dtype=rows.dtype)
+    learner.fit(examples, sparse.csc_matrix(labels.astype(np.int8)), pack=True)
+    units = score_units(learner.solutions_, learner.intercept_.dtype)
+    return side_by_side(learner.solutions_, rows.shape[1]) / units
