@@ -246,6 +246,6 @@ def _trained(
     labels = np.vstack([taken[used], np.eye(taken.shape[1], dtype=bool)])
     learner = recipe.make_learner(n_jobs=n_jobs)
     examples = sparse.vstack([rows[used], named], format="csr", dtype=rows.dtype)
-    learner.fit(examples, sparse.csc_matrix(labels.astype(np.int8)), pack=True)
+    learner.fit_packed(examples, sparse.csc_matrix(labels.astype(np.int8)))
     units = score_units(learner.solutions_, learner.intercept_.dtype)
     return side_by_side(learner.solutions_, rows.shape[1]) / units
