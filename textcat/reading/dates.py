@@ -60,6 +60,12 @@ def _zone(text: str | None) -> str:
     return f"{text[0]}{digits[:2]}:{digits[2:]}"
 
 
+def _offset(text: str) -> timedelta:
+    zone = _zone(text)
+    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:])) if len(zone) > 1 else timedelta()
+    return -offset if zone.startswith("-") else offset
+
+
 @lru_cache(maxsize=4096)
 def moment(date: str) -> datetime | None:
     """Parse a date in ISO 8601; return None for any other text.
@@ -71,15 +77,13 @@ def moment(date: str) -> datetime | None:
     match = _NUMBERS.fullmatch(date)
     if not match:
         return None
-    year, month, day, hour, minute, second = (
-        int(match[name] or 0) for name in ("year", "month", "day", "hour", "minute", "second")
-    )
-    zone = _zone(match["zone"]) if match["zone"] else "Z"
-    offset = timedelta() if zone in ("Z", "") else timedelta(hours=int(zone[1:3]), minutes=int(zone[4:]))
+    year, month, day, hour, minute, second, part, zone = match.group(*_PARTS)
+    time = int(hour or 0), int(minute or 0), min(int(second or 0), 59)  # 59 for a leap second
     try:
-        naive = datetime(year, month, day, hour, minute, min(second, 59))  # 59 for a leap second
-        naive += timedelta(seconds=float(f"0{(match['part'] or '.0').replace(',', '.')}"))
-        return (naive - offset if not zone.startswith("-") else naive + offset).replace(tzinfo=timezone.utc)
+        when = datetime(int(year), int(month), int(day), *time, tzinfo=timezone.utc)
+        if part:
+            when += timedelta(seconds=float(f"0{part.replace(',', '.')}"))
+        return when - _offset(zone) if zone else when
     except (OverflowError, ValueError):
         return None
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from html.entities import name2codepoint
-from itertools import pairwise
 from typing import NamedTuple
 
 from textcat.reading.dates import iso_date
@@ -79,15 +78,16 @@ def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
 
     A truncated story ends where the next one begins.
     """
-    data, position = block.data, block.position
-    openings, closings = (re.finditer(tag, data) for tag in (_OPENING, _CLOSING))
-    ends = sorted([*(match.start() for match in openings), *(match.end() for match in closings)])
-    for start, end in pairwise([0, *ends, len(data)]):
-        span = data[start:end]
-        opens = span.startswith(_OPENING)
-        if opens or _PROLOGUE.fullmatch(span) is None:
-            yield RecordSpan(position, block.offset + start, span)
-        position += opens
+    position, offset = block.position, block.offset
+    *closed, rest = block.data.split(_CLOSING)
+    for piece in (*(part + _CLOSING for part in closed), rest):
+        between, *stories = piece.split(_OPENING)
+        if _PROLOGUE.fullmatch(between) is None:
+            yield RecordSpan(position, offset, between)
+        offset += len(between)
+        for story in stories:
+            yield RecordSpan(position, offset, _OPENING + story)
+            position, offset = position + 1, offset + len(_OPENING) + len(story)
 
 
 def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
@@ -122,7 +122,7 @@ def _usual_story(story: str, settings: InputSettings) -> RecordContent | None:
     *split, name, date, topics = head.groups()
     title, dateline, body = map(_clean, text.groups())
     zones = {"title": title, "dateline": dateline, "body": body}
-    attributes = dict(zip(("TOPICS", "LEWISSPLIT", "CGISPLIT"), split, strict=True))
+    attributes = {"TOPICS": split[0], "LEWISSPLIT": split[1], "CGISPLIT": split[2]}
     return _labelled(name, zones, topics, date, attributes, settings)
 
 
@@ -147,8 +147,8 @@ def _labelled(
     zones, date = settings.filled(zones), iso_date(date)
     if settings.labels is None:
         return RecordContent(name, zones, (), date)
-    names = dict.fromkeys(_ENTRY.findall(topics))  # a few stories name a topic twice
-    return RecordContent(name, zones, tuple(names), date, _part(attributes, SPLITS[settings.labels.split]))
+    names = tuple(dict.fromkeys(_ENTRY.findall(topics))) if topics else ()  # a few stories name a topic twice
+    return RecordContent(name, zones, names, date, _part(attributes, SPLITS[settings.labels.split]))
 
 
 def _value(attributes: Mapping[str, str], name: str) -> str:
@@ -206,6 +206,8 @@ def _index(story: str, tag: str, start: int) -> int:
 
 
 def _clean(text: str) -> str:
+    if "&" in text:
+        text = text.replace("&lt;", "<").replace("&#3;", " ")  # nearly all that there are
     if "&" in text:
         text = _REFERENCE.sub(lambda match: _character(*match.groups()) or match[0], text)
     return text.strip()
