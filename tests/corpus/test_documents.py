@@ -166,10 +166,10 @@ def _duplicated(n=60):
 
 def test_a_split_that_keeps_groups_has_no_twins_and_the_size_asked_for():
     corpus = _duplicated()
-    assert corpus.split(0.25).twins().any()
+    assert corpus.split(0.25).twins.any()
     for seed in range(5):
         parts = corpus.split(0.25, seed=seed, keep_groups=True)
-        assert not parts.twins().any()
+        assert not parts.twins.any()
         assert len(parts.test) == 20
         assert len(parts.train) + len(parts.test) == 80
 
@@ -188,5 +188,5 @@ def test_a_split_is_refused_if_no_group_fits():
 def test_twins_are_the_test_documents_that_repeat_a_training_document():
     corpus = _duplicated()
     parts = replace(corpus, train=corpus.train[:60], test=corpus.train[58:])
-    assert parts.twins().tolist() == [True, True] + [True] * 20
-    assert not replace(parts, train=[]).twins().any()
+    assert parts.twins.tolist() == [True, True] + [True] * 20
+    assert not replace(parts, train=[]).twins.any()

@@ -163,8 +163,9 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
     from textcat.reading import read_forked
 
     def opened(**observers: Any) -> Corpus:
-        corpus = open_corpus(name_or_path, corpus_dir, download=False, **options, **observers)
-        return replace(corpus, unused=[])
+        corpus = replace(open_corpus(name_or_path, corpus_dir, download=False, **options, **observers), unused=[])
+        _ = corpus.twins, corpus.train_dates  # found and sent with the corpus: the receiver still counts terms
+        return corpus
 
     return read_forked(opened)
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, islice
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from textcat.base.folds import stratified_sample
 from textcat.base.frames import is_boolean, is_table, named_columns
 from textcat.base.markup import html_table
 from textcat.base.settings import check_whole_number
+from textcat.reading.dates import date_range
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents, origin_of_columns
 from textcat.reading.labels import unlabelled_because
@@ -328,18 +329,24 @@ class Corpus:
             members[group].append(position)
         return list(members.values())
 
+    @cached_property
     def twins(self) -> np.ndarray:
-        """Return for each test document whether it has a twin in training: shape (n_test,), bool.
+        """Whether each test document has a twin in training: shape (n_test,), bool.
 
         Twins are in the same group of duplicates: see `textcat.duplicates`. Documents without a text have none.
         """
         from textcat.duplicates.groups import find_groups
 
         n_train = len(self.train)
-        if not n_train:
+        if not n_train or not self.test:
             return np.zeros(len(self.test), bool)
         groups = find_groups(document.zones for document in chain(self.train, self.test))
         return groups[n_train:] < n_train
+
+    @cached_property
+    def train_dates(self) -> tuple[str, str] | None:
+        """The earliest and the latest date of a training document; None if no date can be parsed."""
+        return date_range(document.date for document in self.train)
 
     def described(self) -> list[Document]:
         """Return a document for each of `topics`, made of the topic's names and description.

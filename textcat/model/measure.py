@@ -33,15 +33,11 @@ def evaluate_tagger(
     *,
     bands: str | Iterable[str] | None = None,
     stages: Stages | None = None,
-    twins: NDArray[np.bool_] | None = None,
 ) -> Evaluation:
-    """Measure a tagger on the test documents of a corpus; if it has none, return the evaluation that training kept.
-
-    `twins` is what `Corpus.twins` returns, if the texts of training documents have been removed since.
-    """
+    """Measure a tagger on the test documents of a corpus; if it has none, return the evaluation that training kept."""
     if not corpus.test:
         return _kept_evaluation(tagger, corpus, bands)
-    expected = expected_topics(tagger, corpus, twins)
+    expected = expected_topics(tagger, corpus)
     if not expected.relevant.nnz:
         theirs = sorted({topic for document in corpus.test for topic in document.topics})
         if hint := corpus.unlabelled:
@@ -67,17 +63,17 @@ class Expected(NamedTuple):
     relevant: Any  # sparse 0/1 matrix (n_test_documents, n_topics)
     n_unknown: NDArray[np.int64]  # how many other topics each document has: with many topics, they count as not found
     unjudged: Any  # as `Corpus.unjudged` returns it
-    twins: NDArray[np.bool_]  # as `Corpus.twins` returns it
+    twins: NDArray[np.bool_]  # `Corpus.twins`
 
 
-def expected_topics(tagger: Tagger, corpus: Corpus, twins: NDArray[np.bool_] | None = None) -> Expected:
-    """Return what a tagger is measured against on a corpus' test documents; `twins` as for `evaluate_tagger`."""
+def expected_topics(tagger: Tagger, corpus: Corpus) -> Expected:
+    """Return what a tagger is measured against on a corpus' test documents."""
     known, with_topics = frozenset(tagger.topics), _with_topics_of(tagger, corpus)
     return Expected(
         with_topics.labels(corpus.test),
         np.array([len({*document.topics} - known) for document in corpus.test], np.int64),
         with_topics.unjudged(corpus.test),
-        corpus.twins() if twins is None else twins,
+        corpus.twins,
     )
 
 

@@ -98,7 +98,7 @@ def cross_validate(
     choose_bands(opened.topics, [0] * len(opened.topics), bands)  # one that cannot be understood is refused now
     stages = stages or Stages()
     trained = train_and_score(opened, recipe, n_folds=folds, n_jobs=n_jobs, stages=stages, keep_support="none")
-    evaluation = evaluation_of(trained, opened, recipe, bands, stages, None)
+    evaluation = evaluation_of(trained, opened, recipe, bands, stages)
     if bootstrap:
         with stages.stage("intervals"):
             evaluation = add_intervals(evaluation, n_resamples=bootstrap)

@@ -42,7 +42,6 @@ from textcat.model.sparse import Sparse
 from textcat.model.support import support_documents, without_texts
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts
-from textcat.reading import date_range
 from textcat.recipes.recipe import Recipe, default_recipe, read_recipe
 from textcat.training.checks import are_single, check_training, warn_of_corpus
 from textcat.training.cross_validation import (
@@ -171,12 +170,13 @@ def train_and_evaluate(
     stages = stages or Stages()
     options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "stages": stages, "keep_support": keep_support}
     options |= {"bands": bands, "updatable": updatable, "keep_texts": keep_texts, "counted": counted}
-    twins = None if n_folds else corpus.twins()  # now, as there may be no texts later on
+    if not n_folds:
+        _ = corpus.twins  # found and kept now, as there may be no texts later on
     trained = train_and_score(corpus, recipe, n_folds=n_folds, **options)
     if (counts := trained.tagger.training_counts) is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
         counts = replace(counts, bands=spec, is_measured=True)
-    evaluation = evaluation_of(trained, corpus, recipe, bands, stages, twins)
+    evaluation = evaluation_of(trained, corpus, recipe, bands, stages)
     return replace(trained.tagger, training_counts=counts, evaluation=evaluation)
 
 
@@ -186,7 +186,6 @@ def evaluation_of(
     recipe: Recipe,
     bands: str | Iterable[str] | None,
     stages: Stages,
-    twins: np.ndarray | None,
 ) -> Evaluation:
     """Return the evaluation of a tagger: on a held-out sample, by cross-validation, or on the test documents.
 
@@ -200,11 +199,11 @@ def evaluation_of(
         on: dict[str, Any] = {"measured_on": MeasuredOn.CROSS_VALIDATION, "unjudged": corpus.unjudged(corpus.train)}
         return measure_scores(tagger, trained.scores_out_of_fold, relevant, bands=bands, **on)
     if trained.test_rows is None:
-        return evaluate_tagger(tagger, corpus, bands=bands, stages=stages, twins=twins)
+        return evaluate_tagger(tagger, corpus, bands=bands, stages=stages)
     with stages.stage("evaluate", len(corpus.test) if has_many_topics(tagger) else None) as advance:
         scores = score_rows(tagger, trained.test_rows, advance)
         has_terms = Rows.of(trained.test_rows).has_terms
-        return measure_test_documents(tagger, expected_topics(tagger, corpus, twins), scores, has_terms, bands=bands)
+        return measure_test_documents(tagger, expected_topics(tagger, corpus), scores, has_terms, bands=bands)
 
 
 class Trained(NamedTuple):
@@ -368,7 +367,7 @@ class _Training:
             recipe=recipe.complete().with_values({"topics": {"vectors": word_vectors.name}} if word_vectors else {}),
             corpus=corpus.name,
             origin=corpus.origin,
-            train_dates=date_range(document.date for document in corpus.train),
+            train_dates=corpus.train_dates,
         )
         names = {topic: names[0] for topic, names in corpus.names.items()}
         tagger_of = partial(
