@@ -47,6 +47,7 @@ _NAMES_IN = {
     "report.displays": "CalibrationBands PrecisionBySize PrecisionRecallBands ScoreHistogram",
     "report.write": "write_report",
     "training.names": "train_by_names",
+    "training.self_training": "train_with_unlabelled",
     "training.update": "UpdateResult learn undo_learn",
     "training.out_of_fold": "CrossValidation cross_validate",
     "training.train": "train",

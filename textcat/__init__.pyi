@@ -70,6 +70,7 @@ from textcat.teaching.stopping import Stopper as Stopper
 from textcat.training.names import train_by_names as train_by_names
 from textcat.training.out_of_fold import CrossValidation as CrossValidation
 from textcat.training.out_of_fold import cross_validate as cross_validate
+from textcat.training.self_training import train_with_unlabelled as train_with_unlabelled
 from textcat.training.train import train as train
 from textcat.training.update import UpdateResult as UpdateResult
 from textcat.training.update import learn as learn

@@ -44,6 +44,7 @@ BENCHMARKS = {
     "thresholds": Benchmark("Thresholds and probabilities", NAMED, thresholds.measure),
     "few-labels": Benchmark("Few labels: quality by training documents", BY_SIZE, few_labels.measure),
     "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),
+    "few-labels-unlabelled": Benchmark("Few labels: unlabelled documents", BY_SIZE, few_labels.unlabelled),
     "names-alone": Benchmark("Names alone", BY_SIZE, names_alone.measure),
     "scale-learners": Benchmark("Training at scale: time and memory", "none: PAUM(1, 50)", scale.learners),
     "scale-epochs": Benchmark("Training at scale: number of epochs", "none: PAUM(1, 50)", scale.epochs),

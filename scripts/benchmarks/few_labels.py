@@ -31,10 +31,13 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.vectors import english_vectors
 from textcat.model.tagger import Tagger
+from textcat.recipes.recipe import default_recipe
+from textcat.training.self_training import train_with_unlabelled
 from textcat.training.train import train
 
 SIZES, SIZES_QUICK, SIZE_OF_TAGS = (25, 50, 100, 200, 500, 1000, 2000, 5000), (25, 50), 100
 N_TEST, N_TEST_QUICK = 1000, 200
+SIZES_UNLABELLED, N_UNLABELLED = (25, 50, 200), 4000
 LARGEST, LARGEST_SUBJECTS = 8, 20
 TEXTCAT, SVC = "textcat", "LinearSVC"
 # The dual solver of liblinear ranks as the default solver does, in a twentieth of its time.
@@ -247,6 +250,49 @@ def difference(ours: Sequence[np.ndarray], its: Sequence[np.ndarray]) -> str:
     mean = np.mean([of_draw.mean() for of_draw in differences])
     variance = sum(of_draw.var(ddof=1) / len(of_draw) for of_draw in differences)
     return f"{mean:+.3f} ± {NORMAL * np.sqrt(variance) / len(differences):.3f}"
+
+
+# --- unlabelled documents --------------------------------------------------------------------------------------------
+
+
+def unlabelled(work: Work) -> list[Row]:
+    """Compare training on labelled documents with training on unlabelled ones, too: others of the same corpus."""
+    rows = []
+    for pool in pools(work):
+        for n in SIZES_QUICK[:1] if work.quick else SIZES_UNLABELLED:
+            if pool.measure == "accuracy" and (n_other := len(pool.documents) - n - _n_test(work)) > 0:
+                n_other = min(n_other, N_UNLABELLED)
+                facts = work.kept(f"unlabelled, {pool.name} {n}", partial(_compare_unlabelled, pool, n, n_other, work))
+                both = [[np.array(values) for values in facts[name]] for name in ("with", "without")]
+                mean = [f"{np.mean([of_draw.mean() for of_draw in of_draws]):.3f}" for of_draws in both]
+                rows.append(
+                    {
+                        "corpus": pool.name,
+                        "labelled": n,
+                        "unlabelled": f"{n_other:,}",
+                        "textcat": mean[1],
+                        "with unlabelled": mean[0],
+                        "difference": difference(*both),
+                        "used": f"{sum(facts['used'])} of {work.rounds}",
+                        "s": short(median(facts["seconds"])),
+                    }
+                )
+    return rows
+
+
+def _compare_unlabelled(pool: Pool, n: int, n_other: int, work: Work) -> dict[str, Any]:
+    facts: dict[str, Any] = {"with": [], "without": [], "used": [], "seconds": []}
+    for seed, draw in enumerate(draws(pool, n, work)):
+        order = np.random.default_rng(seed).permutation(len(pool.documents))[n + _n_test(work) :][:n_other]
+        others = [Document(pool.documents[i].id, pool.documents[i].zones) for i in order]
+        recipe, _ = default_recipe().for_corpus(draw.train)
+        start = time.process_time()
+        tagger = train_with_unlabelled(draw.train, others, recipe, n_jobs=1)
+        facts["seconds"].append(time.process_time() - start)
+        facts["used"].append(tagger.facts.choices["unlabelled"]["chosen"] == "used")
+        for name, scores in (("with", np.asarray(tagger.scores(draw.test))), ("without", textcat_scores(draw))):
+            facts[name].append(values(draw.measure, scores, draw.test_labels).tolist())
+    return facts
 
 
 # --- probabilities and tags ------------------------------------------------------------------------------------------

@@ -101,9 +101,12 @@ def test_topics_that_are_only_named_are_trained_on_unlabelled_documents(run):
     assert tagger.scores(["corn crop", "barrels of petroleum"]).argmax(axis=1).tolist() == [1, 0]
     run("train", "names.txt", "--unlabelled", "posts", "--force")
     assert "Trained by names alone on 12 unlabelled documents" in run.out
-    assert "leave out" in run.misuses("train", "names.txt", "--unlabelled", "posts", "--updatable")
+    assert "goes without" in run.misuses("train", "names.txt", "--unlabelled", "posts", "--updatable")
+    assert "nothing is measured" in run.misuses("train", "names.txt", "--unlabelled", "posts", "--topics")
+    run("train", "newswire", "--unlabelled", "posts", "--out", "both", "--set", "topics.forecast=false")
+    assert "Unlabelled documents: " in run.out
     assert "absent" in run.refuses("train", "names.txt", "--unlabelled", "absent", "--force")
-    assert "no file absent.txt" in run.refuses("train", "absent.txt", "--unlabelled", "posts", "--force")
+    assert "absent.txt" in run.refuses("train", "absent.txt", "--unlabelled", "posts", "--force")
 
 
 def test_the_language_of_most_documents_is_found_and_told(run):

@@ -7,7 +7,7 @@ import pytest
 
 from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
-from textcat.corpus.descriptions import read_descriptions
+from textcat.corpus.descriptions import has_names, read_descriptions
 from textcat.corpus.documents import Corpus, Document
 
 REUTERS = """Some notes (SIC)
@@ -47,6 +47,27 @@ def test_every_format_says_the_same(name, text):
 
 def test_any_other_list_has_a_topic_per_line():
     assert read("wheat\n\n nat-gas \n", "topics.txt") == {"wheat": "", "nat-gas": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_one"),
+    [
+        ("names.txt", "wheat\n", True),
+        ("names.toml", 'wheat = "flour"', True),
+        ("card.toml", 'reader = "jsonl"', False),
+        ("card.toml", 'reader = "jsonl"\n[files]\na = 1', False),
+        ("names.json", '{"wheat": ""}', True),
+        ("corpus.json", '[{"text": "flour", "topics": ["wheat"]}]', False),
+        ("names.csv", "Topic,Description\nwheat,flour", True),
+        ("corpus.csv", "text,topics\nflour,wheat", False),
+        ("corpus.tsv", "flour\twheat", False),
+        ("corpus.jsonl", "{}", False),
+        ("latin.txt", b"caf\xe9", True),
+    ],
+)
+def test_files_of_names_are_told_from_corpora(tmp_path, name, text, is_one):
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert has_names(tmp_path / name) == is_one
 
 
 def test_reuters_list_is_read_up_to_its_topics_end():

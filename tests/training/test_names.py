@@ -95,7 +95,7 @@ def test_what_cannot_be_read_is_told_and_left_out(tmp_path, caplog):
     ("names", "texts", "sentence"),
     [
         ({}, TEXTS, "No topic is named"),
-        (NAMES, [], "No unlabelled document is given"),
+        (NAMES, [], "There is no unlabelled document"),
         ({"xyzzy": "", "plugh": ""}, TEXTS, "No document has a word of a topic's name"),
         ({f"topic {number}": "" for number in range(1000)}, TEXTS, "its shortlist is made of labelled documents"),
         ("absent.toml", TEXTS, "There is no file absent.toml of topics"),

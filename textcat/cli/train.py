@@ -2,10 +2,9 @@
 
 import gc
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,28 +95,30 @@ def train(
     unlabelled: Annotated[
         list[str] | None,
         Option(
-            help="Documents without labels: CORPUS then is a file of names or descriptions of topics (.toml, .json, "
-            ".tsv, .csv, or .txt with a name per line), and nothing is evaluated. May be repeated."
+            help="Unlabelled documents to train on, too, if that is better on held-out labelled ones. With a file of "
+            "topics' names for CORPUS, nothing else is trained on. May be repeated."
         ),
     ] = None,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
+    from textcat.corpus.descriptions import has_names
     from textcat.model.support import checked_keep_support
 
     stages, finds_language = terminal.new_stages(), recipe.tokens.lang == "auto"
-    if unlabelled:
-        if any((scheduler, band, topics, rows_dir, keep_support, updatable, dry_run)):
-            raise BadParameter(
-                "--unlabelled trains by names alone: leave out --scheduler, --band, --topics, --rows-dir, "
-                "--keep-support, --updatable and --dry-run"
-            )
-        _train_by_names(Path(corpus), unlabelled, recipe, read, out, stages, jobs, form, force=force)
-        return
+    if unlabelled and any((scheduler, rows_dir, updatable, dry_run)):
+        raise BadParameter("--unlabelled goes without --scheduler, --rows-dir, --updatable and --dry-run")
     read = read if finds_language else read.speaking(recipe)
     checked_keep_support(keep_support)  # before anything is read
     if out is not None and not dry_run:
         _check_replacing(out, force=force)
-    reading = None if finds_language or dry_run else read.stream(corpus)
+    if unlabelled and (expanded(corpus).is_file() and has_names(Path(corpus))):
+        if band or topics or keep_support:
+            raise BadParameter("by names alone nothing is measured or kept: leave out --band, --topics, --keep-support")
+        if out is None:
+            _check_replacing(Path("models", f"{Path(corpus).stem}-names"), force=force)
+        _train_by_names(Path(corpus), _documents(unlabelled, read, stages), recipe, out, stages, jobs, form)
+        return
+    reading = None if finds_language or dry_run or unlabelled else read.stream(corpus)
     # These, and the learner that is checked, are imported while the other process reads, which takes as long.
     from textcat.base.cluster import on_cluster
     from textcat.model import storage
@@ -144,9 +145,15 @@ def train(
     check_memory(documents, recipe, train_and_evaluate, **options)
     if why:
         echo(f"textcat: {why}: trained by the recipe {recipe.name}; --recipe names another.", err=True)
-    options |= {"bands": band, "stages": stages, "keep_texts": False, "counted": counted}
-    with on_cluster(scheduler):
-        tagger = train_and_evaluate(documents, recipe, **options)
+    options |= {"bands": band, "stages": stages}
+    if unlabelled:
+        from textcat.training.self_training import train_with_unlabelled
+
+        del options["updatable"], options["rows_dir"]
+        tagger = train_with_unlabelled(documents, _documents(unlabelled, read, stages), recipe, **options)
+    else:
+        with on_cluster(scheduler):
+            tagger = train_and_evaluate(documents, recipe, **options, keep_texts=False, counted=counted)
     with stages.stage("save"):
         storage.save(tagger, folder)
     show_training(terminal.console(), tagger, documents, folder, stages, form, per_topic=topics)
@@ -154,36 +161,37 @@ def train(
 
 def _train_by_names(
     names: Path,
-    unlabelled: list[str],
+    documents: "Iterator[Document]",
     recipe: "Recipe",
-    read: common.CorpusReader,
     out: Path | None,
     stages: "Stages",
     jobs: int,
     form: str,
-    *,
-    force: bool,
 ) -> None:
-    from textcat.corpus.cards import is_shipped
     from textcat.model import storage
-    from textcat.reading import InputSettings
-    from textcat.training.names import names_corpus, read_names, read_unlabelled, train_by_names
+    from textcat.training.names import names_corpus, read_names, train_by_names
 
     folder = out or Path("models", f"{names.stem}-names")
-    _check_replacing(folder, force=force)
-    described = read_names(names)
     storage.check_target(folder)
-    corpora = [read(name, stages) for name in unlabelled if is_shipped(name)]
     with stages.stage("read"):
-        archives = [name for name in unlabelled if not is_shipped(name)]
-        documents = read_unlabelled(archives, read.settings or InputSettings()) if archives else ()
-        of_corpora = (document for corpus in corpora for document in (*corpus.train, *corpus.test, *corpus.unused))
-        corpus = names_corpus(described, chain(documents, of_corpora))
+        corpus = names_corpus(described := read_names(names), documents)
     recipe = _in_language_of(corpus, recipe) if recipe.tokens.lang == "auto" else recipe
     tagger = train_by_names(described, corpus, recipe, n_jobs=jobs, stages=stages)
     with stages.stage("save"):
         storage.save(tagger, folder)
     show_training_by_names(terminal.console(), tagger, folder, stages, form)
+
+
+def _documents(unlabelled: list[str], read: common.CorpusReader, stages: "Stages") -> "Iterator[Document]":
+    """Yield the documents of shipped corpora, and of files, folders, patterns and URLs."""
+    from textcat.corpus.cards import is_shipped
+    from textcat.reading import InputSettings
+    from textcat.training.names import read_unlabelled
+
+    if archives := [name for name in unlabelled if not is_shipped(name)]:
+        yield from read_unlabelled(archives, read.settings or InputSettings())
+    for corpus in (read(name, stages) for name in unlabelled if is_shipped(name)):
+        yield from (*corpus.train, *corpus.test, *corpus.unused)
 
 
 def _in_language_of(corpus: "Corpus", recipe: "Recipe") -> "Recipe":
@@ -437,7 +445,8 @@ def show_training(
         if evaluation.measured_on is MeasuredOn.SAMPLE:
             measured = f"on {evaluation.test_documents} of its {tagger.facts.train_documents} {evaluation.measured_on}"
         where = f"Corpus {tagger.facts.corpus}{why}: {measured},"
-    rows, vectors, margins, forecast = map(tagger.facts.choices.get, ("rows", "vectors", "margins", "forecast"))
+    chosen = ("rows", "vectors", "margins", "forecast", "unlabelled")
+    rows, vectors, margins, forecast, unlabelled = map(tagger.facts.choices.get, chosen)
     single = "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one."
     show(
         console,
@@ -451,6 +460,7 @@ def show_training(
         _vectors_sentence(vectors) if vectors else "",
         _margins_sentence(margins) if margins and margins["held_out"] else "",
         _forecast_sentence(forecast) if forecast else "",
+        _unlabelled_sentence(unlabelled) if unlabelled else "",
         f"Did not converge: {', '.join(late)}." if late else "",
         single if not tagger.decisions.single and are_single(corpus) else "",
         f"Model: {folder}",
@@ -515,6 +525,12 @@ def _forecast_sentence(forecast: Mapping[str, Any]) -> str:
         f"With {twice - n:,} more documents: top-1 accuracy {now:.2f} → about {then:.2f} ({low:.2f} to {high:.2f}), "
         "forecast from training on parts of these; --set topics.forecast=false leaves it out."
     )
+
+
+def _unlabelled_sentence(choice: Mapping[str, Any]) -> str:
+    """Return a sentence that tells whether unlabelled documents were used, and by which figures."""
+    figures = ", ".join(f"{value:.3f} {name}" for name, value in choice["precision@1"].items())
+    return f"Unlabelled documents: {choice['chosen']}, of {choice['documents']:,} ({_RIGHT}: {figures})."
 
 
 def show_update(console: "Console", result: "UpdateResult", stages: "Stages", form: str, *, per_topic: bool) -> None:

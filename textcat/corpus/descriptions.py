@@ -4,7 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from textcat.base.errors import TextcatError
@@ -49,6 +49,27 @@ def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, s
     if not descriptions:
         raise TextcatError(f"{location} describes no topic: write one a line, or take it away.")
     return descriptions
+
+
+def has_names(path: Path) -> bool:
+    """Return whether a file has names or descriptions of topics, and is not a corpus or the card of one.
+
+    Such are ``.txt``; ``.json`` and ``.toml`` with texts only; and ``.tsv`` and ``.csv`` with a line "topic,
+    description", or "name, text", at the top. A file that cannot be read is none.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".txt":
+        return True
+    try:
+        text = decoded_text(path.read_bytes(), str(path))
+        if suffix in _DELIMITERS:
+            first = next(iter(text.splitlines()), "")
+            return [cell.strip().lower() for cell in first.split(_DELIMITERS[suffix])] in _HEADERS
+        if suffix in (".json", ".toml"):
+            return "reader" not in read_descriptions(path.name, path.read_bytes())
+    except (TextcatError, OSError):
+        pass
+    return False
 
 
 def decoded_text(data: bytes, location: str) -> str:

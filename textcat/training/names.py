@@ -124,20 +124,26 @@ def train_by_names(
 def names_corpus(names: Mapping[str, str] | str | os.PathLike[str], unlabelled: Any, text: Any = None) -> Corpus:
     """Return a corpus of topics that are named, as for `train_by_names`, and of at most 4,999 unlabelled documents."""
     described = dict(names) if isinstance(names, Mapping) else read_names(names)
-    if isinstance(unlabelled, str | os.PathLike):
-        path = os.fspath(unlabelled)
-        unlabelled = open_corpus(path) if is_shipped(path) else read_unlabelled([path], InputSettings())
+    if not described:
+        raise TextcatError("No topic is named: training by names needs names.")
     name, origin = "unlabelled documents", dict[str, Any]()
     if isinstance(unlabelled, Corpus):
         name, origin = unlabelled.name, {key: unlabelled.origin[key] for key in unlabelled.origin.keys() & {"text"}}
-        unlabelled = chain(unlabelled.train, unlabelled.test, unlabelled.unused)
-    zones = ({"body": d} if isinstance(d, str) else d.zones for d in document_stream(unlabelled, text))
-    documents = _evenly_drawn(zones)
-    if not described or not documents:
-        what = "topic is named" if documents else "unlabelled document is given"
-        raise TextcatError(f"No {what}: training by names needs names, and documents such as will be tagged.")
-    topics = tuple(sorted(described))
+    documents, topics = unlabelled_documents(unlabelled, text), tuple(sorted(described))
     return Corpus(name, documents, [], topics, descriptions=described, origin=origin, topic_rule="described")
+
+
+def unlabelled_documents(unlabelled: Any, text: Any = None) -> list[Document]:
+    """Return the texts of documents, as for `train_by_names`: of 5,000 or more, 4,999 are drawn evenly."""
+    if isinstance(unlabelled, str | os.PathLike):
+        path = os.fspath(unlabelled)
+        unlabelled = open_corpus(path) if is_shipped(path) else read_unlabelled([path], InputSettings())
+    if isinstance(unlabelled, Corpus):
+        unlabelled = chain(unlabelled.train, unlabelled.test, unlabelled.unused)
+    documents = _evenly_drawn({"body": d} if isinstance(d, str) else d.zones for d in document_stream(unlabelled, text))
+    if not documents:
+        raise TextcatError("There is no unlabelled document: give some that are such as will be tagged.")
+    return documents
 
 
 def read_unlabelled(inputs: Sequence[str], settings: InputSettings) -> Iterator[Document]:
@@ -203,7 +209,7 @@ def _weights(
     total = weights
     for share in _SHARES if weights.shape[1] > 1 else ():
         scores = rows @ total
-        taken = _surest(scores - scores.mean(axis=0), share)
+        taken = surest(scores - scores.mean(axis=0), share)
         by_rankers = _trained(rows, named, taken, recipe, n_jobs)
         total = weights + by_rankers * (_OF_RANKERS / _spread(rows @ by_rankers))
     return total, taken
@@ -222,7 +228,7 @@ def _spread(scores: np.ndarray) -> np.float32:
     return np.float32(max(scores.std(dtype=np.float64), _LEAST))
 
 
-def _surest(scores: np.ndarray, share: float) -> np.ndarray:
+def surest(scores: np.ndarray, share: float) -> np.ndarray:
     """Return for which documents a topic leads by most, as a matrix of bool: for each topic as many at most.
 
     `share` is the share that these are of the documents that a topic would lead if all led equally many.

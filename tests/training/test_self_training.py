@@ -1,0 +1,104 @@
+"""Unlabelled documents are trained on where that is better on held-out labelled documents."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import textcat
+from textcat.base.errors import TextcatError
+from textcat.corpus.documents import Corpus, Document
+from textcat.evaluation.evaluation import MeasuredOn
+from textcat.recipes.recipe import default_recipe
+from textcat.training.self_training import train_with_unlabelled
+
+RECIPE = default_recipe().with_settings(["topics.forecast=false", "topics.vectors=none", "learner.tau_pos=50"])
+# Of each topic 80, of which a text has four, so that labelled texts seldom share one.
+WORDS = np.array(["".join(letters) for letters in np.random.default_rng(9).choice([*"bcdfghjklmnpqrstvwz"], (160, 7))])
+
+
+def text(rng, topic):
+    return " ".join(rng.choice(WORDS[topic::2], 4))
+
+
+def documents(n, seed, topics=("grain", "music")):
+    rng = np.random.default_rng(seed)
+    return [Document(f"{seed}-{i}", {"body": text(rng, i % 2)}, (topics[i % 2],)) for i in range(n)]
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    return Corpus.from_documents("labelled", documents(24, 0))
+
+
+@pytest.fixture(scope="module")
+def unlabelled():
+    return [replace(document, topics=()) for document in documents(600, 1)]
+
+
+@pytest.fixture(scope="module")
+def recipe(labelled):
+    return RECIPE.for_corpus(labelled)[0]
+
+
+@pytest.fixture(scope="module")
+def tagger(labelled, unlabelled, recipe):
+    return train_with_unlabelled(labelled, unlabelled, recipe)
+
+
+def accuracy(tagger, tested):
+    first = np.asarray(tagger.scores(tested)).argmax(axis=1)
+    return np.mean([tagger.topics[j] in document.topics for j, document in zip(first, tested, strict=True)])
+
+
+def test_unlabelled_documents_are_used_where_they_help(tagger, labelled, recipe):
+    choice, tested = tagger.facts.choices["unlabelled"], documents(300, 2)
+    assert choice["chosen"] == "used"
+    assert choice["precision@1"]["with them"] > choice["precision@1"]["without"]
+    assert accuracy(tagger, tested) > accuracy(textcat.train(labelled, recipe), tested) + 0.05
+
+
+def test_only_labelled_documents_are_counted_and_measured_on(tagger, labelled):
+    assert tagger.facts.train_documents == len(labelled.train)
+    assert tagger.facts.train_sizes.tolist() == [12, 12]
+    assert tagger.evaluation.measured_on is MeasuredOn.CROSS_VALIDATION
+    assert tagger.evaluation.test_documents == len(labelled.train)
+    assert tagger.decisions.strategy == "probability"
+    assert tagger.facts.recipe.tags.strategy == "probability"
+
+
+def test_test_documents_are_measured_on_if_there_are_any(labelled, unlabelled, recipe):
+    corpus = replace(labelled, test=documents(50, 3))
+    tagger = train_with_unlabelled(corpus, unlabelled, recipe)
+    assert tagger.evaluation.measured_on is MeasuredOn.TEST
+    assert tagger.evaluation == textcat.evaluate(tagger, corpus)
+
+
+def test_unlabelled_documents_of_other_topics_are_left_out(labelled, recipe):
+    rng = np.random.default_rng(4)
+    other = [" ".join(rng.choice([*WORDS[:2], "other", "words", "of", "texts"], 4)) for _ in range(300)]
+    tagger = train_with_unlabelled(labelled, other, recipe)
+    choice, alone = tagger.facts.choices["unlabelled"], textcat.train(labelled, recipe)
+    if choice["chosen"] == "not used":
+        np.testing.assert_array_equal(tagger.scorer.weights, alone.scorer.weights)
+    assert (choice["chosen"] == "used") == (choice["precision@1"]["with them"] > choice["precision@1"]["without"])
+
+
+def test_the_result_does_not_depend_on_jobs(tagger, labelled, unlabelled, recipe):
+    by_two = train_with_unlabelled(labelled, unlabelled, recipe, n_jobs=2)
+    np.testing.assert_array_equal(by_two.scorer.weights, tagger.scorer.weights)
+    np.testing.assert_array_equal(by_two.decisions.thresholds, tagger.decisions.thresholds)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "texts", "sentence"),
+    [
+        (Corpus.from_documents("few", documents(8, 0)), [WORDS[0]], "8 labelled documents are too few"),
+        (Corpus.from_documents("one", documents(20, 0, ("a", "a"))), [WORDS[0]], "Corpus one has one topic"),
+        (Corpus.from_documents("enough", documents(20, 0)), [], "There is no unlabelled document"),
+        (Corpus.from_documents("enough", documents(20, 0)), "absent.jsonl", "absent.jsonl"),
+    ],
+)
+def test_what_cannot_help_is_refused(corpus, texts, sentence):
+    with pytest.raises(TextcatError, match=sentence):
+        train_with_unlabelled(corpus, texts, RECIPE)
