@@ -100,7 +100,7 @@ def train_with_unlabelled(
     scored = train_and_score(both, _as_chosen(chosen), **{k: v for k, v in options.items() if k != "bands"})
     labels, scores, tags = corpus.labels(corpus.train), held_out.scores, chosen.tags
     decisions = Decisions(*choose_thresholds(tags.strategy, scores, labels, tags.probability), tags.strategy)
-    labelled = {"train_sizes": plain.facts.train_sizes, "train_documents": plain.facts.train_documents}
+    labelled: dict[str, Any] = {"train_sizes": plain.facts.train_sizes, "train_documents": plain.facts.train_documents}
     facts_of_both = replace(scored.tagger.facts, recipe=plain.facts.recipe, choices=choices, **labelled)
     tagger = replace(scored.tagger, decisions=decisions, facts=facts_of_both)
     if corpus.labels(corpus.test).nnz:
@@ -126,7 +126,7 @@ class _HeldOut(NamedTuple):
         first_scores = np.zeros(labels.shape, np.float32)
         for repeat in range(n_repeats):
             scores = np.zeros((2, *labels.shape), np.float32)
-            for held_out, rest in _folds(corpus, repeat):
+            for held_out, rest in _rest_of_folds(corpus, repeat):
                 documents = [corpus.train[i] for i in held_out]
                 for number, tagger in enumerate(_taggers(rest, unlabelled, recipe, n_jobs)):
                     of_fold = np.asarray(tagger.scores(documents))
@@ -139,7 +139,7 @@ class _HeldOut(NamedTuple):
         return cls(first_scores, float(with_unlabelled), float(without))
 
 
-def _folds(corpus: Corpus, seed: int) -> Iterator[tuple[np.ndarray, Corpus]]:
+def _rest_of_folds(corpus: Corpus, seed: int) -> Iterator[tuple[np.ndarray, Corpus]]:
     """Yield the positions of held-out documents, and a corpus of the other labelled documents."""
     fold_of = assign_folds(corpus.labels(corpus.train), _FOLDS, seed)
     for fold in range(_FOLDS):
