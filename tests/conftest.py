@@ -20,9 +20,11 @@ with patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"):
     for library in ("numpy", "scipy.linalg"):  # each loads a BLAS of its own
         importlib.import_module(library)
 
-# These machines are shared: an example that once takes long is no failure.
-settings.register_profile("shared", deadline=None)
-settings.load_profile("shared")
+# A property is tried by a few examples, other ones in each run, or by many. These machines are shared: an example that
+# once takes long is no failure.
+settings.register_profile("few", max_examples=25, deadline=None)
+settings.register_profile("many", max_examples=300, deadline=None)
+settings.load_profile("many" if "TEXTCAT_LONG" in os.environ else "few")
 
 
 def pytest_make_parametrize_id(val, argname):
@@ -39,6 +41,12 @@ def pytest_collection():
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_runtest_setup(item):
+    mark = item.get_closest_marker("where_long")
+    if mark and "TEXTCAT_LONG" not in os.environ:
+        pytest.skip(f"time: {mark.args[0]}")
 
 
 @pytest.hookimpl(trylast=True)

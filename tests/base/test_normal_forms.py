@@ -5,7 +5,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from textcat.base.normal_forms import nfc, origins
@@ -47,7 +47,6 @@ def test_no_character_that_counts_as_stable_changes_with_what_is_before_it():
 
 
 @given(texts)
-@settings(max_examples=500, deadline=None)
 @example("e\u0301")
 @example("\u0301e")
 @example("a\u0323\u0301" * 3)
@@ -57,7 +56,6 @@ def test_a_text_has_the_form_that_python_gives_it(text):
 
 
 @given(texts)
-@settings(max_examples=500, deadline=None)
 @example("5 \u212b and e\u0301")
 @example("\u0958\u09be")
 def test_each_character_of_the_form_comes_from_a_piece_of_the_text_that_gives_it_alone(text):

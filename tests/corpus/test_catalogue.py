@@ -190,6 +190,7 @@ def test_reuters_opens_and_is_verified(reuters_archive):
     assert [d.id for d in corpus.train] == sorted((d.id for d in corpus.train), key=int)
 
 
+@pytest.mark.where_long("18,846 files in a tar take seconds")
 def test_twenty_newsgroups_opens_and_is_verified(newsgroups_archive):
     corpus = open_corpus("20newsgroups", newsgroups_archive.parent)
     counts = cards()["20newsgroups"].counts
@@ -336,6 +337,7 @@ def test_the_cache_is_the_users_own(monkeypatch):
     assert Path.home() in fetch.cache_folder().parents or "XDG_CACHE_HOME" in os.environ
 
 
+@pytest.mark.where_long("18,846 files in a tar take seconds")
 def test_a_corpus_in_two_kinds_of_archive_is_the_same(newsgroups_archive, tmp_path):
     with tarfile.open(newsgroups_archive) as archive:
         ending = [entry for entry in archive if entry.isfile() and entry.name.endswith("9")]

@@ -1,7 +1,7 @@
 """N-grams of characters that are added to counts are those that counting with them gives."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from zoned_texts import NEW, TOKENS, TRAIN, documents
 
@@ -12,7 +12,6 @@ SETTINGS = {"ngrams": 2, "ngram_min_df": 1, "weighting": "bm25", "char_weight": 
 
 
 @given(st.lists(documents, min_size=1, max_size=8), st.integers(1, 5))
-@settings(max_examples=100, deadline=None)
 def test_rows_are_those_of_documents_counted_with_them(texts, n):
     counted_with_them = TfIdf(TOKENS, chars=n, **SETTINGS)
     expected = counted_with_them.fit_transform(texts)

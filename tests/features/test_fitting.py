@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from zoned_texts import TOKENS, TRAIN, assert_same_rows, documents, naive_rows, options
 
@@ -33,7 +33,6 @@ def test_a_single_document_or_none_with_terms_gives_empty_rows():
 
 
 @given(st.lists(documents, min_size=1, max_size=8), options, st.data())
-@settings(max_examples=150, deadline=None)
 def test_learning_from_some_of_the_counted_documents_is_learning_from_those_alone(texts, how, data):
     chosen = data.draw(st.lists(st.integers(0, len(texts) - 1), min_size=1, unique=True))
     transformer = TfIdf(TOKENS, **how)
@@ -47,7 +46,6 @@ def test_learning_from_some_of_the_counted_documents_is_learning_from_those_alon
 
 
 @given(st.lists(documents, min_size=1, max_size=6), st.lists(documents, min_size=1, max_size=3), options)
-@settings(max_examples=100, deadline=None)
 def test_all_words_of_named_documents_have_a_column(texts, named, how):
     if "max_features" in how:
         return

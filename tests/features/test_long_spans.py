@@ -4,8 +4,9 @@ from functools import cache
 
 import naive_features as naive
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from texts import SOME_LANGUAGES
 
 from textcat.features.fitting import alphabetical
 from textcat.features.language import LONGEST_SPAN
@@ -44,9 +45,8 @@ def tables_at_once(lang):
         return tokens.prepare()
 
 
-@pytest.mark.parametrize("lang", ["en", "de", "sv", "fr", "ru", "el", "hu"])
+@pytest.mark.parametrize("lang", [*SOME_LANGUAGES, "el"])
 @given(st.lists(SIGNS, max_size=40).map("".join))
-@settings(max_examples=100, deadline=None)
 def test_tables_for_all_characters_give_the_tokens_of_spacy(lang, text):
     assert tables_at_once(lang).tokenize(text) == naive.tokens(text, lang)
 
@@ -85,7 +85,6 @@ def test_the_places_of_a_long_text_are_those_of_the_ngrams_that_count(monkeypatc
 
 
 @given(st.lists(SIGNS, max_size=60).map("".join))
-@settings(max_examples=50, deadline=None)
 def test_names_are_sorted_as_python_sorts_them(text):
     names = [text[i : i + n] for n in (1, 3, 9, 40) for i in range(len(text))] + ["a", "a\0", "a\0b", "\ud800", ""]
     terms, positions = alphabetical(names)

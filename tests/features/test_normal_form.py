@@ -6,7 +6,7 @@ import unicodedata
 import naive_features as naive
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import textcat
@@ -66,7 +66,6 @@ def features(request):
 
 
 @given(texts, st.integers(0, 100))
-@settings(max_examples=60, deadline=None)
 @example("a\u0323\u0301b", 0)
 @example(" \u0301a", 0)
 @example("\u1112\u1161\u11a8", 0)
@@ -81,7 +80,6 @@ TOKENS = {lang: (Tokens(lang), Tokens(lang, normal_form="none")) for lang in ("e
 
 
 @given(texts, st.sampled_from(sorted(TOKENS)))
-@settings(max_examples=100, deadline=None)
 def test_a_text_has_the_tokens_of_its_normal_form(text, lang):
     tokens, as_it_is = TOKENS[lang]
     assert tokens.tokenize(text) == as_it_is.tokenize(unicodedata.normalize("NFC", text))
@@ -95,7 +93,6 @@ def is_mark_behind_a_sign(text):
 
 
 @given(st.lists(st.sampled_from([*LETTERS, *AROUND, *"abc"]), max_size=25).map("".join), st.integers(0, 9))
-@settings(max_examples=60, deadline=None)
 def test_places_are_those_of_the_text_as_given(features, text, seed):
     """The text of each span has the column alone, and all forms of a text name the same terms in the same order."""
     form = unicodedata.normalize("NFC", text)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import naive_features as naive
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import textcat
@@ -48,7 +48,6 @@ def _is_one(character):
 
 
 @given(texts, st.sampled_from(sorted(TOKENS)))
-@settings(max_examples=300, deadline=None)
 @example("中 a", "en")
 @example("中  a", "en")
 @example("中\na :) )", "zh")
@@ -61,7 +60,6 @@ def test_tokens_are_characters_in_runs_and_those_of_spacy_around_them(text, lang
 
 
 @given(st.lists(texts, max_size=5), ways, st.sampled_from(["en", "zh"]), st.integers(1, 3), st.integers(0, 4))
-@settings(max_examples=200, deadline=None)
 def test_terms_are_those_of_the_slow_twin(documents, how, lang, ngrams, chars):
     found = Tokens(lang, **how).count_terms(documents, ngrams=ngrams, chars=chars)
     start = 0
@@ -82,7 +80,6 @@ def _name(counts, id_):
 
 
 @given(st.lists(texts, max_size=4), st.lists(texts, max_size=4))
-@settings(max_examples=150, deadline=None)
 def test_of_runs_too_only_known_terms_have_an_id_of_their_own(learnt, documents):
     words = list(dict.fromkeys(word for text in learnt for word in naive.terms(text)))[::2]
     known = KnownTerms([*words, OTHER], np.array([[len(words)] * 2], np.int32))
@@ -98,7 +95,6 @@ def test_of_runs_too_only_known_terms_have_an_id_of_their_own(learnt, documents)
 
 
 @given(texts)
-@settings(max_examples=200, deadline=None)
 def test_each_term_of_a_run_stands_where_it_is_said_to(text):
     located = TOKENS["en"].locate_tokens([text])[0]
     assert [one.term for one in located] == naive.terms(text, segmenter="runs")
@@ -143,7 +139,6 @@ def test_spacy_segments_if_it_is_asked_to():
 
 
 @given(st.lists(texts, min_size=1, max_size=4), st.sampled_from([1, 2]), st.sampled_from([0, 3]))
-@settings(max_examples=60, deadline=None)
 def test_each_column_of_a_row_has_a_place_in_the_text(documents, ngrams, chars):
     features = TfIdf(Tokens(**KEEP_ALL), ngrams=ngrams, chars=chars, idf="none", ngram_min_df=1)
     features.fit([*documents, "word"])

@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from manifests import rewrite
@@ -57,7 +57,6 @@ def facts(learner):
 
 
 # --- round trip ---
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 4), min_size=1, max_size=5),
     st.integers(0, 6),
@@ -246,7 +245,6 @@ def small_store(tmp_path_factory):
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
 def test_any_change_is_told_in_a_sentence_or_the_rows_can_be_used(small_store, tmp_path_factory, data):
     folder = shutil.copytree(small_store, tmp_path_factory.mktemp("store") / "rows")
     manifest, part = folder / "manifest.json", data.draw(st.sampled_from([*ARRAYS, "manifest.json"]))

@@ -27,7 +27,7 @@ sentences = st.lists(st.one_of(st.sampled_from(WORDS), st.text(alphabet="ab'.,-/
 
 @pytest.mark.parametrize("lang", ["en", "de", "fr"])
 @given(st.one_of(texts, sentences.map(" ".join), sentences.map("\n\n".join)))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_tokens_by_tables_from_a_file_are_those_of_spacy(lang, text):
     assert _kept_with_tables(lang).tokenize(text) == naive.tokens(text, lang)
 

@@ -6,7 +6,7 @@ import pickle
 import naive_features as naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -29,7 +29,6 @@ from textcat.features.tokens import Tokens
 
 
 @given(st.lists(documents, min_size=1, max_size=8), st.lists(documents, max_size=4), options)
-@settings(max_examples=200, deadline=None)
 def test_rows_are_those_of_plain_python_to_the_bit(train, new, how):
     transformer = TfIdf(TOKENS, **how)
     names, expected = naive_rows(train, train, how)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cases import every
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive_dual import Coefficients
 
@@ -94,7 +94,6 @@ def some_problems(n_rows=150, mini_epochs=0, seed=1):
 # --- the naive twins ---
 
 
-@settings(max_examples=150)
 @given(
     st.integers(0, 2**32 - 1), st.sampled_from(FAMILY), st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0, 2.5]),
     st.sampled_from([1, 2, 5, 30]), st.sampled_from([0, 1, 4]), st.sampled_from([0.0, 0.2]), st.booleans(),
@@ -131,7 +130,6 @@ def test_an_expansion_makes_the_updates_of_the_naive_twin(
 # --- primal = dual ---
 
 
-@settings(max_examples=60)
 @given(
     st.integers(0, 2**32 - 1), st.sampled_from(EXACT), st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0, 3.0]),
     st.sampled_from([0, 3]), st.sampled_from([np.float32, np.float64]), st.booleans(),

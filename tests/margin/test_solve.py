@@ -12,7 +12,7 @@ import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
@@ -76,7 +76,6 @@ def dense_alpha(solution, n_rows):
 
 
 # --- the naive twins ---
-@settings(max_examples=300, deadline=None)
 @given(
     rows_and_labels(),
     UNSCALED,
@@ -107,7 +106,6 @@ def test_a_lane_makes_the_updates_of_the_naive_loop_to_the_bit(drawn, rule, lamb
     assert (solution.n_epochs, solution.converged) == (epochs, converged)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([ROMMA(0.5), ROMMA(0.1), ALMA(0.45), ALMA(0.15), ALMA(0.9, 1 / 0.9)]),
@@ -161,7 +159,6 @@ def test_float32_stays_close_to_float64_for_a_few_epochs(seed, rows):
         np.testing.assert_allclose(single.bias, double.bias, rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=50, deadline=None)
 @given(rows_and_labels(), PERCEPTRONS)
 def test_the_weights_are_the_rows_weighted_by_alpha(drawn, rule):
     X, labels = drawn
@@ -211,7 +208,6 @@ def test_a_solution_does_not_depend_on_the_backend_and_the_number_of_jobs(alone,
         assert bits(solve(X, problems)) == expected
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 39), max_size=60), st.integers(1, N_LANES), st.integers(1, 3))
 def test_a_solution_does_not_depend_on_the_problems_beside_it(alone, chosen, lanes, n_jobs):
     X, problems, expected = alone
@@ -330,7 +326,6 @@ def test_numbers_beyond_the_number_type_are_reported_and_never_called_converged(
 
 
 # --- warm start ---
-@settings(max_examples=100, deadline=None)
 @given(rows_and_labels(), PERCEPTRONS, st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0, 2.0]), st.integers(1, 5))
 def test_training_in_two_parts_makes_the_decisions_of_training_in_one(drawn, rule, lambda_, rho, pause):
     X, labels = drawn

@@ -6,7 +6,7 @@ from math import inf, isfinite, log, sqrt
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, nnls
 
@@ -359,7 +359,6 @@ RULES = st.sampled_from([
 
 
 @given(spaces(), RULES, MINI_EPOCHS, st.sampled_from([1, 2, 5, 1000]))
-@settings(max_examples=200)
 def test_the_certificate_is_a_lower_bound_on_the_fraction_of_the_largest_margin(space, rule, mini_epochs, max_epochs):
     solution = space.solve(rule, mini_epochs, max_epochs)
     assume(solution.n_updates > 0)

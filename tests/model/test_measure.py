@@ -87,7 +87,12 @@ def test_columns_of_a_corpus_that_is_open_are_refused(corpus, tagger):
         textcat.evaluate(tagger, corpus, topics="labels")
 
 
-@pytest.mark.parametrize("recipe", ["default", "paum", "paum-2002"])
+AT_LENGTH = pytest.mark.where_long("one recipe is trained on Reuters, the README's first")
+
+
+@pytest.mark.parametrize(
+    "recipe", ["default", pytest.param("paum", marks=AT_LENGTH), pytest.param("paum-2002", marks=AT_LENGTH)]
+)
 def test_reuters_is_ranked_as_the_readme_says_and_as_well_as_the_paper(reuters, recipe):
     evaluation = textcat.evaluate(textcat.train(reuters, textcat.read_recipe(recipe)), reuters)
     quality = {band.band: band for band in evaluation.bands}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import naive_features
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -82,7 +82,6 @@ def test_the_sparse_product_is_the_dense_one_to_the_bit(problem):
     np.testing.assert_array_equal(bits(found), bits(product(*rows, W, b)), strict=True)
 
 
-@settings(max_examples=30)
 @given(problems(odd=False))
 def test_the_sparse_product_is_that_of_plain_python(problem):
     rows, W, b = problem

@@ -92,6 +92,7 @@ def test_the_digits_of_usps_have_pixels_from_minus_one_to_one():
 
 
 @pytest.mark.usefixtures("real")
+@pytest.mark.where_long("to compare 70,000 rows takes seconds")
 def test_the_smaller_adult_and_web_sets_are_drawn_from_the_larger_not_their_first_rows():
     for small, large in (("adult-1605", "adult-22696"), ("adult-22696", "adult"), ("web-2477", "web")):
         few, many = load(small), load(large)

@@ -181,6 +181,7 @@ def test_the_first_stage_on_adult_is_the_papers():
     assert 1e3 * upper_bound(5 * ADULT_R2, run.solution.n_updates, ADULT_R2) == pytest.approx(upper, rel=2e-3)
 
 
+@pytest.mark.where_long("the largest of the paper's data sets takes seconds")
 def test_the_t_margitron_on_web_is_the_papers():
     margin, estimate, _ = PRINTED["table3"]["Web"][:3]
     data = from_disk(WEB)

@@ -317,6 +317,7 @@ def test_one_job_gives_what_two_jobs_give(spots):
     assert paum.train_digits(spots, PAM(0.4), 3, 1, 1) == paum.train_digits(spots, PAM(0.4), 3, 1, 2)
 
 
+@pytest.mark.where_long("to learn ten digits in ten orders takes seconds")
 @pytest.mark.parametrize(("name", "points"), [("PA", 0.3), ("PAM(0.2)", 0.5), ("PAM(0.4)", 0.5)])
 def test_errors_on_usps_are_the_papers_within_some_tenths_of_a_point(usps, name, points):
     row = paum.digits_row(usps, name, PRINTED["table1"][name], 2)

@@ -350,14 +350,12 @@ def test_the_last_documents_may_be_for_test(tmp_path, reader):
         open_corpus(carded(tmp_path, reader, test="first 3", **how))
 
 
-WHERE_LONG = pytest.mark.skipif("TEXTCAT_LONG" not in os.environ, reason="time: to read 653,485 titles takes long")
-
-
+@pytest.mark.where_long("to read a million titles takes long")
 @pytest.mark.parametrize(
     ("name", "topics", "first"),
     [
         ("yso-finna-sv", ("p12534", "p19993", "p2909", "p4229", "p425"), "akustik (fysiska egenskaper)"),
-        pytest.param("yso-finna-en", ("p3650", "p8478", "p19839"), "wooden buildings", marks=WHERE_LONG),
+        ("yso-finna-en", ("p3650", "p8478", "p19839"), "wooden buildings"),
     ],
 )
 def test_titles_of_finna_are_as_their_card_says(name, topics, first, corpus_file):
@@ -482,7 +480,7 @@ def wrapped(path, how, files):
     return str(target)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     contents=CONTENTS,
     wrap=st.sampled_from(WRAPS),
@@ -510,7 +508,7 @@ def test_from_the_end_of_any_piece_reading_goes_on_with_just_the_pieces_that_fol
     assert [batch.start for batch in batches[1:]] == [batch.end for batch in batches[:-1]]
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(contents=CONTENTS, block=st.integers(1, 300), wrap=st.sampled_from(["", ".gz", "zip"]))
 def test_the_records_do_not_depend_on_blocks_and_compression(tmp_path, contents, block, wrap):
     form, parts = contents

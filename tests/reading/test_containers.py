@@ -340,7 +340,7 @@ SOUND = {
 }
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(sorted(SOUND)), data=st.data())
 def test_an_archive_with_changed_bytes_gives_records_and_rejections(tmp_path, name, data):
     changed = bytearray(SOUND[name])

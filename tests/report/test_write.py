@@ -77,7 +77,7 @@ def test_where_each_document_gets_one_topic_no_threshold_is_the_models(tmp_path)
     assert sum(topic["given"][0] for topic in data["topics"]) == len(corpus.test)
 
 
-@pytest.mark.long
+@pytest.mark.where_long("to train on all of Reuters, and to measure, takes seconds")
 def test_the_report_of_reuters_is_small_and_its_evidence_is_highlighted(reuters, tmp_path):
     tagger = textcat.train(reuters, textcat.read_recipe("default"))
     path = write_report(tmp_path / "r.html", tagger, reuters, resamples=100)

@@ -282,7 +282,7 @@ def output_here(command, **options):
     return json.loads(printed.getvalue().splitlines()[-1])
 
 
-@pytest.mark.long
+@pytest.mark.where_long("25,062 subjects take many seconds")
 def test_the_tables_of_many_topics_are_measured_and_resumed(finna_titles, benchmark, tmp_path, monkeypatch):
     import many_topics
     import titles
@@ -429,6 +429,7 @@ def test_few_labels_are_measured_by_document_or_by_topic_and_compared_in_pairs()
     assert difference([ones], [ones]) == "+0.000 ± 0.000"
 
 
+@pytest.mark.where_long("to train textcat and its peers takes seconds")
 def test_the_tables_of_few_labels_have_each_system_and_what_was_measured_is_kept(monkeypatch, benchmark, tmp_path):
     few_labels = importlib.import_module("few_labels")
     news = few_labels.with_one_of_the_largest(open_corpus("newswire").train, 4)

@@ -1,7 +1,7 @@
 """What the answers of several persons come to."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat import TextcatError
@@ -56,7 +56,6 @@ def test_a_disagreement_counts_as_yes_until_it_is_settled(session):
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
-@settings(max_examples=40)
 def test_kappa_is_that_of_scikit_learn(pairs):
     from sklearn.metrics import cohen_kappa_score
 

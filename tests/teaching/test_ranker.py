@@ -6,7 +6,7 @@ import naive_ranking as naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
 
@@ -70,7 +70,6 @@ def test_the_solution_is_that_of_scikit_learn(C):
     assert (weights.values != 0).any()
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 25), st.randoms(use_true_random=False), st.sampled_from([0, 5, 100]))
 def test_neither_order_nor_history_matters(n, random, presumed):
     rows = rows_like_text(30)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -37,7 +37,6 @@ def course_of(answers, n_documents):
     return stopping.course_of_history(History(answers, np.zeros(len(answers), bool), n_documents))
 
 
-@settings(max_examples=150, deadline=None)
 @given(histories(), st.sampled_from(RULES), st.sampled_from([0.8, 0.95]), st.sampled_from([0.5, 0.9, 0.95]))
 def test_an_estimate_is_a_band_around_the_recall_within_what_is_possible(history, rule, target, confidence):
     found, of = int(history.answers.sum()), estimate(history, rule, target, confidence)
@@ -49,7 +48,6 @@ def test_an_estimate_is_a_band_around_the_recall_within_what_is_possible(history
     assert len(history.answers) < history.n_documents or of.low == 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories(), st.sampled_from(RULES))
 def test_one_may_stop_where_the_lower_bound_is_at_the_target(history, rule):
     of = estimate(history, rule, 0.9, 0.95)
@@ -57,7 +55,6 @@ def test_one_may_stop_where_the_lower_bound_is_at_the_target(history, rule):
         assert (of.low >= 0.9 - 1e-12) == (of.more == 0)
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories(), st.sampled_from(RULES))
 def test_more_is_less_sure_of_more_documents_and_surer_with_less_confidence(history, rule):
     sure = (
@@ -72,7 +69,6 @@ def test_more_is_less_sure_of_more_documents_and_surer_with_less_confidence(hist
     assert lows == sorted(lows, reverse=True)
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_after_as_many_answers_no_as_it_says_one_may_stop_and_not_one_sooner(history):
     more = estimate(history).more
@@ -121,7 +117,6 @@ def test_the_learned_rule_is_its_formula():
     assert of.relevant == pytest.approx(np.clip(7 + stats.nbinom.mean(a, 1 / (1 + odds)), 7 / of.high, 7 / of.low))
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_a_no_makes_the_learned_rule_surer(history):
     course = stopping.course_of_history(history)

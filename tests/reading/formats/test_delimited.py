@@ -59,7 +59,6 @@ CELLS = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=500)
 @given(data=CELLS)
 @example(b'"a\n"b\n')
 def test_rows_end_where_a_reader_of_single_bytes_says(data):
@@ -67,7 +66,6 @@ def test_rows_end_where_a_reader_of_single_bytes_says(data):
     assert ends == [end for _, end in naive_rows(data, b",")]
 
 
-@settings(max_examples=300)
 @given(data=CELLS, more=CELLS)
 def test_a_cut_is_a_row_s_end_whatever_follows(data, more):
     cut = delimited.RowCutter(b"id,text\n", "csv", InputSettings()).cut(data)

@@ -114,7 +114,7 @@ TOKENS = [
 ]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     form=st.sampled_from(sorted(formats.FORMATS)),
     data=st.lists(st.one_of(st.sampled_from(TOKENS), st.binary(max_size=8))).map(b"".join),

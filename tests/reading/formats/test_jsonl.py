@@ -10,7 +10,7 @@ from cases import every
 from corpus_files import parse as parse_file
 from corpus_files import read
 from formats_read import outcome, parsed
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.base.errors import TextcatError
@@ -285,7 +285,6 @@ OBJECTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
 @given(line=st.one_of(OBJECTS, VALUES))
 def test_a_line_means_what_it_means_in_a_corpus(line):
     data = json.dumps(line).encode()

@@ -97,7 +97,7 @@ def test_a_damaged_table_is_rejected(place):
         assert "is damaged or incomplete" in fault.reason
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_table_with_changed_bytes_is_no_crash(place, data):
     table = bytearray(written(pyarrow.table({"id": range(50), "text": ["Tin rose"] * 50})))

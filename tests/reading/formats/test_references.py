@@ -200,7 +200,7 @@ def lines_of(entry):
     return [line for line in entry.splitlines() if line]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(TAGS, VALUES.map(lambda text: text.strip() or "x")), max_size=12))
 def test_no_line_of_a_record_is_lost_from_ris_to_ris(folder, tagged):
     lines = ["TY  - JOUR", "TI  - Tin", *(f"{tag}  - {text}" for tag, text in tagged)]
