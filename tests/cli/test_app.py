@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import forked_commands
 import pytest
 from commands import COMMAND, environment
 from new_files import new_file, new_folder, recipe
@@ -188,7 +189,7 @@ def test_what_the_library_logs_is_a_warning_in_a_line(run, monkeypatch, tmp_path
 )
 def test_a_mistake_ends_a_process_in_one_sentence(model, tmp_path, arguments, code, message):
     call = [*COMMAND, *(argument.format(model=model) for argument in arguments)]
-    ended = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, env=environment())
+    ended = forked_commands.run(call, cwd=tmp_path, text=True, env=environment())
     assert (ended.returncode, ended.stdout) == (code, "")
     assert re.fullmatch(r"textcat: [^\n]+\n", ended.stderr), ended.stderr
     assert message in ended.stderr
@@ -218,8 +219,8 @@ def test_files_are_tagged_where_standard_input_is_closed(model, tmp_path):
 
 
 def test_a_reader_that_has_gone_is_no_error_to_speak_of(model):
-    with subprocess.Popen(
-        [*COMMAND, "topics", str(model), "--as", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    with forked_commands.Popen(
+        [*COMMAND, "topics", model, "--as", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
@@ -236,12 +237,8 @@ def test_ctrl_c_ends_training_in_a_sentence_and_leaves_nothing(tmp_path):
     # The corpus is a pipe nobody writes to: training has begun, and cannot end by itself.
     os.mkfifo(tmp_path / "wire.sgm")
     with (
-        subprocess.Popen(
-            [*COMMAND, "train", "wire.sgm", "--out", "m"],
-            cwd=tmp_path,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        forked_commands.Popen(
+            [*COMMAND, "train", "wire.sgm", "--out", "m"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
         ) as process,
         open(tmp_path / "wire.sgm", "wb"),
     ):  # opens once the command reads
@@ -260,7 +257,7 @@ def test_ctrl_c_between_two_stages_leaves_no_half_written_model(run, monkeypatch
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         monkeypatch.setattr("os.fsync", interrupted)
-        run("train", "newswire", "--out", "m")
+        run("train", "newswire", "--recipe", "paum", "--out", "m")
     finally:
         signal.signal(signal.SIGINT, before)
     assert (run.code, run.out) == (130, "")
@@ -279,7 +276,7 @@ def test_ctrl_c_again_does_not_disturb_the_end(run, monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         monkeypatch.setattr("os.fsync", interrupted)
-        run("train", "newswire", "--out", "m")
+        run("train", "newswire", "--recipe", "paum", "--out", "m")
     finally:
         signal.signal(signal.SIGINT, before)
     assert (run.code, run.out) == (130, "")
@@ -343,11 +340,14 @@ def test_a_number_that_is_not_finite_is_wrong_usage(run, command, value):
     assert "--" in run.misuses(*command, value)
 
 
+TRAIN = ["train", "newswire", "--recipe", "paum", "--out", "m"]
+
+
 def test_on_a_terminal_progress_is_drawn_on_stderr(tmp_path):
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         # Not COMMAND, whose one thread lets it count terms while another process reads: of how many is not known then.
-        [sys.executable, "-c", "from textcat.cli import main; main()", "train", "newswire", "--out", "m"],
+        [sys.executable, "-c", "from textcat.cli import main; main()", *TRAIN],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=theirs,

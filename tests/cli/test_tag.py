@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import forked_commands
 import pytest
 from archive_runs import make_archive
 from commands import COMMAND, Run, environment
@@ -178,7 +179,7 @@ def test_names_and_texts_are_written_in_utf8_whatever_the_terminal_shows(model, 
 
 
 def test_a_filter_answers_while_its_input_pauses(model):
-    with subprocess.Popen(
+    with forked_commands.Popen(
         [*COMMAND, "tag", str(model), "--stdin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         for word in ("wheat", "gold", "corn"):
@@ -192,7 +193,7 @@ def test_a_filter_answers_while_its_input_pauses(model):
 
 def test_a_reader_that_has_gone_is_no_error_to_speak_of(model, tmp_path):
     (tmp_path / "many.jsonl").write_text('{"text": ""}\n' * 100_000)
-    with subprocess.Popen(
+    with forked_commands.Popen(
         [*COMMAND, "tag", str(model), "many.jsonl"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
@@ -243,7 +244,7 @@ def test_an_archive_that_has_grown_is_tagged_where_it_is_new(run, model):
 def test_what_another_model_changes_is_shown(run, model, tmp_path):
     make_archive(Path("a.jsonl"), 30)
     run("tag", model, "a.jsonl", "--out", "out")
-    run("train", "newswire", "--set", "learner.tau_pos=5", "--out", "other")
+    run("train", "newswire", "--recipe", "paum", "--set", "learner.tau_pos=5", "--out", "other")
     assert "began with model" in run.refuses("tag", "other", "a.jsonl", "--out", "out")
     run("tag", "other", "a.jsonl", "--out", "out", "--retag")
     assert run.code in (0, 3)
@@ -338,7 +339,7 @@ def test_a_folder_of_other_things_is_refused(run, model):
 def test_on_a_terminal_progress_is_drawn(model, tmp_path):
     make_archive(tmp_path / "news.jsonl", 50)
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
+    process = forked_commands.Popen(
         [*COMMAND, "tag", str(model), "news.jsonl", "--out", "out"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
@@ -362,14 +363,13 @@ def test_on_a_terminal_progress_is_drawn(model, tmp_path):
 
 def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with subprocess.Popen(
+    with forked_commands.Popen(
         [*COMMAND, "tag", str(model), "--stdin", "--out", "out"],
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         process.stdin.write("wheat\n")
         process.stdin.flush()

@@ -11,6 +11,7 @@ import termios
 import time
 from pathlib import Path
 
+import forked_commands
 import pytest
 from commands import COMMAND, environment
 from teach_commands import BEGIN, answers, write_archive
@@ -71,15 +72,13 @@ def test_single_keys_are_enough_in_a_terminal_and_ctrl_c_says_how_to_go_on(tmp_p
     write_archive(tmp_path / "news.jsonl")
     terminal, theirs = pty.openpty()
     command = [*COMMAND, "teach", *map(str, BEGIN)]
-    process = subprocess.Popen(
+    process = forked_commands.Popen(
         command,
         stdin=theirs,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
         env=environment(),
-        # Whoever runs the tests may ignore Ctrl-C, as a shell does for what it runs in the background.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     os.close(theirs)
     try:

@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import forked_commands
 import pytest
 from commands import COMMAND, environment
 from news_items import BODY_OF_DATA, NITF, g2_item, g2_message
@@ -108,9 +109,7 @@ def test_ctrl_c_leaves_whole_files_and_says_how_to_go_on(model, folder, tmp_path
     assert code == 130
     assert "give the same command without --restart to resume the run" in error
     assert not (tmp_path / "out" / ".write-back.part").exists()
-    done = subprocess.run(
-        [*command, "--as", "json"], cwd=tmp_path, stdout=subprocess.PIPE, env=environment(), check=True
-    )
+    done = forked_commands.run([*command, "--as", "json"], cwd=tmp_path, env=environment())
     found = json.loads(done.stdout)
     assert found["written"] + found["before"] == first + 2
     assert found["before"] >= 1
@@ -133,15 +132,8 @@ def test_a_watched_folder_is_written_back_as_files_arrive(model, folder, tmp_pat
 
 
 def started(command, folder):
-    """Start a command that Ctrl-C ends, also where whoever runs the tests ignores it, as a shell's background does."""
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return forked_commands.Popen(command, cwd=folder, env=environment(), **pipes)
 
 
 def rows_in(tags):

@@ -2,14 +2,14 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.metadata import entry_points
 
+import forked_commands
 import numpy as np
 import pytest
 import spacy
+from commands import COMMAND
 from scipy import sparse
 from spacy.training import Example
 
@@ -18,7 +18,6 @@ from textcat.base.errors import TextcatError
 from textcat.model import spacy_component
 from textcat.model.sparse import Sparse
 
-COMMAND = [sys.executable, "-m", "textcat"]
 TEXTS = [
     "Wheat exports rose to 12 mln tonnes, and corn shipments fell.",
     "",
@@ -50,7 +49,7 @@ def _found(docs):
 def test_a_document_gets_the_topics_of_the_command_line(nlp, model, tmp_path):
     archive = tmp_path / "archive.jsonl"
     archive.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
-    done = subprocess.run([*COMMAND, "tag", model, archive], capture_output=True, text=True, check=True)
+    done = forked_commands.run([*COMMAND, "tag", model, archive], text=True)
     printed = [json.loads(line)["topics"] for line in done.stdout.splitlines()]
     assert any(printed)
     for doc, topics in zip(nlp.pipe(TEXTS), printed, strict=True):

@@ -282,15 +282,16 @@ def test_the_workers_are_chosen_by_the_size_of_the_inputs():
 
 
 def test_a_script_that_its_workers_run_again_is_told_of_the_remedy(tmp_path):
-    (tmp_path / "archive.jsonl").write_text("".join(f'{{"id": "{i}", "text": "tin {i}"}}\n' for i in range(300)))
     (tmp_path / "script.py").write_text(
         "import threading, time\n"
         "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()  # so that no process is forked\n"
-        "from textcat import build_pool, InputSettings\n"
-        "from textcat.runs import workers\n"
-        "workers.IN_PROCESS_BYTES = 0  # others are started at once\n"
-        "build_pool(['archive.jsonl'], 'pool', jobs=2, settings=InputSettings(block_bytes=100))\n"
+        "import archive_work\n"
+        "from textcat.runs.workers import open_workers, ordered_map\n"
+        "with open_workers(2, 1 << 40) as workers:\n"
+        "    print(*ordered_map(archive_work.number_of, map(archive_work.batch, range(5)), workers))\n"
     )
-    ended = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    options = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True, "timeout": 120}
+    ended = subprocess.run([sys.executable, "script.py"], **options)
     assert ended.returncode == 1
     assert "put the call of textcat below if __name__ == '__main__':, or give jobs=1." in ended.stderr

@@ -1,5 +1,6 @@
 """Servers in this process, and servers started as processes of their own."""
 
+import forked_commands
 import pytest
 from running_server import start
 
@@ -28,7 +29,8 @@ def serve(newswire_model, tmp_path):
     started = []
 
     def started_with(*options):
-        started.append(start("serve", f"news={newswire_model}", *options, log=tmp_path / "log"))
+        how = {"log": tmp_path / "log", "popen": forked_commands.Popen}
+        started.append(start("serve", f"news={newswire_model}", *options, **how))
         return started[-1]
 
     yield started_with

@@ -7,11 +7,12 @@ import os
 import re
 import select
 import subprocess
-import sys
 import time
 from pathlib import Path
 
+import forked_commands
 import pytest
+from commands import COMMAND
 
 import textcat
 
@@ -76,15 +77,9 @@ def server(tmp_path_factory, newswire_model):
         textcat.save(textcat.train(textcat.Corpus.from_records(records), recipe), folder / name)
     (folder / "newswire" / "README.md").write_text(WHOLE_CARD)
     (folder / "hostile" / "README.md").write_text(HOSTILE_CARD)
-    command = [
-        sys.executable,
-        "-m",
-        "textcat",
-        "serve",
-        *(str(folder / name) for name in ("newswire", "two", "hostile", "named")),
-    ]
-    process = subprocess.Popen(
-        [*command, "--port", "0", "--workers", "1"],
+    models = [folder / name for name in ("newswire", "two", "hostile", "named")]
+    process = forked_commands.Popen(
+        [*COMMAND, "serve", *models, "--port", "0", "--workers", "1"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,

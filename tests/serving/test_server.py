@@ -4,12 +4,11 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 
+import forked_commands
 import pytest
-from commands import Run
+from commands import COMMAND, Run
 from running_server import BODY, HEAD, answer_of
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
@@ -49,8 +48,7 @@ def test_ctrl_c_ends_in_a_sentence(serve):
 
 def test_a_port_that_is_taken_is_told_in_a_sentence(serve, newswire_model):
     port = str(serve("--workers", "1").address[1])
-    command = [sys.executable, "-m", "textcat", "serve", str(newswire_model), "--port", port]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    ended = forked_commands.run([*COMMAND, "serve", newswire_model, "--port", port], text=True)
     assert ended.returncode == 1, ended.stderr
     assert re.fullmatch(r"textcat: [^\n]*Give another --host or --port\.\n", ended.stderr)
 

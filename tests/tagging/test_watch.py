@@ -12,8 +12,10 @@ import time
 from collections import Counter
 from functools import partial
 
+import forked_commands
 import pytest
 from archive_runs import READ, make_archive, run
+from commands import COMMAND
 from news_versions import item, write_items
 from read_sources import tarred
 
@@ -139,9 +141,9 @@ def test_an_input_of_unknown_files_cannot_be_watched(model, tmp_path, monkeypatc
 
 def test_whenever_a_watching_process_is_killed_each_document_is_tagged_once(model, folder, tmp_path):
     draw, out = random.Random(3), tmp_path / "out"
-    command = [sys.executable, "-m", "textcat", "tag", str(model), str(folder), "--out", str(out), "--watch", "-j", "1"]
+    command = [*COMMAND, "tag", model, folder, "--out", out, "--watch", "-j", "1"]
     for kill in range(KILLS):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        process = forked_commands.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         for step in range(3):
             make_archive(folder / f"new{kill}-{step}.jsonl", draw.randrange(1, 40), seed=100 * kill + step + 10)
             time.sleep(draw.random())

@@ -5,12 +5,13 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from contextlib import closing
 from functools import partial
 
+import forked_commands
 import pytest
+from commands import COMMAND
 from news_items import BODY_OF_DATA, NITF, g2_item, g2_message
 from read_sources import COMPRESSIONS, read, tarred, zipped
 
@@ -409,12 +410,13 @@ def test_whenever_a_run_is_killed_each_file_is_old_or_new(model, tmp_path):
     for top in (1, 2):
         write(model, [source], tmp_path / f"whole{top}", write=OutputSettings(top=top))
         states.append(files_in(tmp_path / f"whole{top}"))
-    command = [sys.executable, "-m", "textcat", "tag", str(model), str(source), "--write-back", str(out), "-j", "1"]
+    command = [*COMMAND, "tag", model, source, "--write-back", out, "-j", "1"]
     n_running = 0
     for kill in range(KILLS):
         # Every second model writes all files again, so that there are old ones in the folder.
         top = kill * 4 // KILLS % 2
-        process = subprocess.Popen([*command, "--top", str(top + 1)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        process = forked_commands.Popen([*command, "--top", top + 1], **options)
         journal = out / ".write-back.jsonl"
         before, started = journal.stat().st_mtime_ns if journal.exists() else 0, time.monotonic()
         while process.poll() is None and time.monotonic() - started < 20:

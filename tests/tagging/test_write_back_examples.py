@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -152,12 +153,19 @@ def test_the_written_nitf_is_as_valid_as_before(written, schemas):
             assert after == before, path
 
 
-def validator_of(version):
-    """The validator of a version of ninjs."""
+@cache
+def validators():
+    """The module of jsonschema's validators, which is in sys.modules no longer: it is imported once."""
     with patch.dict(sys.modules, rfc3987_syntax=None):  # which takes seconds to import, to check what is not asked for
         import jsonschema
+    return jsonschema.validators
+
+
+@cache
+def validator_of(version):
+    """The validator of a version of ninjs."""
     schema = json.loads((NEWS / f"ninjs/schema/ninjs-schema_{version}.json").read_text())
-    return jsonschema.validators.validator_for(schema)(schema)
+    return validators().validator_for(schema)(schema)
 
 
 def test_the_written_files_of_ninjs_are_as_valid_as_before(written):

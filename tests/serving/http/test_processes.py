@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked_commands
 import pytest
+from commands import COMMAND
 from running_server import BODY, HEAD, answer_of, is_alive, wait_until
 
 from textcat.base.errors import TextcatError
@@ -69,7 +71,7 @@ def test_sighup_does_not_end_a_server_of_one_process(tmp_path):
     archive.write_text("".join(f'{{"text": "Wheat rose to {i} in London."}}\n' for i in range(40)))
     command = ["teach", str(archive), "--session", str(tmp_path / "session"), "--topic", "wheat", "--no-browser"]
     options = ["--description", "wheat", "--port", "0"]
-    process = subprocess.Popen([sys.executable, "-m", "textcat", *command, *options], stderr=subprocess.PIPE, text=True)
+    process = forked_commands.Popen([*COMMAND, *command, *options], stderr=subprocess.PIPE, text=True)
     try:
         address = next(found for line in process.stderr if (found := re.search(r"http://([\d.]+):(\d+)", line)))
         for _ in range(2):
@@ -97,12 +99,12 @@ def test_a_unix_socket_is_for_the_group_and_is_replaced_only_if_no_server_listen
     left = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     left.bind(str(path))
     left.close()  # as a server that was killed leaves it
-    command = [sys.executable, "-m", "textcat", "serve", f"news={newswire_model}", "--unix-socket", str(path)]
-    with subprocess.Popen([*command, "--log", "events"], stderr=subprocess.PIPE, text=True) as server:
+    command = [*COMMAND, "serve", f"news={newswire_model}", "--unix-socket", str(path)]
+    with forked_commands.Popen([*command, "--log", "events"], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr.readline().startswith(f"textcat: serving news at unix:{path} by")  # no warning of keys
         assert path.stat().st_mode & 0o777 == 0o660
         assert _asked(path) == 200
-        other = subprocess.run(command, capture_output=True, text=True)
+        other = forked_commands.run(command, text=True)
         assert (other.returncode, other.stderr) == (
             1,
             f"textcat: Cannot listen on the Unix socket {path}: Address already in use. Give another --unix-socket.\n",
@@ -132,8 +134,7 @@ def test_a_server_whose_queue_is_full_is_not_waited_for(newswire_model, tmp_path
 def test_a_file_that_is_no_socket_is_not_replaced(newswire_model, tmp_path):
     path = tmp_path / "notes"
     path.write_text("kept")
-    command = [sys.executable, "-m", "textcat", "serve", newswire_model, "--unix-socket", path]
-    ended = subprocess.run(command, capture_output=True, text=True)
+    ended = forked_commands.run([*COMMAND, "serve", newswire_model, "--unix-socket", path], text=True)
     assert (ended.returncode, path.read_text()) == (1, "kept")
 
 
