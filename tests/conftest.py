@@ -5,6 +5,7 @@ import importlib
 import os
 from collections import defaultdict
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,6 +14,7 @@ import optional_tools
 import pytest
 from hypothesis import settings
 from not_run import leave_out, pytest_make_collect_report, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401
+from typer.main import get_command
 
 # There is a process that runs tests for each processor: further threads of BLAS would wait busily for one of them. What
 # tests start has as many as users have, and a test of several sets their number.
@@ -34,13 +36,14 @@ def pytest_make_parametrize_id(val, argname):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Search for no garbage among tests and modules while they are collected, nor afterwards: they are kept anyway."""
+    """Search for no garbage among tests and modules while they are collected, and for little of it afterwards."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
         gc.freeze()
+        gc.set_threshold(50_000)
 
 
 def pytest_runtest_setup(item):
@@ -63,6 +66,13 @@ def at_once():
         os.fstat(descriptor)  # which fails, too, if it is closed
 
     with patch.object(os, "fsync", sync):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_once():
+    """Make the commands of textcat once: thousands are run in a process that runs tests, and a user runs one."""
+    with patch("typer.main.get_command", cache(get_command)):
         yield
 
 

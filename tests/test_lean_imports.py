@@ -79,7 +79,7 @@ if sys.argv[1] == "lean":
 from textcat.corpus.catalogue import open_corpus
 from textcat.recipes.recipe import read_recipe
 from textcat.training.train import train_and_evaluate
-train_and_evaluate(open_corpus("newswire"), read_recipe("default"))
+train_and_evaluate(open_corpus("newswire"), read_recipe("paum"))
 print([name in sys.modules for name in ("numpy.f2py.f2py2e", "numpy.testing._private")])
 import numpy
 print(numpy.f2py.__all__[0], numpy.testing.assert_equal(1, 1))

@@ -45,11 +45,11 @@ def test_the_recipe_for_many_topics_is_taken_with_the_settings_and_the_learner_a
     assert textcat.load("pam").scorer.shortlist.size == 50
 
 
-def test_a_setting_that_only_the_other_recipe_can_have_is_refused_where_many_topics_take_theirs(run, monkeypatch):
-    run("train", "newswire", "--out", "few", "--set", "tags.strategy=scut")
+def test_a_setting_that_only_the_other_recipe_can_have_is_refused_where_many_topics_take_theirs(run, own, monkeypatch):
+    run("train", own, "--out", "few", "--set", "tags.strategy=scut")
     assert run.code == 0
-    monkeypatch.setattr("textcat.recipes.recipe.MANY_TOPICS", 50)
-    run("train", "newswire", "--out", "many", "--set", "tags.strategy=scut")
+    monkeypatch.setattr("textcat.recipes.recipe.MANY_TOPICS", 2)
+    run("train", own, "--out", "many", "--set", "tags.strategy=scut")
     assert run.code == 1
     assert run.err.startswith("textcat: Recipe many-topics: with a shortlist, the strategy in [tags] cannot be 'scut'")
     assert not Path("many").exists()
@@ -76,13 +76,14 @@ def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_set
 
 def test_with_few_documents_a_line_tells_how_much_more_would_help(run):
     said = r"^With 721 more documents: top-1 accuracy 0\.\d\d → about 0\.\d\d \(0\.\d\d to 0\.\d\d\), forecast"
-    run("train", "newswire", "--out", "model", "--set", "topics.choose_margins=false")
+    words_alone = ["--set", "topics.choose_margins=false", "--set", "topics.vectors=none"]
+    run("train", "newswire", "--out", "model", *words_alone)
     assert len(re.findall(said, run.out, re.MULTILINE)) == 1
     (_, now, low, high), *_, (n, *_) = textcat.load("model").facts.choices["forecast"]["forecast"]
     assert n == 2 * 721
     assert low < now < high
     assert f"accuracy {now:.2f} →" in run.out
-    run("train", "newswire", "--out", "model", "--force", "--set", "topics.forecast=false")
+    run("train", "newswire", "--out", "model", "--force", *words_alone, "--set", "topics.forecast=false")
     assert "more documents:" not in run.out
     assert "forecast" not in textcat.load("model").facts.choices
 
@@ -139,13 +140,13 @@ def test_a_plan_names_the_recipe_and_what_it_takes_and_writes_nothing(run, monke
     assert not Path("planned").exists()
 
 
-def test_what_does_not_fit_into_memory_is_refused_before_a_model_is_written(run, monkeypatch):
-    monkeypatch.setattr("textcat.training.plan.available_memory", lambda: 50_000)
-    run("train", "newswire", "--out", "large")
+def test_what_does_not_fit_into_memory_is_refused_before_a_model_is_written(run, own, monkeypatch):
+    monkeypatch.setattr("textcat.training.plan.available_memory", lambda: 1000)
+    run("train", own, "--out", "large")
     assert run.code == 1
-    assert re.match(r"textcat: Recipe few-documents would take some \d+\.\d GB of memory", run.err)
+    assert re.match(r"textcat: Recipe few-short-texts would take some \d+\.\d GB of memory", run.err)
     assert not Path("large").exists()
-    run("train", "newswire", "--dry-run")
+    run("train", own, "--dry-run")
     assert run.code == 0
     assert run.out.endswith("This does not fit into memory, and would be refused.\n")
 
@@ -178,7 +179,7 @@ def test_train_prints_bands_stages_its_choices_and_the_model_and_on_stderr_only_
 
 def test_options_go_before_the_recipe(run):
     settings = ("--set", "learner.tau_neg=1", "--set", "learner.tau_pos=5", "--set", "learner.seed=3")
-    run("train", "newswire", "--out", "m", *settings, "--jobs", "1", "--topics")
+    run("train", "newswire", "--out", "m", "--recipe", "paum", *settings, "--jobs", "1", "--topics")
     assert run.code == 0
     learner = json.loads(Path("m/manifest.json").read_text())["recipe"]["learner"]
     assert (learner["tau_neg"], learner["tau_pos"], learner["seed"]) == (1, 5, 3)
@@ -218,7 +219,7 @@ def test_trials_are_not_counted_where_all_are_tried(run, own):
 
 def test_learn_replaces_another_model_by_force_only(run, own):
     for name in ("m", "other"):
-        assert run("train", own, "--out", name, "--updatable").code == 0
+        assert run("train", own, "--recipe", "paum", "--out", name, "--updatable").code == 0
     before = Path("other/manifest.json").read_bytes()
     assert run.refuses("learn", "m", own, "--out", "other").startswith(
         "The model other exists: replace it with --force"
@@ -240,7 +241,7 @@ def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
     elif form == "sgm":
         shutil.copy(textcat.base.disk.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
     path = {"folder": own, "card": "pets.toml", "sgm": "wire.sgm"}[form]
-    assert run("train", path, "--out", "m").code == 0
+    assert run("train", path, "--recipe", "paum", "--out", "m").code == 0
     assert run("evaluate", "m", path).code == 0
     assert ("Measured after training" in run.out) == (form != "sgm")
 

@@ -143,7 +143,10 @@ def test_a_process_of_its_own_finds_the_same_also_with_the_instructions_of_other
 @pytest.mark.long
 def test_a_kernel_that_ends_its_process_is_told_with_those_after_it():
     program = (
-        "import os; from textcat.doctor import kernels; kernels.CHECKS['margin.rules'] = os.abort, ''; kernels.main()"
+        "import os; from textcat.doctor import kernels\n"
+        "sound = dict.fromkeys(kernels.CHECKS, (list, kernels.checksum_of([])))\n"
+        "kernels.CHECKS = sound | {'margin.rules': (os.abort, '')}\n"
+        "kernels.main()"
     )
     checks = check_kernels_apart([sys.executable, "-c", program])
     errors = {check.name: check.error for check in checks if check.error}

@@ -21,8 +21,8 @@ def corpus():
 
 
 @pytest.fixture(scope="module")
-def tagger(corpus):
-    return textcat.train(corpus)
+def tagger(newswire_tagger):
+    return newswire_tagger
 
 
 @pytest.fixture(scope="module")

@@ -131,9 +131,9 @@ def test_a_straight_line_is_extrapolated_to_itself():
 def test_what_does_not_fit_is_refused_with_what_it_takes_and_the_remedy(part, monkeypatch):
     monkeypatch.setattr(plans, "available_memory", lambda: 50_000)
     with pytest.raises(
-        TextcatError, match=r"^Recipe few-documents would take some \d+\.\d GB of memory and .* are available: k"
+        TextcatError, match=r"^Recipe default would take some \d+\.\d GB of memory and .* are available: k"
     ):
-        textcat.train(part)
+        textcat.train(part, read_recipe("default"))
     monkeypatch.setattr(plans, "available_memory", lambda: None)
     check_memory(part, read_recipe("default"), train_and_evaluate)
 

@@ -9,6 +9,7 @@ import stat
 import sys
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -127,6 +128,7 @@ def unfinished_sibling(path: Path) -> Path:
 # --- installed libraries, paths, and the files at paths ---------------------------------------------------------------
 
 
+@cache
 def installed_version(name: str) -> str:
     """Return the version of an installed library.
 
