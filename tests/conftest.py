@@ -5,7 +5,7 @@ import importlib
 import os
 from collections import defaultdict
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -178,6 +178,8 @@ def new_page(browser):
         pages = idle[repr(options)]
         context = {"viewport": {"width": 1280, "height": 900}, **options}
         page = pages.pop() if pages else chromium.new_context(**context).new_page()
+        # By default, a frame is drawn whenever a condition is looked at again.
+        page.wait_for_function = partial(type(page).wait_for_function, page, polling=10)
         page.set_default_timeout(15_000)
         heard = [
             (page.context, "request", lambda request: asked.append(request.url)),

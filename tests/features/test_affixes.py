@@ -143,6 +143,7 @@ def test_what_the_tables_cut_is_cut_as_the_tokenizer_does_it(lang, chunk):
     assert tokens in ([], naive.tokens(chunk, lang))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_tables_of_every_language_are_read(lang):
     tokens, lengths = language_cutter(lang).cut(["word", "(word", "word,", "(word)"])
@@ -276,6 +277,7 @@ def test_spacy_asks_for_affixes_by_bound_methods_of_regexes():
     assert tokenizer.faster_heuristics is True
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_no_regex_of_a_language_is_left_unread(lang):
     tokenizer = naive.nlp_of(lang).tokenizer

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from language_texts import TOKENS, tables_from_a_file, texts, with_tables
-from texts import LANGUAGES
+from texts import LANGUAGES, SOME_LANGUAGES
 
 from textcat.features.language import read_language
 from textcat.features.tables import kept_tables
@@ -25,7 +25,7 @@ $5.50 5km/h, _x_ the Wheat, exports 350.25), x-350.25
 sentences = st.lists(st.one_of(st.sampled_from(WORDS), st.text(alphabet="ab'.,-/():%$5s", max_size=8)), max_size=8)
 
 
-@pytest.mark.parametrize("lang", ["en", "de", "fr"])
+@pytest.mark.parametrize("lang", SOME_LANGUAGES)
 @given(st.one_of(texts, sentences.map(" ".join), sentences.map("\n\n".join)))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_tokens_by_tables_from_a_file_are_those_of_spacy(lang, text):
@@ -73,6 +73,7 @@ def test_tables_of_another_language_are_not_used():
     assert tokens.tokenize("z.B. don't") == naive.tokens("z.B. don't", "de")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_tables_are_read_as_they_were_written(lang):
     assert tables_from_a_file(lang) == TOKENS[lang].tables()

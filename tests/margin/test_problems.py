@@ -16,7 +16,7 @@ from textcat.margin.solve import nothing, solve
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_what_is_kept_of_the_weights_is_what_a_function_makes_of_them(alone, backend):
     X, problems, _ = alone
-    with joblib.parallel_config(backend=backend):
+    with joblib.parallel_config(backend=backend, max_nbytes=100):
         packed = solve(X, problems, n_jobs=2, keep=PackedWeights.of, margins=True)
         scored = solve(X, problems, n_jobs=2, keep=X[:5].dot)
     whole = solve(X, problems, margins=True)

@@ -168,7 +168,6 @@ def test_the_weights_are_the_rows_weighted_by_alpha(drawn, rule):
     assert solution.bias == pytest.approx(2.0**2 * alpha.sum())
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(64, 100), st.sampled_from([0.0, 1.0]), st.sampled_from([0, 2]))
 def test_dense_features_make_the_updates_of_the_naive_loop(seed, n_dimensions, lambda_, mini_epochs):
     # Whole numbers: float32 rounds none of the sums, in whatever order they are taken.
@@ -199,13 +198,12 @@ def test_a_solution_does_not_depend_on_how_many_lanes_run_side_by_side(alone, la
 )
 def test_a_solution_does_not_depend_on_the_backend_and_the_number_of_jobs(alone, backend, n_jobs):
     X, problems, expected = alone
-    with joblib.parallel_config(backend=backend, max_nbytes=100):  # so small: processes get read-only memory maps
-        assert bits(solve(X, problems, n_jobs=n_jobs)) == expected
+    # So small: processes get read-only memory maps. With other settings, others would be started.
+    with joblib.parallel_config(backend=backend, max_nbytes=100, n_jobs=n_jobs):
+        assert bits(solve(X, problems)) == expected
         out = np.empty((len(problems), X.shape[1]), X.dtype)
         assert bits(solve(X, problems, n_jobs=n_jobs, out=out)) == expected
         assert [row.tobytes() for row in out] == [solution[0] for solution in expected]
-    with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
-        assert bits(solve(X, problems)) == expected
 
 
 @given(st.lists(st.integers(0, 39), max_size=60), st.integers(1, N_LANES), st.integers(1, 3))
@@ -271,7 +269,7 @@ def test_held_out_rows_get_the_scores_that_new_documents_would_get(dtype):
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_without_the_weights_everything_else_is_kept(alone, backend):
     X, problems, expected = alone
-    with joblib.parallel_config(backend=backend):
+    with joblib.parallel_config(backend=backend, max_nbytes=100):
         solutions = solve(X, problems, n_jobs=2, keep=nothing)
     assert all(solution.weights is None for solution in solutions)
     assert [solution[1:] for solution in bits(solutions)] == [solution[1:] for solution in expected]
@@ -294,7 +292,7 @@ def solve_weights(X, problems):
 def test_progress_counts_every_problem_once(backend, n_jobs):
     X, problems = some_rows(), some_problems()
     counted = []
-    with joblib.parallel_config(backend=backend):
+    with joblib.parallel_config(backend=backend, max_nbytes=100):
         solve(X, problems, n_jobs=n_jobs, progress=counted.append)
     assert sum(counted) == len(problems)
 

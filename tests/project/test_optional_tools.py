@@ -62,7 +62,7 @@ def test_what_is_missing_is_installed(programs, tmp_path, capfd):
     add(programs, "npm", NPM)
     assert optional_tools.main() == 0
     assert capfd.readouterr() == ("", "")
-    assert optional_tools.chromium() == str(programs / "chromium")
+    assert optional_tools.chromium() == str(programs / optional_tools.HEADLESS)
     assert optional_tools.axe() == tmp_path / "environment" / optional_tools.AXE
     for name in ("apt-get", "npm"):
         (programs / name).unlink()

@@ -239,7 +239,7 @@ def whole(model, archive, tmp_path_factory):
 def test_a_run_that_is_killed_at_random_moments_loses_and_doubles_nothing(model, archive, whole, tmp_path):
     undisturbed, seconds = whole
     draw, longest, killed, number = random.Random(1), seconds / 2, 0, 0
-    while killed < 55:
+    while killed < 25:
         number += 1
         out, ended = tmp_path / str(number), False
         while not ended:

@@ -528,7 +528,7 @@ def test_topics_have_their_names_everywhere(visit):
 
 
 def test_a_link_has_the_threshold_and_its_notice_goes(visit):
-    page = visit("#model=newswire")
+    page = visit("#model=newswire", permissions=["clipboard-write"])
     page.clock.install()
     _tag(page)
     page.clock.run_for(1000)
