@@ -201,8 +201,8 @@ def _weights(
     scores = rows @ weights
     if not scores.any():
         raise TextcatError(
-            "No document has a word of a topic's name or description, or one that is similar: describe the topics in "
-            "words of the documents."
+            "No document has a word of a topic's name or description, or one that is similar: write "
+            "descriptions in words of the documents."
         )
     weights /= _spread(scores)
     taken = np.zeros(scores.shape, bool)
