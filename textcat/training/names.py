@@ -125,7 +125,7 @@ def names_corpus(names: Mapping[str, str] | str | os.PathLike[str], unlabelled: 
     """Return a corpus of topics that are named, as for `train_by_names`, and of at most 4,999 unlabelled documents."""
     described = dict(names) if isinstance(names, Mapping) else read_names(names)
     if not described:
-        raise TextcatError("No topic is named: training by names needs names.")
+        raise TextcatError("No topic is named: give names, as training by names needs them.")
     name, origin = "unlabelled documents", dict[str, Any]()
     if isinstance(unlabelled, Corpus):
         name, origin = unlabelled.name, {key: unlabelled.origin[key] for key in unlabelled.origin.keys() & {"text"}}
