@@ -135,13 +135,13 @@ def installed_version(name: str) -> str:
     It is read from the name of the library's metadata folder if possible, because importlib.metadata is slow to import.
     PackageNotFoundError is raised if the library is not installed.
     """
+    written = name.replace("-", "_")  # in names of folders
+    begins = f"{name}-", f"{name}.", f"{written}-", f"{written}."
     for folder in sys.path:
         with suppress(OSError):
-            entries = [
-                entry for entry in os.listdir(folder or ".") if entry.lower().startswith((f"{name}-", f"{name}."))
-            ]
+            entries = [entry for entry in os.listdir(folder or ".") if entry.lower().startswith(begins)]
             described = [entry for entry in entries if entry.endswith((".dist-info", ".egg-info"))]
-            if len(described) == 1 and (match := re.fullmatch(rf"{name}-(.+)\.dist-info", described[0])):
+            if len(described) == 1 and (match := re.fullmatch(rf"{written}-(.+)\.dist-info", described[0])):
                 return match[1]
             if described:
                 break
