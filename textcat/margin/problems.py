@@ -180,10 +180,10 @@ class PackedWeights:
 
 
 def side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
-    """Return the weights of solutions as a dense array of shape (n_features, n_solutions)."""
-    weights = np.empty((n_features, len(solutions)), solutions[0].weights.dtype)
+    """Return the packed weights of solutions as a dense array of shape (n_features, n_solutions)."""
+    weights = np.zeros((n_features, len(solutions)), solutions[0].weights.dtype)
     for column, solution in zip(weights.T, solutions, strict=True):
-        column[:] = solution.weights
+        column[solution.weights.features] = solution.weights.values
     return weights
 
 
