@@ -42,7 +42,7 @@ _Members = tuple[tuple[str, Any], ...]
 Alternatives: TypeAlias = "Sequence[Alternative] | None"  # None: of a regex that must always be run
 Affixes: TypeAlias = "tuple[Alternatives, Alternatives, Alternatives]"  # of prefixes, suffixes and infixes
 _Role = Literal["prefix", "suffix", "infix"]
-Regexes: TypeAlias = "Mapping[str, tuple[str, int]]"  # pattern and flags by the name of a tokenizer's callable
+Regexes: TypeAlias = "Mapping[str, Sequence[Any]]"  # pattern and flags by the name of a tokenizer's callable
 TOKENIZER_METHODS = {
     "prefix_search": "search",
     "suffix_search": "search",

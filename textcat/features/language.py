@@ -91,13 +91,13 @@ class _Language:
 
     def _take(self, tables: LanguageTables) -> None:
         asked = [regex_function(tables.regexes, name) for name in TOKENIZER_METHODS]
-        if asked[0] is not None and tables.alternatives[0] is not None:
+        if asked[0] is not None and tables.affixes[0] is not None:
             # Each alternative of a prefix begins with ^, so no later position need be searched.
             asked[0] = asked[0].__self__.match  # type: ignore[attr-defined]
         cuts = tables.cuts.values()
         specials = {*tables.tokens, *map("".join, cuts)}
         exact = partial(read_exact_affixes, tables.regexes)
-        self._cutter = SpanCutter(asked, tables.alternatives, tables.url, tables.tokens, specials, exact, PATIENCE)
+        self._cutter = SpanCutter(asked, tables.affixes, tables.url_sets, tables.tokens, specials, exact, PATIENCE)
         self._specials = dict(tables.tokens)
         self._cut_tokens: dict[str, Any] = {}  # of special cases, as `SpanCutter.cut_text` takes them
         self._meetings: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)  # neighbours in a special case
@@ -179,7 +179,7 @@ def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
     spaCy is imported only if there are no such tables.
     """
     if tables := tables or kept_tables(lang):
-        return _Language(lang, tables, _usual_attributes(tables.stop_words or ()))
+        return _Language(lang, tables, _usual_attributes(frozenset(tables.stop_words or ())))
     return _Language(lang, *read_language(lang))
 
 

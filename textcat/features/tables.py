@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from textcat.base.disk import installed_spacy, installed_version, user_cache, write_atomically
 from textcat.base.errors import TextcatError
+from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.features.affixes import (
     ABSENT,
     ANY_CHARACTER,
@@ -23,7 +25,6 @@ from textcat.features.affixes import (
     Affixes,
     Alternative,
     Alternatives,
-    Regexes,
     read_affixes,
     read_url,
     regex_function,
@@ -32,77 +33,69 @@ from textcat.features.affixes import (
 
 _FORMAT = 1  # of what is kept in the cache: another number is another file
 _ALL_BITS = ASCII | OTHER | ABSENT
-_DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
 
 
-class LanguageTables(NamedTuple):
-    """Hold the rules of spaCy's tokenizer of a language, by which texts get its tokens without importing spaCy."""
+@dataclass(frozen=True)
+class LanguageTables:
+    """Hold the rules of spaCy's tokenizer of a language, by which texts get its tokens without importing spaCy.
+
+    The fields are the entries of a file. Sets of characters are in `sets`; `alternatives` and `url` number them.
+    """
 
     lang: str  # the code of the language, such as "en"
     spacy: str  # the version of spaCy whose tokenizer they describe
-    alternatives: Affixes  # of the regexes of prefixes, suffixes and infixes
-    url: tuple[int, ...]  # sets of characters: a URL that stays whole has a character of each set
-    regexes: Regexes  # of the tokenizer's callables; they are run where the alternatives cannot tell
-    tokens: Mapping[str, tuple[str, ...]]  # the tokens of each special case, by its text
-    cuts: Mapping[str, tuple[str, ...]]  # special cases that are searched for among tokens: as affixes cut their texts
-    stop_words: Collection[str] | None  # in lower case; None if the language finds them in another way
-
-    def as_json(self) -> str:
-        """Return the tables as a text of JSON, which `from_json` reads."""
-        sets: dict[int, int] = {}  # of characters, numbered
-        numbered = lambda masks: [sets.setdefault(mask, len(sets)) for mask in masks]  # noqa: E731
-        alternatives = [
-            None
-            if part is None
-            else [[numbered(alternative.before + alternative.ahead), alternative.width] for alternative in part]
-            for part in self.alternatives
-        ]
-        changed = {"alternatives": alternatives, "url": numbered(self.url), "stop_words": sorted(self.stop_words or ())}
-        entries = {**self._asdict(), **changed}
-        return json.dumps({**entries, "sets": [f"{mask & _ALL_BITS:x}" for mask in sets]})
+    alternatives: list[list[Any] | None]  # as `affixes`: the sets before and ahead of each alternative, and its width
+    url: list[int]  # a URL that stays whole has a character of each set
+    regexes: dict[str, list[Any]]  # of the tokenizer's callables; they are run where the alternatives cannot tell
+    tokens: dict[str, list[str]]  # the tokens of each special case, by its text
+    cuts: dict[str, list[str]]  # special cases that are searched for among tokens: as affixes cut their texts
+    stop_words: list[str] | None  # in lower case; None if the language finds them in another way
+    sets: list[str]  # bit masks, in hexadecimal digits
 
     @classmethod
     def from_json(cls, content: str | bytes) -> LanguageTables:
-        """Read tables that `as_json` has written.
-
-        Raise AttributeError, KeyError, TypeError or ValueError for any other content.
-        """
-        entries = json.loads(content)
-        sets = dict(enumerate(int(mask, 16) for mask in entries.pop("sets")))
-        if not all(0 <= mask <= _ALL_BITS for mask in sets.values()):
-            raise ValueError("no sets of characters")
-        sets = {number: ANY_CHARACTER if mask == _ALL_BITS else mask for number, mask in sets.items()}
-        prefixes, suffixes, infixes = entries.pop("alternatives")
-        tables = cls(
-            alternatives=(
-                _alternatives(prefixes, sets),
-                _alternatives(suffixes, sets, back=True),
-                _alternatives(infixes, sets),
-            ),
-            url=tuple(sets[number] for number in entries.pop("url")),
-            regexes={name: (text, flags) for name, (text, flags) in entries.pop("regexes").items()},
-            cuts={rule: tuple(cut) for rule, cut in entries.pop("cuts").items()},
-            tokens={rule: tuple(tokens) for rule, tokens in entries.pop("tokens").items()},
-            stop_words=frozenset(entries.pop("stop_words")),
-            **entries,
-        )
-        texts = [tables.lang, tables.spacy, *(word for word in tables.stop_words or () if word != ""), *tables.tokens]
-        texts += chain(*tables.cuts.values(), *tables.tokens.values())
+        """Read tables from JSON; raise one of `MISFITS` unless they are those of a tokenizer, with stop words."""
+        tables = read_record(cls, json.loads(content), "in the tables of a tokenizer")
+        texts = [tables.lang, tables.spacy, *tables.tokens, *chain(*tables.cuts.values(), *tables.tokens.values())]
         has_all_tokens = set(tables.cuts) <= set(tables.tokens) and all(tables.cuts.values())
-        if not has_all_tokens or not all(isinstance(text, str) and text for text in texts):
+        has_all_sets = set(tables.url) <= tables._masks.keys()
+        if not has_all_sets or not has_all_tokens or not all(texts) or tables.stop_words is None:
             raise ValueError("no tables of a tokenizer")
-        needed = [name for name, part in zip(TOKENIZER_METHODS, tables.alternatives, strict=False) if part != []]
+        needed = [name for name, part in zip(TOKENIZER_METHODS, tables.affixes, strict=False) if part != []]
         if not set(needed) <= set(tables.regexes) <= set(TOKENIZER_METHODS):
             raise ValueError("no regexes of a tokenizer")
         for name in tables.regexes:
             regex_function(tables.regexes, name)
         return tables
 
+    def as_json(self) -> str:
+        """Return the tables as a text of JSON, which `from_json` reads."""
+        return json.dumps(entries_of(self))
+
+    @cached_property
+    def affixes(self) -> Affixes:
+        """The alternatives of the regexes of prefixes, suffixes and infixes."""
+        prefixes, suffixes, infixes = self.alternatives
+        sets = self._masks
+        return _alternatives(prefixes, sets), _alternatives(suffixes, sets, back=True), _alternatives(infixes, sets)
+
+    @property
+    def url_sets(self) -> list[int]:
+        """The sets of characters of which a URL that stays whole has one each, as bit masks."""
+        return [self._masks[number] for number in self.url]
+
+    @cached_property
+    def _masks(self) -> dict[int, int]:
+        masks = [int(digits, 16) for digits in self.sets]
+        if not all(0 <= mask <= _ALL_BITS for mask in masks):
+            raise ValueError("no sets of characters")
+        return {number: ANY_CHARACTER if mask == _ALL_BITS else mask for number, mask in enumerate(masks)}
+
 
 @cache
 def kept_tables(lang: str) -> LanguageTables | None:
     """Return the cached tables of a language for the installed spaCy; None if they are missing or damaged."""
-    with suppress(OSError, TextcatError, *_DAMAGES):
+    with suppress(OSError, *MISFITS):
         digest, content = _cache_file(lang).read_bytes().split(b"\n", 1)
         if digest == sha256(content).hexdigest().encode():
             return LanguageTables.from_json(content)
@@ -140,15 +133,21 @@ def read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -
     finders = tokenizer.find_prefix, tokenizer.find_suffix, tokenizer.find_infix
     every = not tokenizer.faster_heuristics
     matched = [rule for rule in tokenizer.rules if every or " " in rule or any(find(rule) for find in finders)]
+    affixes, sets = read_affixes(regexes), dict[int, int]()  # sets by their masks: the numbers of these
+
+    def numbered(masks: Iterable[int]) -> list[int]:
+        return [sets.setdefault(mask, len(sets)) for mask in masks]
+
     return LanguageTables(
         lang,
         installed_version("spacy"),
-        read_affixes(regexes),
-        read_url(regexes),
-        regexes,
-        tokens={rule: tuple(intify_attrs(part)[ORTH] for part in parts) for rule, parts in tokenizer.rules.items()},
-        cuts={rule: tuple(token.text for token in bare(rule)) for rule in matched},
-        stop_words=stop_words,
+        [part if part is None else [[numbered(a.before + a.ahead), a.width] for a in part] for part in affixes],
+        numbered(read_url(regexes)),
+        {name: [*regex] for name, regex in regexes.items()},
+        tokens={rule: [intify_attrs(part)[ORTH] for part in parts] for rule, parts in tokenizer.rules.items()},
+        cuts={rule: [token.text for token in bare(rule)] for rule in matched},
+        stop_words=None if stop_words is None else sorted(stop_words),
+        sets=[f"{mask & _ALL_BITS:x}" for mask in sets],
     )
 
 
