@@ -188,6 +188,7 @@ def test_reuters_opens_and_is_verified(reuters_archive):
     assert (len(corpus.train), len(corpus.test), len(corpus.unused), len(corpus.topics)) == (9603, 3299, 8676, 90)
     assert corpus.statistics().without_topic == {"train": 1828, "test": 280, "unused": 8103}
     assert [d.id for d in corpus.train] == sorted((d.id for d in corpus.train), key=int)
+    assert open_corpus("reuters21578", reuters_archive.parent, unused=False) == replace(corpus, unused=[])
 
 
 @pytest.mark.where_long("18,846 files in a tar take seconds")

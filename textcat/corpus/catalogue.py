@@ -39,6 +39,7 @@ def open_corpus(
     vocabulary: str | Path | None = None,
     vocabulary_language: str | None = None,
     origin: Mapping[str, Any] | None = None,
+    unused: bool = True,
 ) -> Corpus:
     """Open a corpus by name, card, path or URL.
 
@@ -69,6 +70,8 @@ def open_corpus(
     origin : mapping, optional
         A `Corpus.origin`. If it is that of this corpus, and no `test_size` is given, the corpus gets the test part that
         the origin tells of; without `settings`, it is also read in the same way.
+    unused : bool
+        False: leave out the documents that are in neither part, which takes less time.
 
     Returns
     -------
@@ -101,7 +104,9 @@ def open_corpus(
         own["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
     if own and words:
         own |= {"vocabulary": os.path.abspath(words.place), "vocabulary_language": vocabulary_language}
-    corpus = replace(read_corpus(described, data, settings, as_read, words, progress), origin=own)
+    corpus = replace(read_corpus(described, data, settings, as_read, words, progress, unused), origin=own)
+    if not unused:
+        corpus = replace(corpus, unused=[])
     return corpus if test_size is None else corpus.split(test_size, seed=seed, keep_groups=keep_groups)
 
 
@@ -163,7 +168,7 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
     from textcat.reading import read_forked
 
     def opened(**observers: Any) -> Corpus:
-        corpus = replace(open_corpus(name_or_path, corpus_dir, download=False, **options, **observers), unused=[])
+        corpus = open_corpus(name_or_path, corpus_dir, download=False, unused=False, **options, **observers)
         _ = corpus.twins, corpus.train_dates  # found and sent with the corpus: the receiver still counts terms
         return corpus
 

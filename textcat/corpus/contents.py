@@ -20,6 +20,7 @@ from textcat.reading import (
     ByteStream,
     DamagedError,
     InputSettings,
+    LabelSettings,
     Record,
     UnreadableError,
     is_url,
@@ -43,6 +44,7 @@ def read_corpus(
     as_read: Callable[[Record], object] | None,
     vocabulary: Vocabulary | None,
     progress: "Bar | None",
+    unused: bool = True,
 ) -> Corpus:
     """Read the corpus that a card describes from `data`, the path or URL of its files.
 
@@ -51,7 +53,9 @@ def read_corpus(
     """
     _log.info("Reading %s from %s", card.name, data)
     contents = _Contents(card, data, settings)
-    documents = read_documents([data], contents.settings, contents.wanted, contents.open, as_read, progress)
+    labels = contents.settings.labels or LabelSettings()
+    reading = contents.settings._replace(labels=labels._replace(unused=unused))
+    documents = read_documents([data], reading, contents.wanted, contents.open, as_read, progress)
     contents.read_beside()
     contents.check_complete()
     if card.files == [Path(data).name] and not card.urls:

@@ -22,6 +22,7 @@ class LabelSettings(NamedTuple):
     """Hold the settings for labels and parts that are particular to some formats."""
 
     split: str = "modapte"  # the rule of Reuters-21578 that puts a story into a part; or "modlewis", "modhayes"
+    unused: bool = True  # False: of Reuters-21578's stories of neither part, only the id is wanted
     #: Which stories of RCV1 are for training and for test: a range of dates, "1996-08-26 to 1996-09-01", or of itemids,
     #: "2286 to 26150", with the last one included. "": no story; all other stories are unused. If both are "", there
     #: are no parts. For other formats, `test` may be "last 50000": that many documents, the last ones in the order of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from textcat.reading.dates import iso_date
 from textcat.reading.faults import FaultKind, UnreadableError
-from textcat.reading.input_settings import InputSettings
+from textcat.reading.input_settings import InputSettings, LabelSettings
 from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
@@ -120,10 +120,11 @@ def _usual_story(story: str, settings: InputSettings) -> RecordContent | None:
     if head is None or text is None:
         return None
     *split, name, date, topics = head.groups()
+    part = _part({"TOPICS": split[0], "LEWISSPLIT": split[1], "CGISPLIT": split[2]}, settings.labels)
+    if part == "unused" and settings.labels is not None and not settings.labels.unused:
+        return RecordContent(name, {}, split=part)
     title, dateline, body = map(_clean, text.groups())
-    zones = {"title": title, "dateline": dateline, "body": body}
-    attributes = {"TOPICS": split[0], "LEWISSPLIT": split[1], "CGISPLIT": split[2]}
-    return _labelled(name, zones, topics, date, attributes, settings)
+    return _labelled(name, {"title": title, "dateline": dateline, "body": body}, topics, date, part, settings)
 
 
 def _story(story: str, settings: InputSettings) -> RecordContent:
@@ -137,18 +138,18 @@ def _story(story: str, settings: InputSettings) -> RecordContent:
     topics = ""
     if settings.labels is not None:
         topics = _between(story, "<TOPICS>", "</TOPICS>", _index(story, "<TOPICS>", head))
-    return _labelled(name, zones, topics, date, attributes, settings)
+    return _labelled(name, zones, topics, date, _part(attributes, settings.labels), settings)
 
 
 def _labelled(
-    name: str, zones: dict[str, str], topics: str, date: str, attributes: Mapping[str, str], settings: InputSettings
+    name: str, zones: dict[str, str], topics: str, date: str, part: str, settings: InputSettings
 ) -> RecordContent:
     """Return the content of a story, with its labels if settings want them; `topics` is what the element has."""
     zones, date = settings.filled(zones), iso_date(date)
     if settings.labels is None:
         return RecordContent(name, zones, (), date)
     names = tuple(dict.fromkeys(_ENTRY.findall(topics))) if topics else ()  # a few stories name a topic twice
-    return RecordContent(name, zones, names, date, _part(attributes, SPLITS[settings.labels.split]))
+    return RecordContent(name, zones, names, date, part)
 
 
 def _value(attributes: Mapping[str, str], name: str) -> str:
@@ -157,7 +158,11 @@ def _value(attributes: Mapping[str, str], name: str) -> str:
     return attributes[name]
 
 
-def _part(attributes: Mapping[str, str], rule: _SplitRule) -> str:
+def _part(attributes: Mapping[str, str], labels: LabelSettings | None) -> str:
+    """Return the part of a story: "train", "test" or "unused"; "" if no labels are wanted."""
+    if labels is None:
+        return ""
+    rule = SPLITS[labels.split]
     indexed, split = _value(attributes, "TOPICS"), _value(attributes, rule.attribute)
     if indexed not in ("YES", "NO", "BYPASS"):
         raise UnreadableError(f"has the unknown value TOPICS={indexed!r}")
