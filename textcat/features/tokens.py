@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import threading
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -42,6 +43,7 @@ from textcat.features.tables import LanguageTables
 OTHER = " "  # as a term: white space never is one
 BATCH_CHARACTERS = 1_000_000  # few, so that little is left to count when the last text of a stream arrives
 BATCH_TEXTS = 20_000
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")  # as str.isalnum knows them
 _KEPT = 0.25  # of `memo_bytes`: a token cache with more is dropped once texts are counted
 _BYTES_PER_STRING = 200  # roughly what a term takes in Python's dictionaries and lists
 _MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # that are kept with what they hold
@@ -297,7 +299,7 @@ class _TermCounter:
         self._singular = settings.singularize and settings.lang == "en"
         self.lower = get.lower if settings.lowercase else str
         self.required = [get.is_alpha] if settings.alphabetic else []
-        self.required += [_has_letter_or_digit] if settings.alphanumeric else []
+        self.required += [_LETTER_OR_DIGIT.search] if settings.alphanumeric else []
         self.excluded = [get.is_space] + ([get.is_stop] if settings.remove_stop_words else [])
         usual = get.stop_words is not None and settings.lowercase
         self.stops = (get.stop_words if settings.remove_stop_words else ()) if usual else None
@@ -651,10 +653,6 @@ def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.
         for whole, values in zip(joined, arrays, strict=True):
             whole[start:stop] = values
     return np.concatenate([np.zeros(0, np.int64), *ends]), *joined
-
-
-def _has_letter_or_digit(token: str) -> bool:
-    return any(map(str.isalnum, token))
 
 
 def char_ngrams(term: str, n: int) -> list[str]:
