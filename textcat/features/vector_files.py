@@ -50,7 +50,7 @@ def read_vectors(name: str) -> WordVectors:
         raise TextcatError(f"There is no file {path} of vectors of words.{similar_files(path)}")
     sha256 = sha256_of_file(path)
     if pinned not in ("", sha256):
-        raise TextcatError(f"{path} is not the file of vectors that was named: its sha256 is not {pinned}; restore the file.")
+        raise TextcatError(f"{path} is not the file of vectors that was named: its sha256 is not {pinned}; restore it.")
     try:
         words, vectors = _of_model2vec(path) if path.suffix == _SAFETENSORS else _of_text(path)
         if not len(words) or not np.isfinite(vectors).all() or np.ptp(vectors, axis=0).max() == 0:
