@@ -56,6 +56,17 @@ def test_the_result_depends_neither_on_jobs_nor_on_labels_nor_on_the_form_of_the
         np.testing.assert_array_equal(other.scorer.weights, tagger.scorer.weights)
 
 
+def test_texts_are_read_from_the_columns_that_are_named_and_only_from_these(tagger, tmp_path):
+    records = [{"abstract": text, "body": "violin orchestra", "title": "violin"} for text in TEXTS]
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    for source in (records, str(tmp_path / "texts.jsonl")):
+        named = train_by_names(NAMES, source, text="abstract")
+        np.testing.assert_array_equal(named.scorer.weights, tagger.scorer.weights)
+        np.testing.assert_array_equal(named.scores(records), tagger.scores(TEXTS))  # it remembers them
+    with pytest.raises(TextcatError, match="has its texts already"):
+        train_by_names(NAMES, Corpus("corpus", [Document("1", {"body": "corn"})], [], ()), text="abstract")
+
+
 def test_a_saved_tagger_gives_the_same_scores(tagger, tmp_path):
     textcat.save(tagger, tmp_path / "model")
     np.testing.assert_array_equal(textcat.load(tmp_path / "model").scores(TEXTS), tagger.scores(TEXTS))

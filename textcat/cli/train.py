@@ -186,10 +186,10 @@ def _documents(unlabelled: list[str], read: common.CorpusReader, stages: "Stages
     """Yield the documents of shipped corpora, and of files, folders, patterns and URLs."""
     from textcat.corpus.cards import is_shipped
     from textcat.reading import InputSettings
-    from textcat.training.names import read_unlabelled
+    from textcat.training.names import readable_documents
 
     if archives := [name for name in unlabelled if not is_shipped(name)]:
-        yield from read_unlabelled(archives, read.settings or InputSettings())
+        yield from readable_documents(archives, read.settings or InputSettings())
     for corpus in (read(name, stages) for name in unlabelled if is_shipped(name)):
         yield from (*corpus.train, *corpus.test, *corpus.unused)
 

@@ -12,15 +12,7 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.model import storage
 from textcat.model.explain import Explanation
 from textcat.model.tagger import Tagger
-from textcat.reading import (
-    InputSettings,
-    Record,
-    Rejection,
-    batch_records,
-    document_stream,
-    find_sources,
-    read_batches,
-)
+from textcat.reading import InputSettings, Record, Rejection, document_stream, read_records
 
 
 class Explained(NamedTuple):
@@ -111,8 +103,7 @@ def read_unlabelled(name_or_path: str, settings: InputSettings) -> Iterator[Docu
         corpus = open_corpus(name_or_path, settings=None if settings == InputSettings() else settings)
         yield from corpus.test or corpus.train
         return
-    for batch in read_batches(find_sources([name_or_path], settings), settings):
-        for record in batch_records(batch, settings):
-            if isinstance(record, Rejection):
-                raise TextcatError(str(record))
-            yield record
+    for record in read_records([name_or_path], settings):
+        if isinstance(record, Rejection):
+            raise TextcatError(str(record))
+        yield record

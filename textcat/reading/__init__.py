@@ -40,6 +40,7 @@ _NAMES_IN = {
     "sources": "Source is_url path_inside",
     "streams": "STEP ByteStream",
     "urls": "file_system",
+    "whole": "read_records",
     "versions_of_news": "ItemVersion VersionState superseded_reason",
 }
 HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))

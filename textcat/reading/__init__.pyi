@@ -84,3 +84,4 @@ from textcat.reading.urls import file_system as file_system
 from textcat.reading.versions_of_news import ItemVersion as ItemVersion
 from textcat.reading.versions_of_news import VersionState as VersionState
 from textcat.reading.versions_of_news import superseded_reason as superseded_reason
+from textcat.reading.whole import read_records as read_records

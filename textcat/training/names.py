@@ -18,6 +18,7 @@ from scipy import sparse
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, similar_files
+from textcat.base.frames import named_columns
 from textcat.base.progress import Stages
 from textcat.corpus.cards import is_shipped
 from textcat.corpus.catalogue import open_corpus
@@ -29,8 +30,8 @@ from textcat.model.decisions import Decisions
 from textcat.model.dense import Dense
 from textcat.model.facts import TrainingFacts
 from textcat.model.tagger import Tagger
-from textcat.reading import InputSettings, Rejection, batch_records, find_sources, read_batches
-from textcat.reading.in_memory import document_stream
+from textcat.reading import InputSettings, Rejection, document_stream, named_in_training, read_records
+from textcat.reading.in_memory import origin_of_columns
 from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe
 from textcat.training.cross_validation import score_units
 from textcat.training.examples import CountedCorpus
@@ -126,38 +127,47 @@ def names_corpus(names: Mapping[str, str] | str | os.PathLike[str], unlabelled: 
     described = dict(names) if isinstance(names, Mapping) else read_names(names)
     if not described:
         raise TextcatError("No topic is named: give names, as training by names needs them.")
-    name, origin = "unlabelled documents", dict[str, Any]()
+    name, columns = "unlabelled documents", named_columns(text)
     if isinstance(unlabelled, Corpus):
-        name, origin = unlabelled.name, {key: unlabelled.origin[key] for key in unlabelled.origin.keys() & {"text"}}
+        name, columns = unlabelled.name, named_in_training(unlabelled.origin)
     documents, topics = unlabelled_documents(unlabelled, text), tuple(sorted(described))
+    origin = origin_of_columns(columns) if columns else {}
     return Corpus(name, documents, [], topics, descriptions=described, origin=origin, topic_rule="described")
 
 
-def unlabelled_documents(unlabelled: Any, text: Any = None) -> list[Document]:
-    """Return the texts of documents, as for `train_by_names`: of 5,000 or more, 4,999 are drawn evenly."""
+def unlabelled_documents(unlabelled: Any, text: Any = None, trained_on: tuple[str, ...] = ()) -> list[Document]:
+    """Return the texts of documents, as for `train_by_names`: of 5,000 or more, 4,999 are drawn evenly.
+
+    `text` and `trained_on` are as for `document_stream`.
+    """
     if isinstance(unlabelled, str | os.PathLike):
-        path = os.fspath(unlabelled)
-        unlabelled = open_corpus(path) if is_shipped(path) else read_unlabelled([path], InputSettings())
+        path, settings = os.fspath(unlabelled), InputSettings(text_fields=named_columns(text) or trained_on)
+        unlabelled = open_corpus(path) if is_shipped(path) else readable_documents([path], settings)
+    elif isinstance(unlabelled, Corpus) and text is not None:
+        raise TextcatError(
+            f"Corpus {unlabelled.name} has its texts already: leave out the columns of a table, {text!r}."
+        )
     if isinstance(unlabelled, Corpus):
         unlabelled = chain(unlabelled.train, unlabelled.test, unlabelled.unused)
-    documents = _evenly_drawn({"body": d} if isinstance(d, str) else d.zones for d in document_stream(unlabelled, text))
+    stream = document_stream(unlabelled, text, trained_on)
+    documents = _evenly_drawn(
+        {"body": document} if isinstance(document, str) else document.zones for document in stream
+    )
     if not documents:
         raise TextcatError("There is no unlabelled document: give some that are such as will be tagged.")
     return documents
 
 
-def read_unlabelled(inputs: Sequence[str], settings: InputSettings) -> Iterator[Document]:
+def readable_documents(inputs: Sequence[str], settings: InputSettings) -> Iterator[Document]:
     """Yield the documents of files, folders, patterns and URLs; log how many could not be read, and why the first."""
-    rejections: list[Rejection] = []
-    for batch in read_batches(find_sources(inputs, settings), settings):
-        for item in batch_records(batch, settings):
-            if isinstance(item, Rejection):
-                rejections.append(item)
-            else:
-                yield Document(item.id, item.zones)
-    if rejections:
-        n, first = len(rejections), rejections[0]
-        which = "1 document" if n == 1 else f"{n:,} documents, the first of"
+    first, n_rejected = None, 0
+    for item in read_records(inputs, settings):
+        if isinstance(item, Rejection):
+            first, n_rejected = first or item, n_rejected + 1
+        else:
+            yield Document(item.id, item.zones)
+    if first is not None:
+        which = "1 document" if n_rejected == 1 else f"{n_rejected:,} documents, the first of"
         _log.warning("Left out, as unreadable: %s %s: %s", which, first.source, first.reason)
 
 

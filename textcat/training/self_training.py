@@ -23,6 +23,7 @@ from textcat.evaluation.thresholds import choose_thresholds
 from textcat.model.decisions import Decisions
 from textcat.model.measure import evaluate_tagger, measure_scores
 from textcat.model.tagger import Tagger
+from textcat.reading import named_in_training
 from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import is_first_right
 from textcat.training.names import surest, unlabelled_documents
@@ -49,7 +50,7 @@ def train_with_unlabelled(
     ----------
     corpus : Corpus
     unlabelled : Corpus, str or Path, DataFrame, or iterable of str, Document or dict
-        As for `train_by_names`.
+        As for `train_by_names`. Texts are in the columns or fields that were named for the corpus, if any were.
     recipe : Recipe
         As `Recipe.for_corpus` returns it.
     n_jobs : int, optional
@@ -81,7 +82,8 @@ def train_with_unlabelled(
             f"Corpus {corpus.name} has one topic, and unlabelled documents are taken for the topic that leads: leave "
             "them out, or label a second topic."
         )
-    documents = unlabelled_documents(unlabelled)  # now, as one that cannot be read is told before training
+    # Now, as an input that cannot be read is told before training.
+    documents = unlabelled_documents(unlabelled, trained_on=named_in_training(corpus.origin))
     options |= {"n_jobs": n_jobs, "stages": stages}
     plain = train_and_evaluate(corpus, recipe, **options)
     chosen = replace(plain.facts.recipe, name=recipe.name)
