@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 
 import numpy as np
 import pytest
@@ -86,6 +87,8 @@ def test_of_a_model_of_model2vec_the_pieces_that_are_words_are_read(tmp_path, ki
         ("endless.vec", "bank 1 inf\nloan 1 2\n", "has not two words with finite numbers"),
         ("zero.vec", "bank 0 0\nloan 0 0\n", "has not two words with finite numbers"),
         ("cut.vec.gz", b"\x1f\x8b", "cannot be read"),
+        ("damaged.vec.gz", gzip.compress(b"bank 1 2\n" * 999)[:12] + b"\xff" * 30, "cannot be read"),
+        ("deep.safetensors", (90_000).to_bytes(8, "little") + b"[" * 90_000, "cannot be read"),
         ("cut.safetensors", b"\xff\xff", "cannot be read"),
     ],
 )
@@ -113,6 +116,15 @@ def test_a_model_knows_its_vectors_by_checksum(tmp_path):
     path.write_text(as_text().replace("violin", "fiddle"), encoding="utf-8")
     with pytest.raises(TextcatError, match="not the file of vectors that was named"):
         textcat.learn(tmp_path / "model", [{"id": "newer", "text": "loan", "topics": ["money"]}])
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path):
+    path = tmp_path / "words.vec"
+    path.write_text(as_text(), encoding="utf-8")
+    assert read_vectors(str(path)) is read_vectors(str(path))
+    path.write_text(as_text().replace("violin", "fiddle"), encoding="utf-8")
+    os.utime(path, ns=(1, 1))
+    assert read_vectors(str(path)).words == [*READ[:-1], "fiddle"]
 
 
 def test_a_recipe_names_vectors_by_a_known_name_or_a_path():

@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -254,6 +255,27 @@ def read_arrays(file: Path | BinaryIO) -> dict[str, "np.ndarray"]:
         if isinstance(error, OSError) and error.filename:  # the file cannot be opened
             raise
         raise ValueError(f"{getattr(file, 'name', file)}: {error}") from None
+
+
+def read_safetensors(path: Path) -> dict[str, "np.ndarray"]:
+    """Return the arrays of a ``.safetensors`` file by name; raise ValueError if it is damaged.
+
+    Arrays of types that numpy does not have are left out.
+    """
+    import numpy as np
+
+    types = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "i1"}
+    data = path.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    try:
+        described = {name: at for name, at in json.loads(data[8:start]).items() if at.get("dtype") in types}
+        ends = {name: [start + offset for offset in at["data_offsets"]] for name, at in described.items()}
+        return {
+            name: np.frombuffer(data[slice(*ends[name])], types[at["dtype"]]).reshape(at["shape"])
+            for name, at in described.items()
+        }
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name}: {error}") from None
 
 
 # --- the steps by which journals and runs change files: tests let each of them fail, or be the last ------------------

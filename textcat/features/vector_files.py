@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from textcat.base.disk import expanded, sha256_of_file
+from textcat.base.disk import expanded, read_safetensors, sha256_of_file
 from textcat.base.errors import TextcatError, similar_files
 from textcat.features.vectors import WordVectors
 
 MOST_WORDS = 50_000  # of a file, which has the most frequent words first: each is a column of every model
-_TEXT, _SAFETENSORS, _PINNED = (".vec", ".txt"), ".safetensors", "#sha256="
+_SAFETENSORS, _PINNED = ".safetensors", "#sha256="
 _LENGTH = 0.94  # on average: that of the vectors which come with textcat, so that the same weights suit both
 _CUT = 0.999  # share of the components that keep their value in 8 bits: larger ones are cut off
 _A = 1e-3  # of the weight a / (a + frequency) of S. Arora et al., A simple but tough-to-beat baseline, 2017
 _MARKS = "▁", "Ġ"  # with which tokenizers mark the piece that begins a word
 
 
-@lru_cache(maxsize=1)
 def read_vectors(name: str) -> WordVectors:
     """Return the vectors of words in a file, centred, and scaled as those are that come with textcat.
 
@@ -48,14 +48,21 @@ def read_vectors(name: str) -> WordVectors:
     path = path / "model.safetensors" if path.is_dir() else path
     if not path.is_file():
         raise TextcatError(f"There is no file {path} of vectors of words.{similar_files(path)}")
-    sha256 = sha256_of_file(path)
-    if pinned not in ("", sha256):
+    vectors = _read(path.absolute(), path.stat().st_mtime_ns)
+    if pinned not in ("", vectors.name.rpartition(_PINNED)[2]):
         raise TextcatError(f"{path} is not the file of vectors that was named: its sha256 is not {pinned}; restore it.")
+    return vectors
+
+
+@lru_cache(maxsize=1)
+def _read(path: Path, _changed: int) -> WordVectors:
+    """Return the vectors in a file; a file that has changed since is read again."""
+    sha256 = sha256_of_file(path)
     try:
         words, vectors = _of_model2vec(path) if path.suffix == _SAFETENSORS else _of_text(path)
         if not len(words) or not np.isfinite(vectors).all() or np.ptp(vectors, axis=0).max() == 0:
             raise ValueError("it has not two words with finite numbers that differ")
-    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error) as error:
         raise TextcatError(
             f"{path} cannot be read for vectors of words ({error}): give a text file with a word and its numbers per "
             "line (.vec, .txt), or the folder of a model of Model2Vec."
@@ -67,7 +74,7 @@ def read_vectors(name: str) -> WordVectors:
     vectors *= _LENGTH / np.linalg.norm(vectors, axis=1).mean()
     step = float(np.quantile(np.abs(vectors), _CUT)) / 127
     values = np.clip(np.rint(vectors / step), -127, 127).astype(np.int8)
-    return WordVectors(words, values, step, f"{path.absolute()}{_PINNED}{sha256}")
+    return WordVectors(words, values, step, f"{path}{_PINNED}{sha256}")
 
 
 def _of_text(path: Path) -> tuple[list[str], np.ndarray]:
@@ -88,24 +95,15 @@ def _of_text(path: Path) -> tuple[list[str], np.ndarray]:
 
 def _of_model2vec(path: Path) -> tuple[list[str], np.ndarray]:
     """Return the words among the pieces of a model's tokenizer, and their vectors."""
-    data = path.read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
-    arrays = json.loads(data[8:start])
-
-    def array(name: str) -> np.ndarray:
-        at = arrays[name]
-        dtype = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "i1"}[at["dtype"]]
-        first, last = at["data_offsets"]
-        return np.frombuffer(data[start + first : start + last], dtype).reshape(at["shape"]).astype(np.float64)
-
+    arrays = read_safetensors(path)
     vocabulary = json.loads(path.with_name("tokenizer.json").read_bytes())["model"]["vocab"]
     if isinstance(vocabulary, list):  # of the kind Unigram: pieces with their probabilities, in order
         vocabulary = {piece: number for number, (piece, _) in enumerate(vocabulary)}
-    vectors = array("embeddings")
+    vectors = arrays["embeddings"].astype(np.float64)
     if "mapping" in arrays:  # of a model that has fewer vectors than pieces
-        vectors = vectors[array("mapping").astype(np.int64)]
+        vectors = vectors[arrays["mapping"]]
     if "weights" in arrays:
-        vectors = vectors * array("weights")[:, np.newaxis]
+        vectors = vectors * arrays["weights"].astype(np.float64)[:, np.newaxis]
     mark = next((mark for mark in _MARKS if any(piece.startswith(mark) for piece in vocabulary)), "")
     position_of = dict[str, int]()
     for piece in sorted(vocabulary, key=vocabulary.__getitem__):

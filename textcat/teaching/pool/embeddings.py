@@ -6,7 +6,6 @@ appends to its row. The model is downloaded once, and runs on numpy alone.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.base.disk import expanded, sha256_of_file, user_cache
+from textcat.base.disk import expanded, read_safetensors, sha256_of_file, user_cache
 from textcat.base.errors import TextcatError, install_hint
 
 _NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -159,16 +158,7 @@ def read_minilm() -> MiniLM:
     except ImportError as error:
         raise TextcatError(f"Embeddings need the package tokenizers: {install_hint('embeddings')}.") from error
     weights, tokenizer = (_file(name) for name in CHECKSUMS)
-    data = weights.read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
-    arrays = {
-        name: np.frombuffer(data[start + at["data_offsets"][0] : start + at["data_offsets"][1]], "<f4").reshape(
-            at["shape"]
-        )
-        for name, at in json.loads(data[8:start]).items()
-        if at.get("dtype") == "F32"
-    }
-    return MiniLM(arrays, Tokenizer.from_str(tokenizer.read_text(encoding="utf-8")))
+    return MiniLM(read_safetensors(weights), Tokenizer.from_str(tokenizer.read_text(encoding="utf-8")))
 
 
 def _file(name: str) -> Path:
