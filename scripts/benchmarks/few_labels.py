@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -87,16 +88,21 @@ def pools(work: Work) -> Iterator[Pool]:
     yield Pool(f"{news.name}, {LARGEST} topics", with_one_of_the_largest(with_topics, LARGEST))
     yield Pool(f"{news.name}, all topics", with_topics, "MAP")
     for language, stop_words in () if work.quick else (("en", "english"), ("sv", None)):
-        name = f"yso-finna-{language}"
-        source = titles.located(name)
-        if source is None:
-            raise TextcatError(f"The titles of {name} are not here: `textcat corpora` says where they are looked for.")
-        documents = [
-            Document(str(number), {"body": title}, tuple(subjects.split()))
-            for number, (title, subjects) in enumerate(titles.read(source))
-        ]
-        chosen = with_one_of_the_largest(documents, LARGEST_SUBJECTS, alone=False)
-        yield Pool(f"{name}, {LARGEST_SUBJECTS} topics", chosen, stop_words=stop_words)
+        chosen, source = titles_of_the_largest(language)
+        yield Pool(f"{source.name.partition('.')[0]}, {LARGEST_SUBJECTS} topics", chosen, stop_words=stop_words)
+
+
+def titles_of_the_largest(language: str) -> tuple[list[Document], Path]:
+    """Return the titles of a library that have exactly one of the largest subjects, and the file that they are from."""
+    name = f"yso-finna-{language}"
+    source = titles.located(name)
+    if source is None:
+        raise TextcatError(f"The titles of {name} are not here: `textcat corpora` says where they are looked for.")
+    documents = [
+        Document(str(number), {"body": title}, tuple(subjects.split()))
+        for number, (title, subjects) in enumerate(titles.read(source))
+    ]
+    return with_one_of_the_largest(documents, LARGEST_SUBJECTS, alone=False), source
 
 
 def with_one_of_the_largest(documents: Sequence[Document], n_topics: int, *, alone: bool = True) -> list[Document]:

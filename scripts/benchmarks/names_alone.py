@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import titles
-from few_labels import LARGEST_SUBJECTS, values, with_one_of_the_largest
+from few_labels import titles_of_the_largest, values
 from harness import Row, Work, short
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn_pipeline import joined
 from training import reuters
 
-from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.documents import Corpus, Document
 from textcat.corpus.vocabulary import Vocabulary
@@ -40,18 +38,10 @@ def corpora(work: Work) -> Iterator[Named]:
         described = {topic: corpus.descriptions.get(topic, "") for topic in corpus.topics}
         yield Named(corpus.name, described, corpus.train, [document for document in corpus.test if document.topics])
     for language, stop_words in () if work.quick else (("en", "english"), ("sv", None)):
-        name = f"yso-finna-{language}"
-        source = titles.located(name)
-        if source is None:
-            raise TextcatError(f"The titles of {name} are not here: `textcat corpora` says where they are looked for.")
+        chosen, source = titles_of_the_largest(language)
         names = Vocabulary.read(source.with_name(f"yso-{language}-topics.tsv.xz")).names
-        documents = [
-            Document(str(number), {"body": title}, tuple(subjects.split()))
-            for number, (title, subjects) in enumerate(titles.read(source))
-        ]
-        chosen = with_one_of_the_largest(documents, LARGEST_SUBJECTS, alone=False)
-        topics = sorted({topic for document in chosen for topic in document.topics})
-        yield Named(name, {topic: names[topic][0] for topic in topics}, chosen[::2], chosen[1::2], stop_words)
+        described = {topic: names[topic][0] for document in chosen for topic in document.topics}
+        yield Named(source.name.partition(".")[0], described, chosen[::2], chosen[1::2], stop_words)
 
 
 def measure(work: Work) -> list[Row]:

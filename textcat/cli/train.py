@@ -111,12 +111,13 @@ def train(
     checked_keep_support(keep_support)  # before anything is read
     if out is not None and not dry_run:
         _check_replacing(out, force=force)
-    if unlabelled and (expanded(corpus).is_file() and has_names(Path(corpus))):
+    if unlabelled and has_names(names := expanded(corpus)):
         if band or topics or keep_support:
             raise BadParameter("by names alone nothing is measured or kept: leave out --band, --topics, --keep-support")
+        folder = out or Path("models", f"{names.stem}-names")
         if out is None:
-            _check_replacing(Path("models", f"{Path(corpus).stem}-names"), force=force)
-        _train_by_names(Path(corpus), _documents(unlabelled, read, stages), recipe, out, stages, jobs, form)
+            _check_replacing(folder, force=force)
+        _train_by_names(names, _documents(unlabelled, read, stages), recipe, folder, stages, jobs, form)
         return
     reading = None if finds_language or dry_run or unlabelled else read.stream(corpus)
     # These, and the learner that is checked, are imported while the other process reads, which takes as long.
@@ -163,7 +164,7 @@ def _train_by_names(
     names: Path,
     documents: "Iterator[Document]",
     recipe: "Recipe",
-    out: Path | None,
+    folder: Path,
     stages: "Stages",
     jobs: int,
     form: str,
@@ -171,7 +172,6 @@ def _train_by_names(
     from textcat.model import storage
     from textcat.training.names import names_corpus, read_names, train_by_names
 
-    folder = out or Path("models", f"{names.stem}-names")
     storage.check_target(folder)
     with stages.stage("read"):
         corpus = names_corpus(described := read_names(names), documents)

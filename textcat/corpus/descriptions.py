@@ -58,18 +58,15 @@ def has_names(path: Path) -> bool:
     description", or "name, text", at the top. A file that cannot be read is none.
     """
     suffix = path.suffix.lower()
-    if suffix == ".txt":
-        return True
+    if suffix == ".txt" or not path.is_file():
+        return path.is_file()
     try:
-        text = decoded_text(path.read_bytes(), str(path))
         if suffix in _DELIMITERS:
-            first = next(iter(text.splitlines()), "")
+            first, *_ = decoded_text(path.read_bytes(), str(path)).splitlines() or [""]
             return [cell.strip().lower() for cell in first.split(_DELIMITERS[suffix])] in _HEADERS
-        if suffix in (".json", ".toml"):
-            return "reader" not in read_descriptions(path.name, path.read_bytes())
+        return suffix in (".json", ".toml") and "reader" not in read_descriptions(path.name, path.read_bytes())
     except (TextcatError, OSError):
-        pass
-    return False
+        return False
 
 
 def decoded_text(data: bytes, location: str) -> str:

@@ -228,9 +228,8 @@ def _weights(
 def _thresholds(scores: np.ndarray) -> np.ndarray:
     """Return thresholds that give each topic to as many documents as it is the best topic of; inf: to none."""
     n_best = np.bincount(scores.argmax(axis=1), minlength=scores.shape[1])
-    ordered = np.vstack([np.full(scores.shape[1], np.inf, np.float32), -np.sort(-scores, axis=0)])
-    least = ordered[n_best, np.arange(scores.shape[1])]
-    return np.nextafter(least, np.float32(-np.inf), dtype=np.float32, where=n_best > 0, out=ordered[0].copy())
+    least = np.sort(scores, axis=0)[-np.maximum(n_best, 1), np.arange(scores.shape[1])]
+    return np.where(n_best > 0, np.nextafter(least, np.float32(-np.inf)), np.float32(np.inf))
 
 
 def _spread(scores: np.ndarray) -> np.float32:

@@ -359,12 +359,13 @@ class _Training:
             test_rows = counted.test_rows(features) if with_test_rows else None
             counted.clear()
         _check_terms(examples, recipe, n_documents)
-        word_vectors = counted.vectors
         release_memory()
+        # By checksum, so that whoever trains the model further has the same vectors.
+        named_vectors = {} if counted.vectors is None else {"topics": {"vectors": counted.vectors.name}}
         facts = TrainingFacts(
             np.asarray(labels.sum(axis=0)).ravel().astype(int),
             n_documents,
-            recipe=recipe.complete().with_values({"topics": {"vectors": word_vectors.name}} if word_vectors else {}),
+            recipe=recipe.complete().with_values(named_vectors),
             corpus=corpus.name,
             origin=corpus.origin,
             train_dates=corpus.train_dates,
