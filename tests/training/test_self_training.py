@@ -7,9 +7,11 @@ import pytest
 
 import textcat
 from textcat.base.errors import TextcatError
+from textcat.base.folds import assign_folds
 from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.recipes.recipe import default_recipe
+from textcat.training.names import surest
 from textcat.training.self_training import train_with_unlabelled
 
 RECIPE = default_recipe().with_settings(["topics.forecast=false", "topics.vectors=none", "learner.tau_pos=50"])
@@ -56,6 +58,28 @@ def test_unlabelled_documents_are_used_where_they_help(tagger, labelled, recipe)
     assert choice["chosen"] == "used"
     assert choice["precision@1"]["with them"] > choice["precision@1"]["without"]
     assert accuracy(tagger, tested) > accuracy(textcat.train(labelled, recipe), tested) + 0.05
+
+
+def test_the_figures_are_those_of_taggers_trained_without_the_held_out_documents(tagger, labelled, unlabelled, recipe):
+    as_chosen = recipe.with_settings(["tags.strategy=zero"])
+    right = {"without": [], "with them": []}
+    for repeat in range(3):
+        fold_of = assign_folds(labelled.labels(labelled.train), 5, repeat)
+        for fold in range(5):
+            held_out, rest = (
+                [d for d, of in zip(labelled.train, fold_of, strict=True) if (of == fold) == is_held_out]
+                for is_held_out in (True, False)
+            )
+            first = textcat.train(replace(labelled, train=rest), as_chosen)
+            scores = np.asarray(first.scores(unlabelled))
+            taken = surest(scores - scores.mean(axis=0), 0.25)
+            added = [replace(unlabelled[i], topics=(first.topics[j],)) for i, j in np.argwhere(taken)]
+            second = textcat.train(replace(labelled, train=[*rest, *added]), as_chosen)
+            for name, trained in (("without", first), ("with them", second)):
+                right[name].append(accuracy(trained, held_out) * len(held_out))
+    assert tagger.facts.choices["unlabelled"]["precision@1"] == pytest.approx(
+        {k: sum(v) / 72 for k, v in right.items()}
+    )
 
 
 def test_only_labelled_documents_are_counted_and_measured_on(tagger, labelled):

@@ -7,12 +7,12 @@ it is better, its thresholds, and its figures come from labelled documents that 
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csc_matrix, vstack
 
 from textcat.base.errors import TextcatError
 from textcat.base.folds import assign_folds
@@ -21,13 +21,14 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.model.decisions import Decisions
-from textcat.model.measure import evaluate_tagger, measure_scores
+from textcat.model.measure import evaluate_tagger, measure_scores, score_rows
 from textcat.model.tagger import Tagger
 from textcat.reading import named_in_training
 from textcat.recipes.recipe import Recipe
-from textcat.training.cross_validation import is_first_right
+from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
+from textcat.training.examples import CountedCorpus
 from textcat.training.names import surest, unlabelled_documents
-from textcat.training.train import train_and_evaluate, train_and_score
+from textcat.training.train import train_and_evaluate, train_and_score, train_without
 
 _SHARE = 0.25  # of an even share of the unlabelled documents, which a topic takes at most
 _FOLDS = 5
@@ -87,9 +88,9 @@ def train_with_unlabelled(
     options |= {"n_jobs": n_jobs, "stages": stages}
     plain = train_and_evaluate(corpus, recipe, **options)
     chosen = replace(plain.facts.recipe, name=recipe.name)
-    with stages.stage("held-out folds"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the corpus: the first training has told
-        held_out = _HeldOut.of(corpus, documents, chosen, n_jobs)
+    with stages.stage("held-out folds"):
+        counted = _Counted.of(corpus, documents, chosen, n_jobs)
+        held_out = _HeldOut.of(counted)
     facts = {
         "chosen": "used" if held_out.with_unlabelled > held_out.without else "not used",
         "precision@1": {"with them": held_out.with_unlabelled, "without": held_out.without},
@@ -98,8 +99,11 @@ def train_with_unlabelled(
     choices = {**plain.facts.choices, "unlabelled": facts}
     if facts["chosen"] == "not used":
         return replace(plain, facts=replace(plain.facts, choices=choices))
-    both = _both(corpus, plain, documents)
-    scored = train_and_score(both, _as_chosen(chosen), **{k: v for k, v in options.items() if k != "bands"})
+    trained = np.arange(len(corpus.train))
+    scores = counted.scores(trained, counted.unlabelled, counted.labels)
+    both = _with_taken(corpus, documents, counted.taken(scores, trained))
+    as_chosen = chosen.with_values({"topics": {"forecast": False}, "tags": {"strategy": "zero"}})
+    scored = train_and_score(both, as_chosen, **{k: v for k, v in options.items() if k != "bands"})
     labels, scores, tags = corpus.labels(corpus.train), held_out.scores, chosen.tags
     decisions = Decisions(*choose_thresholds(tags.strategy, scores, labels, tags.probability), tags.strategy)
     labelled: dict[str, Any] = {"train_sizes": plain.facts.train_sizes, "train_documents": plain.facts.train_documents}
@@ -113,63 +117,86 @@ def train_with_unlabelled(
     return replace(tagger, evaluation=evaluation)
 
 
-class _HeldOut(NamedTuple):
-    """What taggers say of labelled documents that they were not trained on."""
+class _Counted(NamedTuple):
+    """The counts of labelled documents, followed by those of unlabelled ones, to train and score any of them."""
 
-    scores: np.ndarray  # of taggers trained on both kinds of documents: shape (n_documents, n_topics)
-    with_unlabelled: float  # how often the topic of the highest score is right: by these taggers,
+    counts: CountedCorpus
+    labels: csc_matrix  # empty rows: unlabelled documents
+    n_labelled: int
+    recipe: Recipe
+    n_jobs: int | None
+
+    @classmethod
+    def of(cls, corpus: Corpus, unlabelled: Sequence[Document], recipe: Recipe, n_jobs: int | None) -> _Counted:
+        counts = CountedCorpus(replace(corpus, train=[*corpus.train, *unlabelled], test=[]), recipe)
+        return cls(counts, counts.labels, len(corpus.train), recipe, n_jobs)
+
+    @property
+    def unlabelled(self) -> np.ndarray:
+        """The positions of unlabelled documents."""
+        return np.arange(self.n_labelled, self.labels.shape[0])
+
+    def scores(self, trained: np.ndarray, scored: np.ndarray, labels: csc_matrix) -> np.ndarray:
+        """Return the scores of some documents by rankers that are trained on others: one column per topic.
+
+        A topic that no trained document has gets each document's lowest score.
+        """
+        self.counts.labels, split = labels, HoldOut(trained, scored)
+        if self.recipe.topics.shortlist:
+            scores = np.asarray(score_rows(*train_without(self.counts, self.recipe, split, n_jobs=self.n_jobs)))
+        else:
+            scores = scores_of_split(self.counts, self.recipe, split, self.n_jobs)
+        is_learnt = labels[trained].sum(axis=0).A1 > 0
+        scores[:, ~is_learnt] = scores[:, is_learnt].min(axis=1, keepdims=True)
+        return scores
+
+    def taken(self, scores: np.ndarray, trained: np.ndarray) -> csc_matrix:
+        """Return labels as if each topic had those unlabelled documents that it leads by most.
+
+        `scores` are those of the unlabelled documents, by rankers that `trained` gave. Topics that none of these has
+        take no document, and neither does a topic that is the only one to learn.
+        """
+        is_learnt = self.labels[trained].sum(axis=0).A1 > 0
+        taken = surest(np.where(is_learnt, scores - scores.mean(axis=0), -np.inf), _SHARE)
+        if is_learnt.sum() < 2:
+            taken[:] = False
+        return vstack([self.labels[: self.n_labelled], csc_matrix(taken, dtype=self.labels.dtype)], format="csc")
+
+
+class _HeldOut(NamedTuple):
+    """What rankers say of labelled documents that they were not trained on."""
+
+    scores: np.ndarray  # of rankers trained on both kinds of documents: shape (n_documents, n_topics)
+    with_unlabelled: float  # how often the topic of the highest score is right: by these rankers,
     without: float  # and by those trained on labelled documents only
 
     @classmethod
-    def of(cls, corpus: Corpus, unlabelled: Sequence[Document], recipe: Recipe, n_jobs: int | None) -> _HeldOut:
-        labels = corpus.labels(corpus.train)
-        n_repeats = min(-(-_SCORED // len(corpus.train)), _MOST_REPEATS)
-        right = np.zeros((2, 0))
-        first_scores = np.zeros(labels.shape, np.float32)
-        for repeat in range(n_repeats):
+    def of(cls, counted: _Counted) -> _HeldOut:
+        n_labelled = counted.n_labelled
+        labels = counted.labels[:n_labelled]
+        has_topic = np.flatnonzero(labels.sum(axis=1))
+        right, of_first_folds = np.zeros((2, 0)), np.zeros(0)
+        for repeat in range(min(-(-_SCORED // n_labelled), _MOST_REPEATS)):
             scores = np.zeros((2, *labels.shape), np.float32)
-            for held_out, rest in _rest_of_folds(corpus, repeat):
-                documents = [corpus.train[i] for i in held_out]
-                for number, tagger in enumerate(_taggers(rest, unlabelled, recipe, n_jobs)):
-                    of_fold = np.asarray(tagger.scores(documents))
-                    scores[number][held_out] = of_fold.min(axis=1, keepdims=True)  # topics that the fold cannot learn
-                    scores[number][np.ix_(held_out, np.searchsorted(corpus.topics, tagger.topics))] = of_fold
-            first_scores = scores[1] if repeat == 0 else first_scores
-            has_topic = np.flatnonzero(labels.sum(axis=1))
+            fold_of = assign_folds(labels, _FOLDS, repeat)
+            for fold in range(_FOLDS):
+                rest, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+                both = counted.scores(rest, np.append(held_out, counted.unlabelled), counted.labels)
+                scores[0][held_out], of_unlabelled = np.split(both, [len(held_out)])
+                taken = counted.taken(of_unlabelled, rest)
+                trained = np.append(rest, np.setdiff1d(taken.nonzero()[0], np.arange(n_labelled)))
+                scores[1][held_out] = counted.scores(trained, held_out, taken)
+            of_first_folds = scores[1] if repeat == 0 else of_first_folds
             right = np.hstack([right, [is_first_right(labels.tocsr(), has_topic, of[has_topic]) for of in scores]])
         without, with_unlabelled = right.mean(axis=1)
-        return cls(first_scores, float(with_unlabelled), float(without))
+        return cls(of_first_folds, float(with_unlabelled), float(without))
 
 
-def _rest_of_folds(corpus: Corpus, seed: int) -> Iterator[tuple[np.ndarray, Corpus]]:
-    """Yield the positions of held-out documents, and a corpus of the other labelled documents."""
-    fold_of = assign_folds(corpus.labels(corpus.train), _FOLDS, seed)
-    for fold in range(_FOLDS):
-        rest = [document for document, of in zip(corpus.train, fold_of, strict=True) if of != fold]
-        topics = tuple(sorted({topic for document in rest for topic in document.topics}.intersection(corpus.topics)))
-        yield np.flatnonzero(fold_of == fold), replace(corpus, train=rest, test=[], topics=topics)
-
-
-def _taggers(corpus: Corpus, unlabelled: Sequence[Document], recipe: Recipe, n_jobs: int | None) -> Iterator[Tagger]:
-    """Yield a tagger trained on labelled documents, and one trained on unlabelled documents, too."""
-    options: dict[str, Any] = {"n_jobs": n_jobs, "keep_support": "none"}
-    yield (first := train_and_score(corpus, _as_chosen(recipe), **options).tagger)
-    yield train_and_score(_both(corpus, first, unlabelled), _as_chosen(recipe), **options).tagger
-
-
-def _as_chosen(recipe: Recipe) -> Recipe:
-    """Return a recipe that chooses nothing more, and no thresholds."""
-    return recipe.with_values({"topics": {"forecast": False}, "tags": {"strategy": "zero"}})
-
-
-def _both(corpus: Corpus, tagger: Tagger, unlabelled: Sequence[Document]) -> Corpus:
-    """Return a corpus of the labelled documents, and of the unlabelled ones that the topics of a tagger take."""
-    if len(tagger.topics) < 2:
-        return corpus
-    scores = np.asarray(tagger.scores(unlabelled))
-    taken = surest(scores - scores.mean(axis=0), _SHARE)
+def _with_taken(corpus: Corpus, unlabelled: Sequence[Document], taken: csc_matrix) -> Corpus:
+    """Return a corpus of the labelled documents, and of the unlabelled ones that topics took."""
+    documents, topics = taken[len(corpus.train) :].nonzero()
     labelled = [
-        replace(unlabelled[i], id=f"unlabelled {unlabelled[i].id}", topics=(tagger.topics[taken[i].argmax()],))
-        for i in np.flatnonzero(taken.any(axis=1)).tolist()
+        replace(unlabelled[i], id=f"unlabelled {unlabelled[i].id}", topics=(corpus.topics[topic],))
+        for i, topic in zip(documents.tolist(), topics.tolist(), strict=True)
     ]
     return replace(corpus, train=[*corpus.train, *labelled])
