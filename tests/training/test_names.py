@@ -67,6 +67,14 @@ def test_texts_are_read_from_the_columns_that_are_named_and_only_from_these(tagg
         train_by_names(NAMES, Corpus("corpus", [Document("1", {"body": "corn"})], [], ()), text="abstract")
 
 
+def test_more_topics_than_memory_holds_are_refused(monkeypatch):
+    monkeypatch.setattr(by_names, "available_memory", lambda: 1_000_000)
+    with pytest.raises(
+        TextcatError, match=r"2 topics by [\d,]+ terms would take [\d,]+ MB of memory, .*: name fewer topics"
+    ):
+        train_by_names(NAMES, TEXTS)
+
+
 def test_a_saved_tagger_gives_the_same_scores(tagger, tmp_path):
     textcat.save(tagger, tmp_path / "model")
     np.testing.assert_array_equal(textcat.load(tmp_path / "model").scores(TEXTS), tagger.scores(TEXTS))

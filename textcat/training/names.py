@@ -36,6 +36,7 @@ from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe
 from textcat.training.cross_validation import score_units
 from textcat.training.examples import CountedCorpus
 from textcat.training.few_choices import FEWEST_KNOWN
+from textcat.training.memory import available_memory
 from textcat.training.train import recipe_for
 
 _log = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ MOST = FEW_DOCUMENTS - 1  # unlabelled documents that are trained on
 _SHARES = (0.1, 0.25)  # of an even share of the documents, which a topic takes for examples: in each round
 _FEWEST = 3  # documents that a topic takes, if it leads so many
 _LEAST = 1e-9  # for a spread of 0
+_WEIGHTS_IN_MEMORY = 6  # matrices of weights at a time, at most: measured 5.2 with 900 topics
 _OF_RANKERS = 2.0  # by how much more scores by rankers differ than those by names
 
 
@@ -105,6 +107,7 @@ def train_by_names(
         rows = counted.held_out_rows(features, np.arange(len(corpus.train)))
         named, vectors = counted.descriptions(features), counted.column_vectors(features)
         named = named if vectors is None else vectors.beside(named)
+        _check_memory(rows.shape[1], len(corpus.topics))
     with stages.stage("train topics"):
         weights, taken = _weights(rows, named, len(features.idf_), recipe, n_jobs)
     bias = -(rows @ weights).mean(axis=0)
@@ -223,6 +226,17 @@ def _weights(
         by_rankers = _trained(rows, named, taken, recipe, n_jobs)
         total = weights + by_rankers * (_OF_RANKERS / _spread(rows @ by_rankers))
     return total, taken
+
+
+def _check_memory(n_columns: int, n_topics: int) -> None:
+    """Raise TextcatError if the weights of so many columns and topics do not fit into memory."""
+    needed, available = _WEIGHTS_IN_MEMORY * 4 * n_columns * n_topics, available_memory()
+    if available is not None and needed > available:
+        raise TextcatError(
+            f"{n_topics:,} topics by {n_columns:,} terms would take {needed / 1e6:,.0f} MB of memory, and "
+            f"{available / 1e6:,.0f} MB are available: name fewer topics, or leave out pairs of words by "
+            "--set features.ngrams=1."
+        )
 
 
 def _thresholds(scores: np.ndarray) -> np.ndarray:
