@@ -56,6 +56,14 @@ def test_the_head_is_one_that_the_library_of_the_hub_takes(tagger, evaluation):
     assert {result.metric_type for result in card.data.eval_results} >= {"macro_average_precision", "macro_f1"}
 
 
+def test_a_forecast_of_training_is_told(tagger, evaluation):
+    points = [[400, 0.7, 0.65, 0.75], [600, 0.75, 0.68, 0.81], [800, 0.8, 0.7, 0.88]]
+    facts = replace(tagger.facts, choices={"forecast": {"forecast": points}})
+    said = "With 400 more documents: top-1 accuracy 0.70 → about 0.80 (0.70 to 0.88)"
+    assert said in card_text(replace(tagger, facts=facts), evaluation)
+    assert "more documents" not in card_text(tagger, evaluation)
+
+
 def test_the_figures_have_intervals_by_band(tagger, evaluation):
     text = card_text(tagger, evaluation)
     row = next(row for row in evaluation.bands if row.band == "TOP10")

@@ -445,13 +445,20 @@ def show_training(
         if evaluation.measured_on is MeasuredOn.SAMPLE:
             measured = f"on {evaluation.test_documents} of its {tagger.facts.train_documents} {evaluation.measured_on}"
         where = f"Corpus {tagger.facts.corpus}{why}: {measured},"
-    chosen = ("rows", "vectors", "margins", "forecast", "unlabelled")
-    rows, vectors, margins, forecast, unlabelled = map(tagger.facts.choices.get, chosen)
+    chosen = ("rows", "vectors", "margins", "unlabelled")
+    rows, vectors, margins, unlabelled = map(tagger.facts.choices.get, chosen)
     single = "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one."
     show(
         console,
         form,
-        {"model": str(folder), "corpus": tagger.facts.corpus, "not_converged": late, **cost, **evaluation.as_dict()},
+        {
+            "model": str(folder),
+            "corpus": tagger.facts.corpus,
+            "choices": {**tagger.facts.choices},
+            "not_converged": late,
+            **cost,
+            **evaluation.as_dict(),
+        },
         where,
         *evaluation_parts(evaluation, per_topic=per_topic),
         stage_table(**cost),
@@ -459,7 +466,9 @@ def show_training(
         _rows_sentence(rows) if rows else "",
         _vectors_sentence(vectors) if vectors else "",
         _margins_sentence(margins) if margins and margins["held_out"] else "",
-        _forecast_sentence(forecast) if forecast else "",
+        f"{forecast}, forecast from training on parts of these; --set topics.forecast=false leaves it out."
+        if (forecast := tagger.facts.forecast)
+        else "",
         _unlabelled_sentence(unlabelled) if unlabelled else "",
         f"Did not converge: {', '.join(late)}." if late else "",
         single if not tagger.decisions.single and are_single(corpus) else "",
@@ -516,15 +525,6 @@ def _margins_sentence(choice: Mapping[str, Any]) -> str:
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
     kept = "--set learner.tau_pos=prevalence keeps the recipe's own"
     return f"Margins: {choice['chosen']} ({_RIGHT}: {figures}); {kept}."
-
-
-def _forecast_sentence(forecast: Mapping[str, Any]) -> str:
-    """Return a sentence that tells how much better rankings would be with twice as many training documents."""
-    (n, now, *_), *_, (twice, then, low, high) = forecast["forecast"]
-    return (
-        f"With {twice - n:,} more documents: top-1 accuracy {now:.2f} → about {then:.2f} ({low:.2f} to {high:.2f}), "
-        "forecast from training on parts of these; --set topics.forecast=false leaves it out."
-    )
 
 
 def _unlabelled_sentence(choice: Mapping[str, Any]) -> str:

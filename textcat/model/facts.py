@@ -50,6 +50,16 @@ class TrainingFacts:
         """The columns or fields that the user named in training as holding the text; () if none were named."""
         return named_in_training(self.origin)
 
+    @property
+    def forecast(self) -> str:
+        """How much more training documents would help, in words; "" if training made no forecast."""
+        if "forecast" not in self.choices:
+            return ""
+        (n, now, *_), *_, (twice, then, low, high) = self.choices["forecast"]["forecast"]
+        return (
+            f"With {twice - n:,} more documents: top-1 accuracy {now:.2f} → about {then:.2f} ({low:.2f} to {high:.2f})"
+        )
+
     def of_topics(self, columns: np.ndarray) -> "TrainingFacts":
         """Return the facts restricted to the topics in the given columns."""
         per_topic = {name: [values[j] for j in columns.tolist()] for name, values in self.per_topic.items()}
