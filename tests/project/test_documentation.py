@@ -33,6 +33,7 @@ from textcat.corpus.cards import ENTRY_TYPES, READERS, cards
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.margin.learners import LEARNERS
 from textcat.reading import FORMATS, SETTINGS, InputSettings
+from textcat.recipes import recipe
 from textcat.recipes.recipe import Recipe
 from textcat.teaching.export import EXPORTS
 from textcat.teaching.stopping import RULES
@@ -105,22 +106,26 @@ def first_runs():
     return {}
 
 
-@pytest.fixture
-def has_figures(page, request, monkeypatch):
-    """Whether a page shows figures of the newswire, which must be those of users: for others, hundreds are not few."""
-    shown, read = False, ""
-    for kind, text in blocks(page):
+def after_figures(page):
+    """The number of blocks up to the last that shows figures of the newswire: 0 if none does."""
+    read, last = "", 0
+    for number, (kind, text) in enumerate(blocks(page), start=1):
         read += text
-        shown |= kind in ("printed", "pycon") and "newswire" in read
-    if shown:
-        request.getfixturevalue("all_splits")
-    else:
-        monkeypatch.setattr("textcat.recipes.recipe.FEW_DOCUMENTS", 100)
-    return shown
+        if kind in ("printed", "pycon") and "newswire" in read:
+            last = number
+    return last
 
 
 @pytest.fixture
-def run(tmp_path, tmp_path_factory, monkeypatch, capsys, first_runs, has_figures):
+def train_faster(page, request, monkeypatch):
+    """Let hundreds of documents be no longer few: as long as a page shows figures, they must be those of users."""
+    if after_figures(page):
+        request.getfixturevalue("all_splits")
+    return lambda: monkeypatch.setattr(recipe, "FEW_DOCUMENTS", 100)
+
+
+@pytest.fixture
+def run(tmp_path, tmp_path_factory, monkeypatch, capsys, first_runs):
     """Runs a line of shell in an empty folder, `textcat` being the one that is tested; gives exit code and output."""
     command = tmp_path / "bin" / "textcat"
     command.parent.mkdir()
@@ -149,13 +154,14 @@ def run(tmp_path, tmp_path_factory, monkeypatch, capsys, first_runs, has_figures
     def once(line):
         if line != MOST_FREQUENT:
             return here(line)
-        if has_figures in first_runs:
-            answer, made = first_runs[has_figures]
+        few = recipe.FEW_DOCUMENTS
+        if few in first_runs:
+            answer, made = first_runs[few]
             shutil.copytree(made, ITS_MODEL)
         else:
             answer = here(line)
             made = shutil.copytree(ITS_MODEL, tmp_path_factory.mktemp("made") / "model")
-            first_runs[has_figures] = answer, made
+            first_runs[few] = answer, made
         return answer
 
     def run_(line):
@@ -205,9 +211,11 @@ def needs(text, names):
 
 @pytest.mark.parametrize("page", [*filter(is_to_run, PAGES)], ids=lambda page: page.name)
 @pytest.mark.long
-def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run, started, leave_out):
+def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run, train_faster, started, leave_out):
     names, unavailable, n_run, n_left_out, printed, address = {}, absent_corpora(), 0, 0, "", "127.0.0.1:8000"
-    for kind, text in blocks(page):
+    for number, (kind, text) in enumerate(blocks(page)):
+        if number == after_figures(page):
+            train_faster()
         if "." in kind:
             Path(kind).parent.mkdir(parents=True, exist_ok=True)
             Path(kind).write_text(text, encoding="utf-8")
