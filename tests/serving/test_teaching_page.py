@@ -522,8 +522,8 @@ def test_axe_finds_nothing_and_no_view_is_too_wide(visit, look, wheat, rules, op
 
 
 def test_a_scripted_person_teaches_a_reuters_topic_by_keyboard_alone(visit, reuters):
-    """Of 3,299 documents, 18 are about cocoa: nine of ten are found, from the name of the topic alone."""
-    documents = reuters.test
+    """Of 837 documents, 18 are about cocoa: nine of ten are found, from the name of the topic alone."""
+    documents = [document for i, document in enumerate(reuters.test) if i % 4 == 0 or "cocoa" in document.topics]
     session = Session.create(None, Pool.from_documents(documents, ids=[document.id for document in documents]))
     session.add_topic("cocoa")
     relevant = {document.id for document in documents if "cocoa" in document.topics}
