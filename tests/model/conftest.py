@@ -13,6 +13,12 @@ def corpus(newswire):
 
 
 @pytest.fixture(scope="session")
+def part(corpus):
+    """A corpus of which every training is short."""
+    return textcat.Corpus.from_documents("part", [*corpus.train[:200], *corpus.test[:40]])
+
+
+@pytest.fixture(scope="session")
 def tagger(newswire_tagger):
     return newswire_tagger
 

@@ -88,10 +88,10 @@ def test_a_loaded_tagger_scores_to_the_bit_as_the_saved_one(corpus, tagger, tmp_
         {"zones": {"title": 2.5}, "max_features": 100},
     ],
 )
-def test_every_kind_of_features_comes_back(corpus, features, tmp_path):
-    tagger = textcat.train(corpus, textcat.Recipe("other", {"lowercase": False}, features))
+def test_every_kind_of_features_comes_back(part, features, tmp_path):
+    tagger = textcat.train(part, textcat.Recipe("other", {"lowercase": False}, features))
     again = load(save(tagger, tmp_path / "model"))
-    np.testing.assert_array_equal(again.scores(corpus.test), tagger.scores(corpus.test), strict=True)
+    np.testing.assert_array_equal(again.scores(part.test), tagger.scores(part.test), strict=True)
 
 
 def test_the_evaluation_that_training_ended_with_is_kept_without_its_scores(corpus, tagger, tmp_path):
@@ -193,12 +193,12 @@ def tags_of(folder, corpus):
 
 
 @pytest.mark.parametrize("name", ["paum", "chars"])
-def test_a_model_reads_texts_by_its_own_settings_whatever_the_defaults_become(corpus, name, tmp_path, request):
-    folder = save(textcat.train(corpus, textcat.read_recipe(name), updatable=True), tmp_path / "model")
-    before = tags_of(folder, corpus)
+def test_a_model_reads_texts_by_its_own_settings_whatever_the_defaults_become(part, name, tmp_path, request):
+    folder = save(textcat.train(part, textcat.read_recipe(name), updatable=True), tmp_path / "model")
+    before = tags_of(folder, part)
     request.getfixturevalue("other_defaults")
-    assert tags_of(folder, corpus) == before
-    again = learn(folder, [corpus.train[0]], out=tmp_path / "learnt")
+    assert tags_of(folder, part) == before
+    again = learn(folder, [part.train[0]], out=tmp_path / "learnt")
     assert read_manifest(again.folder).recipe == read_manifest(folder).recipe
 
 
@@ -515,7 +515,7 @@ def test_while_a_model_is_replaced_others_read_the_old_or_the_new_one(small, mod
     writer = threading.Thread(target=keep_replacing)
     writer.start()
     try:
-        for _ in range(100):
+        for _ in range(40):
             loaded = load(model, prepare=False)
             np.testing.assert_array_equal(loaded.scorer.bias, expected[loaded.facts.corpus])
     finally:
@@ -535,8 +535,8 @@ def test_pipes_devices_and_folders_among_the_files_are_refused_at_once(tagger, t
 
 
 @pytest.mark.parametrize("size", [51, 10**9, 2**70])
-def test_a_shortlist_that_no_memory_holds_is_refused(corpus, tmp_path, size):
-    model = textcat.save(textcat.train(corpus, textcat.read_recipe("many-topics")), tmp_path / "model")
+def test_a_shortlist_that_no_memory_holds_is_refused(corpus, trained, tmp_path, size):
+    model = textcat.save(trained("many-topics"), tmp_path / "model")
     scorer = json.loads((model / "manifest.json").read_text())["scorer"]
     assert scorer["size"] == len(corpus.topics) == 50
     rewrite(model, scorer=scorer | {"size": size})

@@ -29,7 +29,11 @@ from textcat.reading.streams import LookAhead
 from textcat.recipes.recipe import read_recipe
 
 EXAMPLES = settings(
-    max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=100 if "TEXTCAT_LONG" in os.environ else 15,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 SEEDS = {name: list(target.seeds()) for name, target in TARGETS.items()}
 
@@ -53,6 +57,7 @@ def test_every_valid_input_passes(name):
         TARGETS[name].check(seed)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", TARGETS)
 def test_any_bytes_are_read_or_refused(name):
     @EXAMPLES
@@ -63,6 +68,7 @@ def test_any_bytes_are_read_or_refused(name):
     holds()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", TARGETS)
 def test_changed_inputs_are_read_or_refused(name):
     @EXAMPLES

@@ -85,7 +85,7 @@ def test_rows_are_planned_as_training_chooses_them(corpus, many, monkeypatch):
 
 
 def test_without_test_documents_the_plan_has_the_stages_of_cross_validation_or_of_the_sample(corpus, many):
-    untested = Corpus.from_documents("untested", corpus.train[:150])
+    untested = Corpus.from_documents("untested", corpus.train[:60])
     assert "cross-validate" in plan_training(untested, read_recipe("default")).seconds
     assert "held-out sample" in plan_training(untested, many).seconds
 

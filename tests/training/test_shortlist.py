@@ -41,9 +41,13 @@ def train(many_topics, **options):
     return train_shortlist(rows, labels, names, learner, **{"size": 30, "n_documents": n, **options})
 
 
-def test_documents_get_their_topics(many_topics):
+@pytest.fixture(scope="module")
+def trained(many_topics):
+    return train(many_topics, n_jobs=1)
+
+
+def test_documents_get_their_topics(many_topics, trained):
     rows, labels, _, n = many_topics
-    trained = train(many_topics)
     scores = trained.scorer.scores(Rows.of(rows[:n]))
     right = labels[:n].toarray()[np.arange(n), scores.argmax(axis=1)]
     assert right.mean() > 0.9
@@ -62,26 +66,31 @@ def known_by_name(many_topics):
     return rows, sp.csc_matrix(kept), names, n
 
 
-def test_topics_without_documents_are_scored_by_what_names_say_of_other_topics(known_by_name, many_topics):
+@pytest.fixture(scope="module")
+def by_name(known_by_name):
+    return train(known_by_name)
+
+
+def test_topics_without_documents_are_scored_by_what_names_say_of_other_topics(
+    known_by_name, by_name, many_topics, trained
+):
     rows, _, names, n = known_by_name
-    trained = train(known_by_name)
-    of_name, constant = trained.evidence["name_alone"], trained.evidence["constant_alone"]
+    of_name, constant = by_name.evidence["name_alone"], by_name.evidence["constant_alone"]
     assert of_name > 0
-    scores = trained.scorer.scores(Rows.of(rows[:n]))[:, :10]
+    scores = by_name.scorer.scores(Rows.of(rows[:n]))[:, :10]
     is_listed = scores != Listed.unlisted_score
     expected = of_name * (rows[:n] @ names.T.tocsc()[:, :10]).toarray() + constant
     # Weights below the least one are left out.
     assert scores[is_listed] == pytest.approx(expected[is_listed], abs=0.31)
     documented = many_topics[1][:n, :10].toarray()
     assert np.mean(scores[(documented > 0) & is_listed]) > np.mean(scores[(documented == 0) & is_listed])
-    assert "name_alone" not in train(many_topics).evidence
+    assert "name_alone" not in trained.evidence
 
 
-def test_probabilities_of_topics_without_documents_rise_with_scores(known_by_name):
-    trained = train(known_by_name)
-    slopes = trained.calibration.probabilities(np.full((2, 120), [[-1.0], [1.0]]))
+def test_probabilities_of_topics_without_documents_rise_with_scores(by_name):
+    slopes = by_name.calibration.probabilities(np.full((2, 120), [[-1.0], [1.0]]))
     assert (slopes[1, :10] >= slopes[0, :10]).all()
-    assert np.isfinite(trained.scorer.bias).all()
+    assert np.isfinite(by_name.scorer.bias).all()
 
 
 @pytest.fixture(scope="module")
@@ -106,50 +115,53 @@ def inflected():
     return (sp.csr_matrix(rows), sp.csc_matrix(labels), sp.csr_matrix(names), n), terms, documented
 
 
-def test_topics_without_documents_are_found_by_words_that_look_like_their_names(inflected):
-    corpus, terms, documented = inflected
+@pytest.fixture(scope="module")
+def alike(inflected):
+    return train(inflected[0], terms=inflected[1], n_jobs=1)
+
+
+def test_topics_without_documents_are_found_by_words_that_look_like_their_names(inflected, alike):
+    corpus, _, documented = inflected
     rows, n = corpus[0], corpus[3]
-    without, trained = train(corpus), train(corpus, terms=terms)
-    for each, is_found in ((without, False), (trained, True)):
+    for each, is_found in ((train(corpus), False), (alike, True)):
         scores = each.scorer.scores(Rows.of(rows[:n]))[:, :10]
         differences = [
             np.median(scores[of == 1, j]) - np.median(scores[of == 0, j]) for j, of in enumerate(documented.T)
         ]
         assert [difference > 5 for difference in differences] == [is_found] * 10
-    assert trained.evidence["alike_alone"] > 0
+    assert alike.evidence["alike_alone"] > 0
 
 
-def test_without_topics_that_have_a_name_alone_terms_change_nothing(many_topics):
-    without, trained = train(many_topics), train(many_topics, terms=[f"term{j}" for j in range(300)])
+def test_without_topics_that_have_a_name_alone_terms_change_nothing(many_topics, trained):
+    with_terms = train(many_topics, terms=[f"term{j}" for j in range(300)])
     for one, other in (
-        (without.scorer.weights, trained.scorer.weights),
-        (without.scorer.shortlist.centroids, trained.scorer.shortlist.centroids),
+        (trained.scorer.weights, with_terms.scorer.weights),
+        (trained.scorer.shortlist.centroids, with_terms.scorer.shortlist.centroids),
     ):
         assert (one.indptr == other.indptr).all()
         assert (one.indices == other.indices).all()
         assert (one.data == other.data).all()
-    assert (without.scorer.bias == trained.scorer.bias).all()
-    assert without.evidence == trained.evidence
+    assert (trained.scorer.bias == with_terms.scorer.bias).all()
+    assert trained.evidence == with_terms.evidence
 
 
-def test_look_alikes_are_the_same_for_any_number_of_jobs(inflected):
-    one, three = (train(inflected[0], terms=inflected[1], n_jobs=n_jobs) for n_jobs in (1, 3))
+def test_look_alikes_are_the_same_for_any_number_of_jobs(inflected, alike):
+    one, three = alike, train(inflected[0], terms=inflected[1], n_jobs=3)
     assert (one.scorer.weights != three.scorer.weights).nnz == 0
     assert (one.scorer.shortlist.centroids != three.scorer.shortlist.centroids).nnz == 0
     assert one.evidence == three.evidence
 
 
-def test_any_number_of_jobs_gives_the_same_bits(many_topics):
-    one, three = train(many_topics, n_jobs=1), train(many_topics, n_jobs=3)
+def test_any_number_of_jobs_gives_the_same_bits(many_topics, trained):
+    one, three = trained, train(many_topics, n_jobs=3)
     for name in ("indptr", "indices", "data"):
         assert (getattr(one.scorer.weights, name) == getattr(three.scorer.weights, name)).all()
     assert (one.scorer.bias == three.scorer.bias).all()
     assert (one.evidence, one.facts) == (three.evidence, three.facts)
 
 
-def test_probabilities_are_as_often_right_as_they_say(many_topics):
+def test_probabilities_are_as_often_right_as_they_say(many_topics, trained):
     rows, labels, _, n = many_topics
-    trained = train(many_topics)
     listed = trained.scorer.shortlist.topics(Rows.of(rows[:n]))
     scores = trained.scorer.scores(Rows.of(rows[:n]))
     chosen = np.repeat(np.arange(n), listed.shape[1]), listed.ravel()
