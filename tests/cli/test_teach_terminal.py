@@ -56,6 +56,28 @@ def test_wrong_keys_are_told_and_nothing_is_answered(run):
     assert answers() == []
 
 
+TWO = ("news.jsonl", "--topic", "strike", "--topic", "gold", "--random-share", 0, "-j", 1, "--terminal")
+
+
+def test_with_the_strategy_uncertain_each_document_is_answered_for_all_topics(run):
+    ended = run(*TWO, "--strategy", "uncertain", keys="y\nyn\nu\nnn\nsy\nq\n")
+    assert "Write a letter for each of strike, gold, such as yn: y yes" in ended.out  # one letter is not enough
+    assert ended.out.count("strike, gold? ") == 6
+    assert (answers(topic="strike"), answers(topic="gold")) == (["no", "skip"], ["no", "yes"])
+    asked = re.findall(r"^(d\d+)  (?:strike|gold): uncertain, rank", ended.out, re.MULTILINE)
+    assert (len(asked), asked[2]) == (5, asked[0])
+    again = run("news-session", "--topic", "gold", "--topic", "strike", "--terminal", keys="yn\n")
+    assert re.findall(r"^(d\d+)  (?:strike|gold): uncertain", again.out, re.MULTILINE)[0] == asked[4]
+    assert "gold, strike? " in again.out
+    assert (answers(topic="strike"), answers(topic="gold")) == (["no", "skip", "no"], ["no", "yes", "yes"])
+
+
+def test_with_another_strategy_a_line_may_answer_for_the_first_topics_only(run):
+    ended = run(*TWO, keys="y\nyn\nynn\nq\n")
+    assert ended.out.count("Press one of: y yes") == 1
+    assert (answers(topic="strike"), answers(topic="gold")) == (["yes", "yes"], ["no"])
+
+
 def test_topics_and_documents_that_hold_commands_of_a_terminal_are_only_shown(run):
     Path("news.jsonl").write_text(json.dumps({"id": "\x1b]0;id\a", "text": "Gold \x1b[2J\r\nfell\x9b31m [/b] today"}))
     ended = run(*BEGIN[:1], "--topic", "[/x] \x1b[31m", *BEGIN[3:], keys="/gold\n\ny\n")

@@ -190,6 +190,30 @@ def test_a_topic_begins_with_a_query_or_an_example_and_answers_may_be_for_severa
     assert_problem(post(service, "/answer", **{**body, "others": {"none": "no"}}), 404, "none")
 
 
+def test_a_client_is_asked_about_all_topics_at_once_if_all_are_taught_by_uncertainty(service, session):
+    session.add_topic("gold", query="gold")
+    of_wheat = get(service, "/question", topic="wheat").json()
+    assert get(service, "/question", topic="wheat", all_topics=True).json() == of_wheat
+    for topic in ("wheat", "gold"):
+        session.change_topic(topic, strategy="uncertain", random_share=0)
+    assert [topic["strategy"] for topic in get(service, "").json()["topics"]] == ["uncertain", "uncertain"]
+    found = get(service, "/question", topic="wheat", person="Ada", all_topics=True).json()
+    question = found["question"]
+    expected = session.next_of(["wheat", "gold"], "Ada")
+    assert (question["position"], question["topic"]) == (expected.position, expected.topic)
+    assert question["topics"] == ["wheat", "gold"]
+    (other,) = {"wheat", "gold"} - {question["topic"]}
+    sent = {"topic": question["topic"], "position": question["position"], "answer": "no", "others": {other: "yes"}}
+    following = post(service, "/answer", **sent, person="Ada", all_topics=True).json()
+    expected = session.next_of(["wheat", "gold"], "Ada")
+    assert (following["question"]["position"], following["question"]["topic"]) == (expected.position, expected.topic)
+    counts = {question["topic"]: {"yes": 0, "no": 1, "skip": 0}, other: {"yes": 1, "no": 0, "skip": 0}}
+    assert following["counts"] == counts[following["question"]["topic"]]
+    undone = post(service, "/undo", topic=other, person="Ada").json()
+    assert (undone["question"]["topic"], undone["counts"]) == (question["topic"], {"yes": 0, "no": 0, "skip": 0})
+    assert sorted(undone["question"]["topics"]) == ["gold", "wheat"]
+
+
 def test_what_is_searched_listed_and_disagreed_on(service):
     found = get(service, "/search", query="copper week", topic="wheat", limit=3).json()
     assert found["total"] >= 12

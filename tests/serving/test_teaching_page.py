@@ -303,6 +303,46 @@ def test_a_list_is_gone_through_and_several_topics_are_judged_by_one_reading(vis
     _says(page, "#judge-heading", "wheat")
 
 
+def test_with_the_strategy_uncertain_it_asks_about_all_topics_at_once(visit, wheat):
+    wheat.add_topic("gold", query="gold", strategy="uncertain", random_share=0)
+    page = visit()
+    page.wait_for_selector("#also", state="visible")
+    assert not page.locator("#all-box").is_visible()  # the strategy of wheat is another
+    wheat.change_topic("wheat", strategy="uncertain", random_share=0)
+    page.reload()
+    page.check("#all")
+    topics, asked = ["wheat", "gold"], []
+    for n in range(12):
+        expected = wheat.next_of(topics, "Ada")
+        _says(page, "#document-id", expected.id)
+        _says(page, "#judge-heading", expected.topic)
+        asked.append(expected.topic)
+        (other,) = {*topics} - {expected.topic}
+        page.select_option("#also-topics select", "yes" if other in _title(page) else "no")
+        page.fill("#note", f"note {n}")
+        page.click("#document-text")
+        page.keyboard.press("y" if expected.topic in _title(page) else "n")
+        page.wait_for_function(
+            "id => !document.querySelector('#document-id').textContent.endsWith(id)", arg=expected.id
+        )
+        assert page.input_value("#note") == ""
+    assert {*asked} == {*topics}
+    for topic in topics:
+        judgements = wheat.view.judgements(topic)
+        assert len(judgements) == 12
+        assert all(
+            (each.answer == "yes") == (topic in wheat.view.pool.document(each.position)["title"]) for each in judgements
+        )
+    again = wheat.view.judgements(asked[-1])[-1].id
+    page.keyboard.press("u")
+    _says(page, "#why", "Taken back")
+    _says(page, "#document-id", again)
+    assert [len(wheat.view.judgements(topic)) for topic in topics] == [11, 11]
+    page.select_option("#topic", "wheat")  # a topic of one's own choice
+    _says(page, "#judge-heading", "wheat")
+    assert not page.is_checked("#all")
+
+
 def test_everything_is_downloaded(visit, wheat):
     for position in range(10):
         wheat.answer("wheat", position, "no" if position % 5 else "yes", "Ada", "search")

@@ -4,9 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from textcat.base.errors import TextcatError
-from textcat.teaching.query import QueryStrategy, Reason
+from textcat.teaching.query import QueryStrategy, Reason, most_uncertain
 
 SCORES = np.array([0.5, -0.1, 2, 2, -3, 0.2], np.float32)
 OPEN = np.array([True, True, False, True, True, True])
@@ -57,6 +60,39 @@ def test_shares_are_what_was_asked_for_and_every_open_document_is_as_likely():
 def test_an_unknown_strategy_is_an_error(strategy):
     with pytest.raises(TextcatError, match=r"No strategy .*highest, mixture, uncertain"):
         QueryStrategy.parse(strategy)
+
+
+def test_the_document_is_chosen_whose_scores_are_closest_to_0_over_all_topics():
+    scores = np.array([[0, 0.4, 5, 0.3], [8, 0.3, 0, 0.3]], np.float32)
+    is_open = np.ones(scores.shape, bool)
+    assert most_uncertain(scores, is_open) == (3, 0)  # neither 0 nor 2, which have a score of 0; of equals, the first
+    is_open[:, 3] = False
+    assert most_uncertain(scores, is_open) == (1, 1)
+    is_open[1, 1] = False  # for the other topic alone, it adds less
+    assert most_uncertain(scores, is_open) == (2, 1)
+    assert most_uncertain(scores, np.zeros(scores.shape, bool)) is None
+    assert most_uncertain(scores[:, :0], is_open[:, :0]) is None
+    assert most_uncertain([SCORES], [OPEN]) == (1, 0)
+
+
+@given(
+    arrays(np.float32, (3, 5), elements=st.sampled_from([-3, -1, -0.5, 0, 0.5, 2])),
+    arrays(bool, (3, 5)),
+)
+def test_the_most_uncertain_document_is_that_of_the_formula(scores, is_open):
+    def closeness(topic, position):
+        return 1 / (1 + abs(float(scores[topic, position]))) if is_open[topic, position] else 0
+
+    best = None
+    for position in range(5):
+        total = sum(closeness(topic, position) for topic in range(3))
+        if total > (best[0] + 1e-9 if best else 0):
+            best = total, position
+    if best is None:
+        assert most_uncertain(scores, is_open) is None
+        return
+    topic = max(range(3), key=lambda topic: closeness(topic, best[1]))
+    assert most_uncertain(scores, is_open) == (best[1], topic)
 
 
 def test_reasons_are_shown_and_stored_as_their_texts():

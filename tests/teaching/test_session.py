@@ -223,6 +223,125 @@ def test_a_document_is_answered_for_several_topics_at_once(session):
     assert not session.view.labels("strike")
 
 
+# --- several topics at once ------------------------------------------------------------------------------------------
+
+
+def begin_two(pool, folder=None, strategy="uncertain", random_share=0, **options):
+    session = Session.create(folder, pool, **options)
+    for topic, query in (("strike", "strike wages"), ("gold", "gold bullion")):
+        session.add_topic(topic, query=query, strategy=strategy, random_share=random_share)
+    return session
+
+
+def answer_for_all(session, question, person=""):
+    answers = {topic: "yes" if subject_of(question.position) == topic else "no" for topic in question.topics}
+    session.answer(question.topic, question.position, answers.pop(question.topic), person, others=answers)
+
+
+def test_what_is_asked_is_the_most_uncertain_over_all_topics(pool):
+    session, differs = begin_two(pool), 0
+    judged = set()
+    for _ in range(25):
+        question = session.next_of(["strike", "gold"])
+        scores = np.abs([session.view.scores(topic).astype(float) for topic in ("strike", "gold")])
+        is_open = [i for i in np.unique(pool.groups) if i not in judged]
+        uncertainty = (1 / (1 + scores)).sum(axis=0)
+        assert question.position == max(is_open, key=lambda i: (uncertainty[i], -i))
+        assert question.topic == ("strike", "gold")[np.argmin(scores[:, question.position])]
+        assert question.topics == ("strike", "gold")
+        assert question.why == "uncertain"
+        assert abs(question.score) == scores[:, question.position].min()
+        signed = session.view.scores(question.topic)
+        assert question.rank == 1 + sum(signed[i] > signed[question.position] for i in is_open)
+        differs += any(question.position != session.next(topic).position for topic in ("strike", "gold"))
+        session.next_of(["strike", "gold"])
+        answer_for_all(session, question)
+        judged.add(question.position)
+        last = session.view.judgements(question.topic)[-1]
+        assert (last.why, last.rank, last.score) == (question.why, question.rank, pytest.approx(question.score))
+    assert differs > 10
+
+
+def test_all_are_asked_about_for_all_topics_and_then_none(pool):
+    session, asked = begin_two(pool, random_share=0.1), Counter()
+    while question := session.next_of(["strike", "gold"]):
+        asked[question.position] += 1
+        answer_for_all(session, question)
+    assert asked == Counter(set(pool.groups.tolist()))
+    for topic in ("strike", "gold"):
+        assert sorted(session.view.labels(topic)) == list(range(len(pool)))
+        assert 0 < progress_of(session.view, topic).at_random < 30
+
+
+def test_documents_are_asked_about_for_the_topics_that_lack_the_persons_answer(pool):
+    session = begin_two(pool)
+    teach(session, "strike", 1000)  # no document is left for this topic
+    question = session.next_of(["strike", "gold"])
+    assert (question.topic, question.topics) == ("gold", ("gold",))
+    assert question.position == session.next("gold").position
+    other = Session.create(None, pool)
+    other.add_topic("strike", strategy="uncertain")
+    assert other.next_of(["strike"]) == other.next("strike")
+    assert other.next_of([]) is None
+    with pytest.raises(TextcatError, match="no topic 'gold'"):
+        other.next_of(["strike", "gold"])
+
+
+def test_an_answer_for_one_of_the_topics_leaves_the_others_open(pool):
+    session = begin_two(pool)
+    question = session.next_of(["strike", "gold"])
+    (other,) = {"strike", "gold"} - {question.topic}
+    session.answer(question.topic, question.position, "no")
+    while (asked := session.next_of(["strike", "gold"])).position != question.position:
+        answer_for_all(session, asked)
+    assert (asked.topic, asked.topics) == (other, (other,))
+
+
+def test_an_undo_and_a_session_that_is_opened_again_ask_the_same_over_topics(pool, tmp_path):
+    questions = []
+    with begin_two(pool, tmp_path, random_share=0.3, seed=2) as session:
+        for _ in range(12):
+            questions.append(session.next_of(["strike", "gold"], "anna"))
+            answer_for_all(session, questions[-1], "anna")
+        last = session.next_of(["strike", "gold"], "anna")
+    assert {question.why for question in questions} == {"uncertain", "at random"}
+    with Session.open(tmp_path, pool) as session:
+        assert session.next_of(["strike", "gold"], "anna") == last
+        for question in reversed(questions):
+            assert len(session.undo("anna")) == 2
+            again = session.next_of(["strike", "gold"], "anna")
+            assert again._replace(model=0) == question._replace(model=0)
+
+
+def test_two_who_share_the_work_are_not_asked_over_topics_for_one_document_at_the_same_time(pool):
+    session = begin_two(pool, overlap=0)
+    of_anna = session.next_of(["strike", "gold"], "anna")
+    of_bert = session.next_of(["gold", "strike"], "bert")
+    assert of_bert.position != of_anna.position
+    assert session.next_of(["strike", "gold"], "anna").position == of_anna.position
+    answer_for_all(session, of_anna, "anna")
+    asked = Counter([of_anna.position])
+    while question := session.next_of(["strike", "gold"], "bert"):
+        asked[question.position] += 1
+        answer_for_all(session, question, "bert")
+    assert asked == Counter(set(pool.groups.tolist()))
+    assert session.next_of(["strike", "gold"], "anna") is None
+    both = begin_two(pool)
+    assert both.next_of(["strike", "gold"], "anna").position == both.next_of(["strike", "gold"], "bert").position
+
+
+@pytest.mark.parametrize("strategies", [("highest", "highest"), ("uncertain", "highest"), ("mixture", "uncertain")])
+def test_with_another_strategy_the_first_topic_is_asked_about_first(pool, strategies):
+    session = begin_two(pool)
+    for topic, strategy in zip(("strike", "gold"), strategies, strict=True):
+        session.change_topic(topic, strategy=strategy)
+    question = session.next_of(["gold", "strike"])
+    assert question == session.next("gold")
+    assert question.topics == ("gold",)
+    teach(session, "gold", 1000, subject="gold")
+    assert session.next_of(["gold", "strike"]) == session.next("strike")
+
+
 def test_several_threads_may_answer(pool):
     session = Session.create(None, pool)
     session.add_topic("strike")

@@ -31,9 +31,10 @@ _WAIT = 0.2  # seconds
 def ask(session: "Session", topics: list[str], person: str) -> None:
     """Ask a person about documents until no question is left, the input ends, or the key q is pressed.
 
-    With several topics, questions are about the first topic that has a question left, and one line can answer for
-    several topics, in the order in which the prompt names them: "yn" is yes for the first topic, and no for the
-    second.
+    With several topics, one line can answer for several of them, in the order in which the prompt names them: "yn" is
+    yes for the first topic, and no for the second. If the strategy of all topics is "uncertain", documents are asked
+    about for all of them (see `Session.next_of`), and a line needs an answer for each topic without one. Otherwise,
+    questions are about the first topic that has a question left.
     """
     for topic in topics:
         about = session.about(topic)
@@ -49,11 +50,11 @@ def ask(session: "Session", topics: list[str], person: str) -> None:
 def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys", advisor: Advisor) -> None:
     console = terminal.console()
     shown: tuple[str, int] | None = None
-    while question := next(filter(None, (session.next(topic, person) for topic in topics)), None):
+    while question := session.next_of(topics, person):
         if shown != (question.topic, question.position):
             console.print(_as_text(session, question), soft_wrap=True)
             shown = question.topic, question.position
-        order = [question.topic, *(topic for topic in topics if topic != question.topic)]
+        order = [*question.topics, *(topic for topic in topics if topic not in question.topics)]
         reasons = session.about(question.topic).get("exclusion_reasons", [])[:_NUMBERED]
         numbered = "".join(f", {number} no: {reason}" for number, reason in enumerate(reasons, 1))
         keys_pressed = keys.read(f"{', '.join(order)}? ({_KEYS}{numbered}) ")
@@ -69,11 +70,15 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys", advi
             reason = reasons[int(keys_pressed) - 1]
             session.answer(question.topic, question.position, "no", person, exclusion_reason=reason)
             _report_now_and_then(session, question, advisor)
-        elif keys_pressed and len(keys_pressed) <= len(order) and set(keys_pressed) <= _ANSWERS.keys():
-            answer, *remaining = (_ANSWERS[key] for key in keys_pressed)
-            other_answers = dict(zip(order[1:], remaining, strict=False))
-            session.answer(question.topic, question.position, answer, person, others=other_answers)
+        elif len(question.topics) <= len(keys_pressed) <= len(order) and set(keys_pressed) <= _ANSWERS.keys():
+            answers = dict(zip(order, (_ANSWERS[key] for key in keys_pressed), strict=False))
+            answer = answers.pop(question.topic)
+            session.answer(question.topic, question.position, answer, person, others=answers)
             _report_now_and_then(session, question, advisor)
+        elif len(question.topics) > 1:
+            example = "y".ljust(len(question.topics), "n")
+            asked_for = ", ".join(question.topics)
+            print_text(console, f"Write a letter for each of {asked_for}, such as {example}: {_KEYS}{numbered}.")
         else:
             print_text(console, f"Press one of: {_KEYS}{numbered}.")
     else:
@@ -88,7 +93,8 @@ def _report_now_and_then(session: "Session", question: "Question", advisor: Advi
 def _as_text(session: "Session", question: "Question") -> "Text":
     from rich.text import Text
 
-    why = f"{question.why}, rank {question.rank:,}, score {question.score:.3f}"
+    about = f"{question.topic}: " if len(question.topics) > 1 else ""
+    why = terminal.harmless(f"{about}{question.why}, rank {question.rank:,}, score {question.score:.3f}")
     duplicates = f", near-duplicates: {len(question.duplicates):,}" if question.duplicates else ""
     shown = Text.assemble("\n", (terminal.harmless(question.id), "bold"), f"  {why}{duplicates}\n")
     if reference := reference_line(session.view.pool, question.position):

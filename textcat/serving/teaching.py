@@ -180,8 +180,8 @@ def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
 
 @changing.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=_OF_QUERIES)
 def question(query: Annotated[s.QuestionQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return the document that a person is to judge next for a topic, and why it was chosen."""
-    return _next(call.app.session, query.topic, _person(call, query.person))
+    """Return the document that a person is to judge next for a topic, or for all topics, and why it was chosen."""
+    return _next(call.app.session, query.topic, _person(call, query.person), all_topics=query.all_topics)
 
 
 @changing.post("/api/v1/teach/answer", response_model=s.NextAnswer, responses=_OF_CHANGES)
@@ -191,7 +191,7 @@ def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
     _check(session, body.topic, *body.others, position=body.position)
     further = {"exclusion_reason": body.exclusion_reason, "others": body.others}
     session.answer(body.topic, body.position, body.answer, person, body.source, body.note.strip(), **further)
-    return _next(session, body.topic, person, ask=body.ask)
+    return _next(session, body.topic, person, ask=body.ask, all_topics=body.all_topics)
 
 
 @changing.post("/api/v1/teach/undo", response_model=s.UndoAnswer, responses=_OF_CHANGES)
@@ -200,10 +200,11 @@ def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
     session, person = call.app.session, _person(call, body.person)
     _check(session, body.topic)
     undone = session.undo(person)
-    following = _next(session, body.topic, person, ask=not undone)
+    following = _next(session, undone[0].topic if undone else body.topic, person, ask=not undone)
     if not undone:
         return {**following, "undone": undone}
     again = _document(session.view, undone[0].position)
+    again |= {"topic": undone[0].topic, "topics": [judgement.topic for judgement in undone]}
     again |= {"rank": None, "score": None, "why": Reason.TAKEN_BACK, "n_answers": 0, "duplicates": [], "answers": {}}
     return {**following, "question": again, "undone": [_judgement(session.view, judgement) for judgement in undone]}
 
@@ -253,6 +254,7 @@ def about(call: Call) -> dict[str, Any]:
                 "query": started["query"],
                 "criteria": started.get("criteria", ""),
                 "exclusion_reasons": started.get("exclusion_reasons", []),
+                "strategy": session.view.topic(name).query.name,
                 "counts": progress.counts,
                 "keywords": session.keywords(name),
                 "disagreements": progress.disagreements,
@@ -434,14 +436,14 @@ def _answer(kind: type[BaseModel], source: Any, **fields: Any) -> dict[str, Any]
     return {name: fields[name] if name in fields else getattr(source, name) for name in kind.model_fields}
 
 
-def _next(session: Session, topic: str, person: str, *, ask: bool = True) -> dict[str, Any]:
+def _next(session: Session, topic: str, person: str, *, ask: bool = True, all_topics: bool = False) -> dict[str, Any]:
     _check(session, topic)
-    asked = session.next(topic, person) if ask else None
+    asked = session.next_of([topic, *(session.topics() if all_topics else ())], person) if ask else None
     row = None
     if asked is not None:
         shown = {"zones": _filled(asked.zones), "fields": _shown_fields(asked.fields)}
         row = _answer(s.QuestionAnswer, asked, **shown, duplicates=list(asked.duplicates[:_LISTED]))
-    return {"question": row, "counts": progress_of(session.view, topic).counts}
+    return {"question": row, "counts": progress_of(session.view, asked.topic if asked else topic).counts}
 
 
 def _sizes(session: Session) -> dict[str, int]:

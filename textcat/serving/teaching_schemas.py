@@ -22,6 +22,11 @@ Position: TypeAlias = Annotated[
 Note: TypeAlias = Annotated[str, Field(max_length=10_000)]
 ExclusionReason: TypeAlias = Annotated[str, Field(max_length=LONGEST_EXCLUSION_REASON)]
 
+AllTopics: TypeAlias = Annotated[
+    bool,
+    Field(description="Ask about the document that helps most over all topics, if the strategy of all is uncertain."),
+]
+
 
 class NewTopic(RequestModel):
     """A new topic; description, query and examples are optional."""
@@ -49,6 +54,7 @@ class AnswerSent(RequestModel):
     note: Note = ""
     exclusion_reason: ExclusionReason = Field("", description="Why not, with the answer no.")
     ask: bool = Field(True, description="Whether to answer with the next question.")
+    all_topics: AllTopics = False
 
 
 class UndoSent(RequestModel):
@@ -88,6 +94,7 @@ class QuestionQuery(OfTopic):
     """A request for the next question to a person."""
 
     person: Person = ""
+    all_topics: AllTopics = False
 
 
 class DocumentQuery(_Query):
@@ -173,6 +180,7 @@ class TaughtTopic(BaseModel):
     query: str
     criteria: str
     exclusion_reasons: list[str] = Field(description="Reasons for no, to choose from.")
+    strategy: str = Field(description="The query strategy.", examples=["highest", "uncertain", "mixture"])
     counts: Counts
     keywords: dict[str, bool] = Field(description="Keywords that speak for the topic (true) or against it (false).")
     disagreements: int = Field(description="Number of documents on which people disagree.")
@@ -234,6 +242,8 @@ class DocumentAnswer(_Document):
 class QuestionAnswer(_Document):
     """A document to judge, and why it was chosen."""
 
+    topic: str = Field(description="The topic that rank, score and the reason are of.")
+    topics: list[str] = Field(description="The topics that the document is to be judged for.")
     rank: int | None = Field(description="Its rank by score among the documents without an answer, from 1.")
     score: float | None
     why: str = Field(examples=["highest score", "uncertain", "at random", "taken back"])

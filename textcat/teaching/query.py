@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
@@ -85,6 +86,37 @@ class QueryStrategy:
             positions = np.flatnonzero(is_open)
             return (int(positions[second % len(positions)]), Reason.AT_RANDOM) if len(positions) else None
         return _extreme(scores, is_open, third / 2**64 < uncertain)
+
+
+def most_uncertain(
+    scores: Sequence[NDArray[np.float32]], is_open: Sequence[NDArray[np.bool_]]
+) -> tuple[int, int] | None:
+    """Return the document that several topics together are most uncertain about; None if no document is open.
+
+    The uncertainty of a document is the sum of ``1 / (1 + |score|)`` over the topics for which it is open: a topic adds
+    1 if the score is on the boundary, and less the further away from it. Of equal documents, the first is returned.
+
+    Parameters
+    ----------
+    scores : sequence of ndarray of shape (n_documents,), float32
+        One array for each topic, of at least one.
+    is_open : sequence of ndarray of shape (n_documents,), bool
+        For each topic the mask of the documents that can be asked about.
+
+    Returns
+    -------
+    tuple of int, or None
+        The position of the document, and the number, from 0, of the topic whose score is closest to 0, among the topics
+        for which the document is open.
+    """
+    uncertainty = np.zeros(len(is_open[0]))
+    for scores_of_topic, mask in zip(scores, is_open, strict=True):
+        uncertainty[mask] += 1 / (1 + np.abs(scores_of_topic[mask].astype(float)))
+    if not uncertainty.any():
+        return None
+    position = int(np.argmax(uncertainty))
+    open_topics = [number for number, mask in enumerate(is_open) if mask[position]]
+    return position, min(open_topics, key=lambda number: abs(scores[number][position]))
 
 
 def _extreme(scores: NDArray[np.float32], is_open: NDArray[np.bool_], uncertain: bool) -> tuple[int, Reason] | None:

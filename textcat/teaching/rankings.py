@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.judgements import TopicState
 from textcat.teaching.loop import Choice, Loop, Ranking
 from textcat.teaching.pool import Pool
+from textcat.teaching.query import Reason, most_uncertain
 from textcat.teaching.ranker import Examples, Ranker, Weights
 
 if TYPE_CHECKING:
@@ -50,6 +51,26 @@ class Rankings:
         """
         self.of(state)
         return self._loops[state.name].ask(state.query, is_open, state.n_answers(), person)
+
+    def ask_over(
+        self, states: Sequence[TopicState], is_open: Sequence[NDArray[np.bool_]], person: str
+    ) -> tuple[TopicState, Choice] | None:
+        """Choose a document to ask a person about for several topics, and the topic that is most uncertain about it.
+
+        If a topic's own next question is drawn at random, return this question: of several, that of the first topic.
+        `is_open` has the mask of the open documents for each topic. Return None if no document is open for any topic.
+        """
+        for state, mask in zip(states, is_open, strict=True):
+            choice = self.ask(state, mask, person)
+            if choice is not None and choice.reason == Reason.AT_RANDOM:
+                return state, choice
+        rankings = [self.of(state) for state in states]
+        chosen = most_uncertain([ranking.scores for ranking in rankings], is_open)
+        if chosen is None:
+            return None
+        position, number = chosen
+        ranking, rank = rankings[number], rankings[number].rank_of(position, is_open[number])
+        return states[number], Choice(position, Reason.UNCERTAIN, rank, float(ranking.scores[position]))
 
     def tagger(self, topic: str, ranking: Ranking, labels: Mapping[int, bool], position: int | None = None) -> Tagger:
         """Return a tagger of one topic that has a ranking's weights.

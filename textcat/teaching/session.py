@@ -60,6 +60,7 @@ class Question(NamedTuple):
     model: int  # number of the model: how many changes to the topic its ranking includes
     answers: dict[str, str]  # the person's own answers on the document for other topics
     fields: dict[str, Any]  # of its record, such as authors and year
+    topics: tuple[str, ...]  # those that the answer is to be for; of `Session.next`, the topic alone
 
 
 class Session:
@@ -318,6 +319,48 @@ class Session:
             question = self._asked[topic, person] = self._question(state, choice, person)
             return question
 
+    def next_of(self, topics: Iterable[str], person: str = "") -> Question | None:
+        """Return the next question to a person who answers for several topics; None if no document is left for any.
+
+        If the strategy of all the topics is "uncertain", the question is about the document that they are most
+        uncertain about together: the one with the largest sum of ``1 / (1 + |score|)`` over the topics for which it is
+        open to the person. Its `topics` are these topics; answer for all of them, by `answer(..., others=...)`. Its
+        `topic` is the one whose score is closest to 0. Questions that a topic draws at random come first.
+
+        If a topic has another strategy, the question is the next one of the first topic that has one left.
+
+        Parameters
+        ----------
+        topics : iterable of str
+        person : str
+
+        Returns
+        -------
+        Question or None
+
+        Raises
+        ------
+        TextcatError
+            If the session has no topic of one of these names.
+        """
+        with self._lock:
+            states = [self._judgements.topic(topic) for topic in dict.fromkeys(topics)]
+            if len(states) < 2 or any(state.query.name != "uncertain" for state in states):
+                return next(filter(None, (self.next(state.name, person) for state in states)), None)
+            names, groups = {state.name for state in states}, self._judgements.groups
+            shown = [asked.position for (name, who), asked in self._asked.items() if name in names and who != person]
+            is_open = [self._assignment.open_to(groups, state, person, shown) for state in states]
+            for name in names:
+                self._asked.pop((name, person), None)
+            chosen = self._rankings.ask_over(states, is_open, person)
+            if chosen is None:
+                return None
+            state, choice = chosen
+            names_of_open = [other.name for other, mask in zip(states, is_open, strict=True) if mask[choice.position]]
+            question = self._question(state, choice, person)._replace(topics=tuple(names_of_open))
+            self._asked[state.name, person] = question
+            return question
+
     def answer(
         self,
         topic: str,
@@ -452,6 +495,7 @@ class Session:
                 if name != state.name
             },
             pool.fields(position),
+            (state.name,),
         )
 
     def _entry(

@@ -163,15 +163,29 @@ async function showQuestion(here, entered) {
   } else if (here.list !== null) await nextOfList();
   else if (state.now) draw(state.now, entered);
   else {
-    const found = await get("question", { topic: state.topic, person: state.person ?? "" });
+    const found = await get("question", { topic: state.topic, person: state.person ?? "", all_topics: asksAll() });
     if (mine !== showing) return;
+    if (found.question && found.question.topic !== state.topic) return moveTo(found, entered);
     draw(asked(found), entered);
   }
   drawProgress();
 }
 
+const mayAskAll = () => state.about.topics.length > 1 && state.about.topics.every(({ strategy }) => strategy === "uncertain");
+const asksAll = () => $("all").checked && mayAskAll();
+
+// Show a question about another topic.
+async function moveTo(found, focus) {
+  Object.assign(state, { topic: found.question.topic, progress: null, evidence: null, now: asked(found) });
+  $("note").value = "";
+  await go({ view: "judge" }, true);
+  if (!focus) return;
+  scrollTo(0, 0);
+  $("document").focus({ preventScroll: true });
+}
+
 function asked({ question, counts }) {
-  const about = known(state.topic);
+  const about = known(question?.topic ?? state.topic);
   if (about) about.counts = counts;
   return question && { ...question, source: "asked", judgements: [] };
 }
@@ -270,6 +284,8 @@ function drawAlso(answers) {
   const others = state.about.topics.filter(({ topic }) => topic !== state.topic);
   if ($("also").hidden && others.length > FEW) $("also").open = false;
   $("also").hidden = !others.length;
+  $("all-box").hidden = !mayAskAll();
+  if (asksAll()) $("also").open = true;
   $("also-topics").replaceChildren(...others.map(({ topic }) => {
     const select = node("select", { "data-topic": topic }, [["", "not judged"], ["yes", "yes"], ["no", "no"]].map(([value, words]) => node("option", { value, selected: (answers[topic] ?? "") === value }, words)));
     return node("label", {}, bdi(topic), select);
@@ -299,13 +315,14 @@ async function answer(word, reason = "") {
   const byButton = ["answers", "exclusions"].some((id) => $(id).contains(document.activeElement)) && document.activeElement.tagName === "BUTTON";
   if (now.source === "adjudicated" && word === "skip") return nextOfList(now.position);
   await sending(async () => {
-    const found = await teach("/answer", { json: { topic, position: now.position, answer: word, person: state.person ?? "", source: now.source, note: $("note").value, exclusion_reason: reason, others, ask: now.source === "asked" } });
+    const found = await teach("/answer", { json: { topic, position: now.position, answer: word, person: state.person ?? "", source: now.source, note: $("note").value, exclusion_reason: reason, others, ask: now.source === "asked", all_topics: asksAll() } });
     if (topic !== state.topic) return;
     const next = asked(found);
     const title = heading(now);
     $("notice").replaceChildren();
     if (now.source === "asked") {
-      draw(next, !byButton);
+      if (next && next.topic !== topic) await moveTo(found, !byButton);
+      else draw(next, !byButton);
       say(`${WORDS[word]}: ${title}. ${next ? `Next: ${heading(next)}` : "No document is left."}`);
     } else {
       say(`${WORDS[word]}: ${title}.`);
@@ -719,7 +736,8 @@ $("add-word").addEventListener("submit", (event) => { event.preventDefault(); ad
 $("word-against").addEventListener("click", () => addWord(false));
 $("search-form").addEventListener("submit", (event) => { event.preventDefault(); go({ view: "search", q: $("query").value }); });
 for (const id of ["of-answer", "of-person"]) $(id).addEventListener("change", () => go({ view: "judged", answer: $("of-answer").value, by: $("of-person").value }, true));
-$("topic").addEventListener("change", () => go({ view: state.view === "topics" ? "judge" : state.view, topic: $("topic").value }));
+$("all").addEventListener("change", () => { state.now = null; show(); });
+$("topic").addEventListener("change", () => { $("all").checked = false; go({ view: state.view === "topics" ? "judge" : state.view, topic: $("topic").value }); });
 $("new-topic").addEventListener("submit", (event) => { event.preventDefault(); begin(); });
 $("find-example").addEventListener("click", findExample);
 $("new-example").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); findExample(); } });
