@@ -11,7 +11,6 @@ import zipfile
 import pytest
 from archive_runs import make_archive, rows, run, written
 from commands import COMMAND, environment
-from s3_server import KEYS, Server, use_server
 
 from textcat.base.errors import TextcatError
 
@@ -33,6 +32,8 @@ def free_port():
 
 @pytest.fixture(scope="module")
 def server():
+    from s3_server import Server  # not above: its import takes a second, in each process that only finds these tests
+
     server = Server()
     yield server
     server.end()
@@ -40,6 +41,8 @@ def server():
 
 @pytest.fixture(autouse=True)
 def settings(server, monkeypatch, tmp_path):
+    from s3_server import use_server
+
     use_server(server, monkeypatch, tmp_path)
 
 
@@ -169,6 +172,7 @@ def test_an_object_that_has_changed_is_tagged_again(model, server, tmp_path, arg
 
 def test_what_is_not_on_s3_is_told_in_a_sentence(model, tmp_path, monkeypatch):
     import s3fs
+    from s3_server import KEYS
 
     for url, sentence in {
         "s3://news/absent.jsonl": r"^s3://news/absent\.jsonl does not exist: check the address\.$",

@@ -11,7 +11,7 @@ from textcat.base.errors import TextcatError
 from textcat.corpus.catalogue import open_corpus
 from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches, text_of_file
 
-BOMB = changed(word("Tin"), lambda name, data: b"<!--" + b" " * (40 << 20) + b"-->" if "document" in name else data)
+BOMB = changed(word("Tin"), lambda name, data: b"<!--" + b" " * (20 << 20) + b"-->" if "document" in name else data)
 
 
 @every(

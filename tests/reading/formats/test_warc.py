@@ -5,6 +5,7 @@ import io
 import random
 import tracemalloc
 import zipfile
+from functools import partial
 
 import brotli
 import pytest
@@ -115,11 +116,11 @@ def test_a_body_is_unpacked_as_its_fields_say_or_read_as_it_is(folder, fields, s
     assert body(read("a.warc")) == "Tin."
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, brotli.compress], ids=["gzip", "br"])
+@pytest.mark.parametrize("pack", [gzip.compress, partial(brotli.compress, quality=5)], ids=["gzip", "br"])
 def test_a_body_that_is_a_bomb_or_cut_off_is_rejected(folder, pack):
     field = f"Content-Encoding: {'gzip' if pack is gzip.compress else 'br'}\r\n"
     packed = pack(random.Random(1).randbytes(30_000))
-    bomb, cut = pack(b"<p>" + bytes(30 << 20)), packed[:-100]
+    bomb, cut = pack(b"<p>" + bytes(18 << 20)), packed[:-100]
     cut_by_crawler = response(cut, 3, fields=field, WARC_Truncated="length", form="text/plain; charset=latin-1")
     (folder / "a.warc").write_bytes(response(bomb, fields=field) + response(cut, 2, fields=field) + cut_by_crawler)
     tracemalloc.start()
@@ -277,7 +278,7 @@ def test_memory_is_bounded_by_the_longest_record(folder):
     assert ids(found) == ["urn:uuid:1"]
 
 
-@pytest.mark.parametrize("data", [b"WARC/1.1\r\n" * 100_000, b"WARC/1.1\r\nA: b\r\n\r\n" * 50_000])
+@pytest.mark.parametrize("data", [b"WARC/1.1\r\n" * 50_000, b"WARC/1.1\r\nA: b\r\n\r\n" * 25_000])
 def test_heads_without_end_take_time_in_proportion_to_their_length(folder, data):
     (folder / "a.warc").write_bytes(data)
     assert ids(read("a.warc")) == []
