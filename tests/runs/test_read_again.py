@@ -365,7 +365,7 @@ def test_topics_are_counted_as_in_a_new_run_after_files_have_changed(model, fold
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="system: rights are given up as Linux does it")
-@pytest.mark.parametrize("seed", range(40 if os.environ.get("TEXTCAT_LONG") else 4))
+@pytest.mark.parametrize("seed", range(40 if os.environ.get("TEXTCAT_LONG") else 2))
 def test_a_history_of_an_archive_loses_and_doubles_nothing(model, seed):
     with history(model, seed) as archive:
         assert archive.play(4, topics_of_texts(model)) == [], archive.log

@@ -118,6 +118,7 @@ def test_what_working_raises_comes_after_the_pieces_before(workers):
 
 def test_a_piece_that_is_done_is_let_go_of_at_once(workers):
     gc.collect()
+    gc.freeze()  # what there is already is not looked through again
     gc.disable()
     try:
         for number, _ in enumerate(ordered_map(archive_work.number_of, map(batch, range(100)), workers)):
@@ -239,7 +240,7 @@ def test_workers_end_at_once_when_they_are_told_to(two_processes):
     assert all(future.done() for future in futures)
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", [0, 3])
 def test_an_early_end_does_not_wait_for_what_a_killed_worker_was_sending(number):
     large = (batch(number, 4 << 20) for number in range(40))
     with open_workers(2, MUCH) as workers, closing(ordered_map(archive_work.large_result, large, workers)) as results:
