@@ -194,8 +194,8 @@ COMPRESSORS = {
 PACKINGS = ("plain", *COMPRESSORS, ".zip", ".tar", ".tar.gz", "zip in tar", "utf-16")
 
 
-# What packings hold does not depend on its format: most of them are tried with formats of each kind alone, lines, rows of a
-# binary file, one document a file, texts and their topics, and mail.
+# What a packing does to a file does not depend on its format: most are tried with formats of each kind alone, such as
+# lines, rows of a binary file, one document a file, texts and their topics, and mail.
 OF_EACH_KIND = ("jsonl", "parquet", "rcv1", "mixed", "annif texts", "mbox")
 WITH_ALL_FORMATS = ("plain", ".zip", "utf-16")
 

@@ -312,7 +312,7 @@ def test_with_the_strategy_uncertain_it_asks_about_all_topics_at_once(visit, whe
     page.reload()
     page.check("#all")
     topics, asked = ["wheat", "gold"], []
-    for n in range(12):
+    for n in range(6):
         expected = wheat.next_of(topics, "Ada")
         _says(page, "#document-id", expected.id)
         _says(page, "#judge-heading", expected.topic)
@@ -329,7 +329,7 @@ def test_with_the_strategy_uncertain_it_asks_about_all_topics_at_once(visit, whe
     assert {*asked} == {*topics}
     for topic in topics:
         judgements = wheat.view.judgements(topic)
-        assert len(judgements) == 12
+        assert len(judgements) == 6
         assert all(
             (each.answer == "yes") == (topic in wheat.view.pool.document(each.position)["title"]) for each in judgements
         )
@@ -337,7 +337,7 @@ def test_with_the_strategy_uncertain_it_asks_about_all_topics_at_once(visit, whe
     page.keyboard.press("u")
     _says(page, "#why", "Taken back")
     _says(page, "#document-id", again)
-    assert [len(wheat.view.judgements(topic)) for topic in topics] == [11, 11]
+    assert [len(wheat.view.judgements(topic)) for topic in topics] == [5, 5]
     page.select_option("#topic", "wheat")  # a topic of one's own choice
     _says(page, "#judge-heading", "wheat")
     assert not page.is_checked("#all")
