@@ -13,7 +13,7 @@ from textcat.papers.experiments import PUBLISHED, Figure, Settings
 from textcat.papers.micra import PrintedRun, RedMicraSetting, Setting
 
 PRINTED = PUBLISHED["micra"]
-SHORT = 800_000  # updates, about half a second
+SHORT = 720_000  # updates, about half a second
 
 
 def load(name):
