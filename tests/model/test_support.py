@@ -11,17 +11,17 @@ import textcat
 # --- training documents ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("keep", ["ids", "texts"])
 @pytest.mark.parametrize("recipe", ["default", "paum"])
-def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, keep, tmp_path):
+def test_what_training_documents_add_and_the_bias_is_the_score(part, recipe, keep, tmp_path):
     settings = textcat.read_recipe(recipe)
-    plain = textcat.train(corpus, settings, keep_support="none")
-    kept = textcat.train(corpus, settings, keep_support=keep, rows_dir=tmp_path / "rows" if keep == "texts" else None)
+    plain = textcat.train(part, settings, keep_support="none")
+    kept = textcat.train(part, settings, keep_support=keep, rows_dir=tmp_path / "rows" if keep == "texts" else None)
     assert plain.support is None
     assert plain.explain("wheat", "wheat").documents == []
     np.testing.assert_array_equal(plain.scorer.weights, kept.scorer.weights)
     np.testing.assert_array_equal(plain.decisions.thresholds, kept.decisions.thresholds)
     loaded = textcat.load(textcat.save(kept, tmp_path / "model"))
-    train = {document.id: document for document in corpus.train}
-    for document in corpus.test[:5]:
+    train = {document.id: document for document in part.train}
+    for document in part.test[:5]:
         for topic in ("grain", "jobs"):
             everything = loaded.explain(document, topic, n=None)
             total = sum(each.contribution for each in everything.documents) + everything.bias

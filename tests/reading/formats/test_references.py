@@ -156,7 +156,7 @@ def test_columns_of_other_programs_get_the_common_names():
 
 # A long record costs work per byte: patterns that begin again at each blank, or texts that are copied for each line,
 # would take minutes or hours for these.
-LONG = 1 << 21
+LONG = 1 << 20
 
 
 @pytest.mark.parametrize(
