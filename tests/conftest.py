@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import json
 import os
 from collections import defaultdict
 from contextlib import ExitStack
@@ -236,6 +237,16 @@ def newswire():
     import textcat
 
     return textcat.open_corpus("newswire")
+
+
+@pytest.fixture(scope="session")
+def newswire_part(newswire, tmp_path_factory):
+    """A part of the newswire in a file, of which every training is short: 200 training documents, and 40 test ones."""
+    path = tmp_path_factory.mktemp("corpora") / "part.jsonl"
+    documents = [*newswire.train[:200], *newswire.test[:40]]
+    lines = [{"id": each.id, **each.zones, "topics": each.topics, "split": each.split} for each in documents]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path
 
 
 @pytest.fixture(scope="session")

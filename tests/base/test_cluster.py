@@ -128,13 +128,13 @@ class TestOfACluster:
     @pytest.mark.parametrize(
         "more", [[], SHORTLIST, [*SHORTLIST, "--rows-dir", "rows"]], ids=["default", "many-topics", "stored"]
     )
-    def test_the_command_gives_the_same_model(self, more, cluster, tmp_path, monkeypatch, capsys):
+    def test_the_command_gives_the_same_model(self, more, cluster, newswire_part, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
         for name, where in (("here", []), ("there", ["--backend", "dask", "--scheduler", cluster.scheduler_address])):
-            monkeypatch.setattr(sys, "argv", ["textcat", "train", "newswire", "--out", name, *more, *where])
+            monkeypatch.setattr(sys, "argv", ["textcat", "train", str(newswire_part), "--out", name, *more, *where])
             with contextlib.suppress(SystemExit):
                 cli.main()
-        said = "textcat: 721 training documents: trained by the recipe few-documents; --recipe names another."
+        said = "textcat: 200 training documents: trained by the recipe few-documents; --recipe names another."
         assert capsys.readouterr().err.splitlines() == ([] if more else [said, said])
         names = sorted(path.name for path in (tmp_path / "here").glob("*.npy"))
         assert {"bias.npy", "thresholds.npy", "calibration.npy"} < set(names)

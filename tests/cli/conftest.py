@@ -1,7 +1,5 @@
 """Fixtures that the tests of this folder share."""
 
-import json
-
 import pytest
 from commands import Run
 from teach_commands import write_archive
@@ -26,14 +24,9 @@ def model(tagger, tmp_path_factory):
     return textcat.save(tagger, tmp_path_factory.mktemp("models") / "newswire")
 
 
-@pytest.fixture(scope="session")
-def part(newswire, tmp_path_factory):
-    """A part of the newswire in a file, of which every training is short: 200 training documents, and 40 test ones."""
-    path = tmp_path_factory.mktemp("corpora") / "part.jsonl"
-    documents = [*newswire.train[:200], *newswire.test[:40]]
-    lines = [{"id": each.id, **each.zones, "topics": each.topics, "split": each.split} for each in documents]
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return path
+@pytest.fixture(scope="module")
+def part(newswire_part):
+    return newswire_part
 
 
 @pytest.fixture
