@@ -20,8 +20,8 @@ from textcat.evaluation.evaluation import TITLES, evaluate_scores
 NEWSWIRE = textcat.open_corpus("newswire")
 
 
-def test_one_topic_a_document_is_measured_by_accuracy_and_confusions(run):
-    run("train", "newswire", "--out", "m", "--recipe", "paum", "--set", "tags.strategy=single")
+def test_one_topic_a_document_is_measured_by_accuracy_and_confusions(run, part):
+    run("train", part, "--out", "m", "--recipe", "paum", "--set", "tags.strategy=single")
     assert re.search(r"^accuracy \.[0-9]{3}, over the documents that have a topic$", run.out, re.MULTILINE)
     measured = json.loads(run("evaluate", "m", "--as", "json").out)
     rows = list(csv.DictReader(io.StringIO(run("evaluate", "m", "--as", "csv").out)))
