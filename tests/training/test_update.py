@@ -197,12 +197,18 @@ def document(id_, *topics, **more):
     return Document(id_, {"title": f"only{id_}", "body": " ".join([*words * 2, *WORDS[len(id_) :: 3]])}, topics, **more)
 
 
-@pytest.fixture
-def model(tmp_path):
+@pytest.fixture(scope="module")
+def first_model(tmp_path_factory):
     known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(12)]
-    folder = tmp_path / "model"
+    folder = tmp_path_factory.mktemp("first") / "model"
     train_from_the_start(known, PLAIN, folder, measured=True, keep_support="texts")
     return folder
+
+
+@pytest.fixture
+def model(first_model, tmp_path):
+    """A model that a test may change."""
+    return shutil.copytree(first_model, tmp_path / "model")
 
 
 def everything_in(folder):
