@@ -189,7 +189,7 @@ def test_sparse_weights_give_what_dense_ones_give(corpus, dense, thin, monkeypat
     np.testing.assert_array_equal(thin.decisions.decide(scores), dense.decisions.decide(scores))
     assert thin.tag(documents) == dense.tag(documents) == dense.select(scores, has_terms=has_terms)
     assert repr(thin) == repr(dense)
-    for topic in dense.topics:
+    for topic in dense.topics[::5]:
         assert thin.terms(topic, 30) == dense.terms(topic, 30)
         for document in documents[::20]:
             assert thin.explain(document, topic) == dense.explain(document, topic)
