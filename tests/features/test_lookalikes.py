@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from textcat.features.lookalikes import LookAlikes
+from textcat.features.lookalikes import LookAlikes, of_like_meaning
 from textcat.features.tokens import char_ngrams
+from textcat.features.vectors import ColumnVectors
 
 WORDS = ["boat", "boats", "lifeboat", "boating", "bread", "breads", "timber", "of", "boat bread"]
 
@@ -74,3 +75,19 @@ def test_where_columns_have_ngrams_of_characters_these_are_kept():
 def test_there_may_be_no_word(terms):
     rows = sp.csr_array((2, len(terms)), dtype=np.float32)
     assert LookAlikes(terms).rows(rows).shape == (2, len(terms))
+
+
+def test_a_row_becomes_the_terms_whose_vectors_are_nearest_to_the_sum_of_its_words(monkeypatch):
+    random = np.random.default_rng(0)
+    columns, values = np.arange(0, 400, 2, dtype=np.int32), random.integers(-9, 10, (200, 8), dtype=np.int8)
+    rows = sp.random_array((50, 400), density=0.01, format="csr", dtype=np.float32, rng=random)
+    found = of_like_meaning(rows, ColumnVectors(columns, values, 0.5))
+    for row, alike in zip(rows.toarray(), found.toarray(), strict=True):
+        wanted, total = np.zeros(400), row[columns] @ values
+        if total.any():
+            cosines = values @ total / np.linalg.norm(total) / np.linalg.norm(values, axis=1)
+            nearest = [k for k in np.argsort(-cosines, kind="stable")[:30] if cosines[k] >= 0.4]
+            wanted[columns[nearest]] = cosines[nearest] / np.linalg.norm(cosines[nearest])
+        assert alike == pytest.approx(wanted, abs=1e-5)
+    monkeypatch.setattr("textcat.features.lookalikes.BLOCK", 7)
+    assert of_like_meaning(rows, ColumnVectors(columns, values, 0.5)).toarray() == pytest.approx(found.toarray())

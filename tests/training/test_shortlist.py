@@ -8,6 +8,7 @@ import textcat
 from textcat.base.errors import TextcatError
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.features.rows import Rows
+from textcat.features.vectors import WordVectors
 from textcat.margin.learners import PAUM, Micra
 from textcat.model.listed import Listed
 from textcat.training.cross_validation import hold_out_sample
@@ -120,16 +121,33 @@ def alike(inflected):
     return train(inflected[0], terms=inflected[1], n_jobs=1)
 
 
+def are_found(trained, rows, documented):
+    """Whether each of the first topics has higher scores for its documents than for others."""
+    scores = trained.scorer.scores(Rows.of(rows[: len(documented)]))[:, :10]
+    return [np.median(scores[of == 1, j]) - np.median(scores[of == 0, j]) > 5 for j, of in enumerate(documented.T)]
+
+
 def test_topics_without_documents_are_found_by_words_that_look_like_their_names(inflected, alike):
     corpus, _, documented = inflected
-    rows, n = corpus[0], corpus[3]
-    for each, is_found in ((train(corpus), False), (alike, True)):
-        scores = each.scorer.scores(Rows.of(rows[:n]))[:, :10]
-        differences = [
-            np.median(scores[of == 1, j]) - np.median(scores[of == 0, j]) for j, of in enumerate(documented.T)
-        ]
-        assert [difference > 5 for difference in differences] == [is_found] * 10
+    assert are_found(train(corpus), corpus[0], documented) == [False] * 10
+    assert are_found(alike, corpus[0], documented) == [True] * 10
     assert alike.evidence["alike_alone"] > 0
+
+
+def test_topics_without_documents_are_found_by_words_of_like_meaning(inflected):
+    corpus, terms, documented = inflected
+    n_topics, random = corpus[1].shape[1], np.random.default_rng(2)
+    synonyms = ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz"), 8)) for _ in range(n_topics)]
+    terms = [*terms[:n_topics], *synonyms, *terms[2 * n_topics :]]
+    values = np.tile(100 * np.eye(n_topics, dtype=np.int8), (2, 1))
+    vectors = WordVectors(terms[: 2 * n_topics], values, 0.01, "of this test")
+    without, trained = train(corpus, terms=terms), train(corpus, terms=terms, vectors=vectors)
+    assert are_found(without, corpus[0], documented) == [False] * 10
+    assert are_found(trained, corpus[0], documented) == [True] * 10
+    assert trained.evidence["meant_alone"] > 0
+    of_others = WordVectors([f"other {word}" for word in vectors.words], values, 0.01, "of another language")
+    same = train(corpus, terms=terms, vectors=of_others)
+    assert (same.scorer.weights != without.scorer.weights).nnz == 0
 
 
 def test_without_topics_that_have_a_name_alone_terms_change_nothing(many_topics, trained):

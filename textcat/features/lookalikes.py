@@ -1,4 +1,4 @@
-"""Find the terms that look like the words of a text: inflected forms, compounds and parts of compounds."""
+"""Find the terms that look like the words of a text (inflected forms, compounds and their parts), or mean the like."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from textcat.features.tokens import char_ngrams
+from textcat.features.vectors import ColumnVectors
 
 _N = 4  # characters of an n-gram; a word has a blank at either end
 # Terms of a lower cosine look too little alike, and more terms per word make models larger, without better rankings.
 _LEAST_COSINE, _MOST = 0.3, 30
-BLOCK = 500  # words whose similarity to all terms is in memory at a time
+# Of the cosines .4 and .5, and of 15, 30 and 100 terms, these find the most topics by their names: see
+# docs/background/many-topics.md.
+_LEAST_COSINE_OF_VECTORS = 0.4
+BLOCK = 500  # words, or rows, whose similarity to all terms is in memory at a time
 
 
 class LookAlikes:
@@ -61,11 +65,39 @@ class LookAlikes:
         """
         transposed = ngrams.T.tocsr()
         blocks = [
-            _largest(sp.csr_array(ngrams[words[start : start + BLOCK]] @ transposed))
+            _largest(sp.csr_array(ngrams[words[start : start + BLOCK]] @ transposed), _LEAST_COSINE)
             for start in range(0, len(words), BLOCK)
         ]
         empty = sp.csr_array((0, len(self._words)), dtype=np.float32)
         return sp.csr_array(sp.vstack([empty, *blocks], format="csr"))
+
+
+def of_like_meaning(rows: sp.csr_array, vectors: ColumnVectors) -> sp.csr_array:
+    """Return for each row a row, of unit length, of terms that mean the like: those whose vectors are the nearest.
+
+    A term is weighted by the cosine of its vector and of the sum of the vectors of the row's words. A row without a
+    word that has a vector becomes an empty one.
+    """
+    in_order, n_columns = sp.csr_matrix(rows, dtype=np.float32), rows.shape[1]
+    in_order.sort_indices()
+    of_rows, of_terms = _unit(vectors.dimensions(in_order)), _unit(vectors.values.astype(np.float32))
+    blocks = [
+        _largest(sp.csr_array(_at_least(of_rows[start : start + BLOCK] @ of_terms.T)), _LEAST_COSINE_OF_VECTORS)
+        for start in range(0, len(of_rows), BLOCK)
+    ]
+    nearest = sp.csr_array(sp.vstack([sp.csr_array((0, len(of_terms)), dtype=np.float32), *blocks], format="csr"))
+    return _unit_rows(
+        sp.csr_array((nearest.data, vectors.columns[nearest.indices], nearest.indptr), (len(of_rows), n_columns))
+    )
+
+
+def _at_least(cosines: np.ndarray) -> np.ndarray:
+    return np.where(cosines >= _LEAST_COSINE_OF_VECTORS, cosines, np.float32(0))
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths == 0, 1, lengths).astype(np.float32)
 
 
 def _is_char_ngram(term: str) -> bool:
@@ -86,10 +118,10 @@ def _ngram_rows(words: Sequence[str]) -> sp.csr_array:
     return _unit_rows(sp.csr_array((idf[indices].astype(np.float32), indices, indptr), (len(words), len(column_of))))
 
 
-def _largest(cosines: sp.csr_array) -> sp.csr_array:
+def _largest(cosines: sp.csr_array, least: float) -> sp.csr_array:
     """Return only the largest entries of each row, without small ones; of equal ones, those of the first columns."""
     rows = np.repeat(np.arange(cosines.shape[0]), np.diff(cosines.indptr))
-    is_large = cosines.data >= _LEAST_COSINE
+    is_large = cosines.data >= least
     rows, columns, data = rows[is_large], cosines.indices[is_large], cosines.data[is_large]
     order = np.lexsort((columns, -data, rows))
     rows, columns, data = rows[order], columns[order], data[order]

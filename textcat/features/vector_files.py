@@ -12,7 +12,7 @@ import numpy as np
 
 from textcat.base.disk import expanded, read_safetensors, sha256_of_file
 from textcat.base.errors import TextcatError, similar_files
-from textcat.features.vectors import WordVectors
+from textcat.features.vectors import STATIC, WordVectors, english_vectors
 
 MOST_WORDS = 50_000  # of a file, which has the most frequent words first: each is a column of every model
 _SAFETENSORS, _PINNED = ".safetensors", "#sha256="
@@ -20,6 +20,11 @@ _LENGTH = 0.94  # on average: that of the vectors which come with textcat, so th
 _CUT = 0.999  # share of the components that keep their value in 8 bits: larger ones are cut off
 _A = 1e-3  # of the weight a / (a + frequency) of S. Arora et al., A simple but tough-to-beat baseline, 2017
 _MARKS = "▁", "Ġ"  # with which tokenizers mark the piece that begins a word
+
+
+def named_vectors(name: str) -> WordVectors:
+    """Return the vectors of words that a recipe names: "static", those which come with textcat, or those of a file."""
+    return english_vectors() if name == STATIC else read_vectors(name)
 
 
 def read_vectors(name: str) -> WordVectors:

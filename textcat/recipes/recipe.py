@@ -73,7 +73,8 @@ class TopicSettings:
     vectors : str
         Without a shortlist: "static": train on vectors of English words, too, so that what is learnt of a word counts
         for words of similar meaning. "none": on terms alone. A path: on the vectors of words in a file of fastText,
-        word2vec or GloVe (.vec, .txt, .vec.gz), or in the folder of a Model2Vec model, of any language.
+        word2vec or GloVe (.vec, .txt, .vec.gz), or in the folder of a Model2Vec model, of any language. With a
+        shortlist: topics without documents are found by words of like meaning as those of their names.
     vector_weight : float
         The weight of these vectors, where rows of terms have length 1: about the length of a row times the vectors.
     choose_vectors : bool

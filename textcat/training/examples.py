@@ -16,8 +16,8 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.features.char_ngrams import add_char_ngrams, with_char_ngrams
 from textcat.features.counts import StoredCounts
 from textcat.features.store import StoredRows, write_rows
-from textcat.features.vector_files import read_vectors
-from textcat.features.vectors import STATIC, ColumnVectors, WordVectors, english_vectors
+from textcat.features.vector_files import named_vectors
+from textcat.features.vectors import ColumnVectors, WordVectors
 from textcat.features.zones import SHARED_SPACE
 from textcat.margin.problems import NO_ROWS
 
@@ -153,10 +153,7 @@ class CountedCorpus:
 
     def _take_vectors(self, recipe: Recipe) -> None:
         """Take the vectors of words that a recipe trains on; None: only on terms."""
-        self.vectors: WordVectors | None = None
-        if recipe.topics.uses_vectors:
-            name = recipe.topics.vectors
-            self.vectors = english_vectors() if name == STATIC else read_vectors(name)
+        self.vectors = named_vectors(recipe.topics.vectors) if recipe.topics.uses_vectors else None
 
     def serves(self, recipe: Recipe) -> bool:
         """Take another recipe from now on if it needs no other counts; return whether that is so."""

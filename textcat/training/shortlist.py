@@ -17,8 +17,9 @@ from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
 from textcat.base.progress import Advance
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
-from textcat.features.lookalikes import LookAlikes
+from textcat.features.lookalikes import LookAlikes, of_like_meaning
 from textcat.features.rows import Rows
+from textcat.features.vectors import ColumnVectors, WordVectors
 from textcat.margin.kernels import one_blas_thread
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.primal import subset
@@ -48,10 +49,11 @@ _SAMPLE = 2_500
 # What a name says alone is weighed by hiding the documents of so many topics, one of eight at most.
 _HIDDEN, _HIDDEN_ONE_OF = 1_000, 8
 FEWEST = 50  # rightly listed topics that weighing needs; with fewer, only the rankers count
-# Topics without documents are listed by their names' words and, with this weight, by terms that look like them. Where
-# rows have n-grams of characters, the name's row has these already. Chosen on 120,000 training titles in English: with
-# a weight of 0, recall@10 of hidden topics is lower by .014; with 1, it is the same.
-_LOOK_ALIKE = 0.5
+# Topics without documents are listed by their names' words and, with this weight, by terms that look like them or mean
+# the like. Where rows have n-grams of characters, the name's row has the former already. Chosen on 120,000 training
+# titles in English: with a weight of 0, recall@10 of hidden topics is lower by .014; with 1, it is the same.
+_ALIKE = 0.5
+_LEAST_KNOWN = 0.5  # share of the words of names with a vector: below, the names are of another language
 # A task of a thread or cluster worker lists topics for so many documents, or trains so many topics of so many rows on
 # average, so that less than some 4 MB are sent to it and back.
 _DOCUMENTS, _TOPICS, _ROWS = 5_000, 16, 1_000_000
@@ -98,7 +100,8 @@ class _NameEvidence(NamedTuple):
     """
 
     name: float  # of the similarity to the name
-    alike: float  # of the similarity to terms that look like the name's words
+    alike: float  # of the similarity to terms that look like the name's words,
+    meant: float  # and to those that mean the like
     length: float  # of log(1 + words and n-grams of characters of the name), as one of many says less
     constant: float
     # Coefficients of the unweighed log odds, which give probabilities: of the score, and a constant.
@@ -115,6 +118,7 @@ def train_shortlist(
     size: int,
     n_documents: int,
     terms: Sequence[str] | None = None,
+    vectors: WordVectors | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
     progress: Advance = lambda n: None,
@@ -141,6 +145,8 @@ def train_shortlist(
     terms : sequence of str, optional
         The names of the features. With them, a topic without documents is also found by terms that look like the words
         of its name: see `LookAlikes`.
+    vectors : WordVectors, optional
+        With them, such a topic is also found by terms that mean the like, unless most words of names have no vector.
     n_jobs, seed : int, optional
         The result is the same to the bit for any number of jobs, in threads or on the Dask cluster that is joblib's
         backend.
@@ -152,9 +158,9 @@ def train_shortlist(
     TrainedTopics
     """
     sizes = np.diff(sp.csc_array(labels)[:n_documents].indptr)
-    topic_names = _Names(names, sizes, None if terms is None or (sizes > 0).all() else LookAlikes(terms))
-    topics = _ListedTopics(rows, labels, topic_names, learner, size, n_documents, Workers(n_jobs))
     with one_blas_thread():
+        topic_names = _Names(names, sizes, None if (sizes > 0).all() else terms, vectors)
+        topics = _ListedTopics(rows, labels, topic_names, learner, size, n_documents, Workers(n_jobs))
         evidence = weigh_evidence(topics, seed)
         of_names = weigh_names(topics, seed) if (sizes == 0).any() else None
     rankers = _combined_rankers(topics, evidence, of_names, progress)
@@ -178,7 +184,7 @@ class _CombinedRankers(NamedTuple):
     """The combined ranker of each topic: its weights are a weighted sum of three vectors.
 
     The vectors are the weights of the topic's trained ranker, its centroid, and the row of its name. For a topic
-    without documents, terms that look like the words of its name are added.
+    without documents, terms that look like the words of its name, or mean the like, are added.
     """
 
     columns: list[tuple[np.ndarray, np.ndarray]]  # of each topic: features, weights
@@ -208,8 +214,9 @@ def _combined_rankers(
         of_name[known_by_name] = of_names.name
         constants[known_by_name] = of_names.length * names.log_lengths[known_by_name] + of_names.constant
     parts = [(topics.centroids.tocsc(), of_centroid), (names.by_topic, of_name)]
-    if of_names is not None and names.alike is not None:
-        parts.append((names.alike, np.full(n_topics, of_names.alike, np.float32)))
+    if of_names is not None:
+        for matrix, factor in zip(names.alike, (of_names.alike, of_names.meant), strict=False):
+            parts.append((matrix, np.full(n_topics, factor, np.float32)))
     bias, converged = np.empty(n_topics, np.float32), np.zeros(n_topics, bool)
     columns: list[tuple[np.ndarray, np.ndarray]] = []
     facts: dict[str, list[Any]] = {name: [] for name in ("epochs", "updates", "support", "stopped")}
@@ -286,36 +293,53 @@ class _Ranker(NamedTuple):
 
 
 class _Names:
-    """The rows of topics' names and, for topics without documents, of the terms that look like the words of names."""
+    """The rows of topics' names and, for topics without documents, of terms that are like the words of names.
 
-    def __init__(self, rows: sp.csr_matrix, sizes: np.ndarray, look_alikes: LookAlikes | None):
+    `alike` has a matrix of the terms that look like them and, with vectors, one of those that mean the like: columns of
+    topics with documents are empty. It has none if `terms` is None: then no topic is without documents, or the columns
+    of rows have no names.
+    """
+
+    def __init__(
+        self, rows: sp.csr_matrix, sizes: np.ndarray, terms: Sequence[str] | None, vectors: WordVectors | None
+    ):
         self.by_topic = sp.csc_array(rows.T, dtype=np.float32)  # shape (n_features, n_topics)
-        self.log_lengths = np.zeros(rows.shape[0]) if look_alikes is None else np.log1p(look_alikes.lengths(rows))
-        self._look_alikes = look_alikes
+        self._look_alikes = None if terms is None else LookAlikes(terms)
+        self.log_lengths = np.zeros(rows.shape[0])
+        if self._look_alikes is not None:
+            self.log_lengths = np.log1p(self._look_alikes.lengths(rows))
+        self._vectors = None if terms is None or vectors is None else _vectors_of_terms(terms, vectors, rows)
         self.alike = self.alike_of(np.flatnonzero(sizes == 0))
 
-    def alike_of(self, topics: np.ndarray) -> sp.csc_array | None:
-        """Return the terms that look like the words of the names of some topics: shape (n_features, n_topics).
+    def alike_of(self, topics: np.ndarray) -> list[sp.csc_array]:
+        """Return matrices as in `alike` for some topics, each of shape (n_features, n_topics)."""
+        names = sp.csr_array(self.by_topic[:, topics].T)
+        alike = [] if self._look_alikes is None else [self._look_alikes.rows(names)]
+        if self._vectors is not None:
+            alike.append(of_like_meaning(names, self._vectors))
+        return [self._in_columns(rows, topics) for rows in alike]
 
-        Columns of other topics are empty. Return None if no look-alikes are used: all topics have documents, or
-        the features have no names.
-        """
-        if self._look_alikes is None:
-            return None
-        rows = self._look_alikes.rows(sp.csr_array(self.by_topic[:, topics].T))
+    def _in_columns(self, rows: sp.csr_array, topics: np.ndarray) -> sp.csc_array:
         columns = topics.astype(np.int32)[np.repeat(np.arange(len(topics)), np.diff(rows.indptr))]
         return sp.csc_array((rows.data, (rows.indices, columns)), shape=self.by_topic.shape)
 
-    def listing(self, centroids: sp.csr_array, alike: sp.csc_array | None = None) -> sp.csr_array:
-        """Return the columns by which shortlists are made: centroids, plus look-alikes for topics without documents.
+    def listing(self, centroids: sp.csr_array, hidden: Sequence[sp.csc_array] = ()) -> sp.csr_array:
+        """Return the columns by which shortlists are made: centroids and, for topics without documents, terms alike.
 
-        The look-alikes of a topic are the terms that look like the words of its name. `alike` has those of topics
-        whose documents are hidden, so that they count as topics without documents.
+        `hidden` has the matrices of topics whose documents are hidden, so that they count as topics without documents.
         """
-        if self._look_alikes is None or len(self._look_alikes.ngrams):
-            return centroids
-        added = self.alike if alike is None else self.alike + alike
-        return sp.csr_array(centroids + np.float32(_LOOK_ALIKE) * added)
+        first = 1 if self._look_alikes is not None and len(self._look_alikes.ngrams) else 0
+        added = [*self.alike[first:], *hidden[first:]]
+        return sp.csr_array(centroids + np.float32(_ALIKE) * sum(added)) if added else centroids
+
+
+def _vectors_of_terms(terms: Sequence[str], vectors: WordVectors, names: sp.csr_matrix) -> ColumnVectors | None:
+    """Return the vectors of terms; None if most words of names, rows of `terms`, have none."""
+    column_of = dict(zip(terms, range(len(terms)), strict=True))
+    found = vectors.of_columns(np.array([column_of.get(word, -1) for word in vectors.words]), 1)
+    is_word = np.array([term.isalpha() for term in terms], bool)[names.indices]
+    is_known = np.isin(names.indices, found.columns)
+    return found if (is_known & is_word).sum() >= _LEAST_KNOWN * is_word.sum() > 0 else None
 
 
 class _ListedTopics:
@@ -491,8 +515,7 @@ def weigh_names(topics: _ListedTopics, seed: int) -> _NameEvidence | None:
     entries = shown.data[is_shown], (shown.row[is_shown], shown.col[is_shown])
     centroids = topic_centroids(topics.matrix, sp.csc_array(entries, shape=shown.shape))
     alike = names.alike_of(hidden)
-    listing = names.listing(centroids, alike)
-    listed = topics.listed(listing, held_out)
+    listed = topics.listed(names.listing(centroids, alike), held_out)
     listed[~is_hidden[listed]] = -1
     documents, places = np.nonzero(listed >= 0)
     column = listed[documents, places]
@@ -500,16 +523,18 @@ def weigh_names(topics: _ListedTopics, seed: int) -> _NameEvidence | None:
     if not FEWEST <= target.sum() < len(target):
         return None
     rows = Rows.of(topics.matrix[held_out])
-    matrices = (names.by_topic,) if alike is None else (names.by_topic, alike)
-    similarities = [products_of_listed(rows, matrix.tocsr(), listed)[documents, places] for matrix in matrices]
-    lengths = [] if alike is None else [names.log_lengths[column]]
+    similarities = [
+        products_of_listed(rows, matrix.tocsr(), listed)[documents, places] for matrix in (names.by_topic, *alike)
+    ]
+    lengths = [names.log_lengths[column]] if alike else []
     kinds = np.column_stack([*similarities, *lengths]).astype(float)
     missing = inverse_propensities(topics.sizes[column], topics.n_documents, *PROPENSITY)
     counted = logistic_regression(kinds, target, np.where(target, missing**INVERSE_PROPENSITY, 1.0))
     scores = kinds @ counted[:-1] + counted[-1]
-    of_name, of_alike, of_length = counted[:-1] if alike is not None else (counted[0], 0.0, 0.0)
-    odds = logistic_regression(scores[:, None], target)
-    return _NameEvidence(of_name, of_alike, of_length, counted[-1], *odds)
+    of_alike, of_meant = (*counted[1 : len(similarities)], 0.0, 0.0)[:2]
+    of_length = counted[-2] if alike else 0.0
+    odds_of_score, odds = logistic_regression(scores[:, None], target)
+    return _NameEvidence(counted[0], of_alike, of_meant, of_length, counted[-1], odds_of_score, odds)
 
 
 def logistic_regression(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[float]:

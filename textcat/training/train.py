@@ -22,7 +22,8 @@ from textcat.evaluation.evaluation import Evaluation, MeasuredOn
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.features.rows import Rows, release_memory
 from textcat.features.tfidf import TfIdf
-from textcat.features.vectors import ColumnVectors
+from textcat.features.vector_files import named_vectors
+from textcat.features.vectors import ColumnVectors, WordVectors
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.model.csr import csr_weights
@@ -361,11 +362,12 @@ class _Training:
         _check_terms(examples, recipe, n_documents)
         release_memory()
         # By checksum, so that whoever trains the model further has the same vectors.
-        named_vectors = {} if counted.vectors is None else {"topics": {"vectors": counted.vectors.name}}
+        words = _vectors_of_names(recipe) if recipe.topics.shortlist else counted.vectors
+        pinned = {} if words is None else {"topics": {"vectors": words.name}}
         facts = TrainingFacts(
             np.asarray(labels.sum(axis=0)).ravel().astype(int),
             n_documents,
-            recipe=recipe.complete().with_values(named_vectors),
+            recipe=recipe.complete().with_values(pinned),
             corpus=corpus.name,
             origin=corpus.origin,
             train_dates=corpus.train_dates,
@@ -487,7 +489,8 @@ def _train_listed(
 
     options: dict[str, Any] = {"size": recipe.topics.shortlist, "n_documents": n_documents, "n_jobs": n_jobs}
     learner, tags, arrays = recipe.make_learner(), recipe.tags, (examples.rows, examples.labels, described)
-    trained = train_shortlist(*arrays, learner, **options, terms=features.listed_names(), progress=advance)
+    known = {"terms": features.listed_names(), "vectors": _vectors_of_names(recipe)}
+    trained = train_shortlist(*arrays, learner, **(options | known), progress=advance)
     if best := recipe.topics.related:
         release_memory()
         trained = relate_topics(trained, *arrays, learner, best=best, **options)
@@ -495,6 +498,11 @@ def _train_listed(
     thresholds = trained.calibration.threshold(probability).astype(np.float32)
     decisions = Decisions(thresholds, trained.calibration, tags.strategy)
     return trained.scorer, decisions, {"per_topic": trained.facts, "converged": trained.converged}
+
+
+def _vectors_of_names(recipe: Recipe) -> WordVectors | None:
+    """Return the vectors by which a recipe with a shortlist finds words of like meaning; None: it does without."""
+    return None if recipe.topics.vectors == "none" else named_vectors(recipe.topics.vectors)
 
 
 def _scorer(
