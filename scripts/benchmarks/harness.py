@@ -88,6 +88,7 @@ class Work:
 
 def conditions(recipe: str, loads: Sequence[float]) -> Conditions:
     """Return the conditions of what has just been measured from this checkout, under these loads of the machine."""
+    words = ["FOLDER" if Path(word).is_absolute() else word for word in sys.argv[1:]]  # it is of no use elsewhere
     return Conditions(
         str(date.today()),
         commit(),
@@ -95,7 +96,7 @@ def conditions(recipe: str, loads: Sequence[float]) -> Conditions:
         f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         f"{min(loads):.1f} to {max(loads):.1f}",
         f"Python {platform.python_version()}, {', '.join(f'{name} {version(name)}' for name in PACKAGES)}",
-        f"`{shlex.join(['scripts/benchmark', *sys.argv[1:]])}`",
+        f"`{shlex.join(['scripts/benchmark', *words])}`",
     )
 
 
