@@ -25,7 +25,7 @@ _SCORED = 1_000  # held-out documents: of few documents, more splits are made,
 MOST_SPLITS = 15  # but at most so many
 _RESAMPLES = 200
 _NORMAL = 1.645  # standard errors on either side of a forecast, for a band of 90 %
-_WIDER, _FURTHER_ERROR = 1.25, 0.15  # times the error by resampling, and in log-odds: see `extrapolated`
+_WIDER, _FURTHER_ERROR = 1.5, 0.2  # times the error by resampling, and in log-odds: see `extrapolated`
 
 
 class Forecast(NamedTuple):
