@@ -26,6 +26,7 @@ from textcat.reading import (
     read_batches,
 )
 from textcat.reading.faults import FaultKind, RefusedError
+from textcat.reading.formats.jsonl import ARRAY
 
 
 def parse(lines, name="a.jsonl", **options):
@@ -340,6 +341,15 @@ def test_an_object_of_an_array_that_is_too_long_is_passed_over_and_counted_once(
     assert outcome(found) == [1, -2, 3]
     assert found[1].length == len(long) + 2
     assert "a record may have at most 5000" in found[1].reason
+
+
+def test_the_last_objects_of_an_array_are_counted_also_where_they_are_as_long_as_those_before():
+    settings = InputSettings(format="json")
+    cutter = ARRAY.cutter(b"", "json", settings)
+    before, last = b'[{"id": 1}, {"id": 2}', b', {"id": 3, "n": 20}]'
+    assert cutter.cut(before + last[:5]) == len(before) == len(last)
+    assert cutter.count(before) == 2
+    assert cutter.count(last) == 1
 
 
 @pytest.mark.parametrize("block", [1, 7, 30, 1 << 20])

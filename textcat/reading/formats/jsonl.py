@@ -99,7 +99,7 @@ class _ObjectCutter:
         self._depth, self._in_string = 0, False  # of the object that is passed over
         self._is_other = False  # whether something is passed over that is no object
         self._passed: bool | None = None  # whether it ends in the data that were passed over last, if any were
-        self._n_bytes, self._n_cut = 0, 0  # the length of what was cut off last, and how many objects it has
+        self._n_bytes, self._n_cut = -1, 0  # the length of what was cut off and not yet counted, and its objects
 
     def cut(self, data: bytes) -> int:
         ends = [*_ends(data)]
@@ -110,7 +110,8 @@ class _ObjectCutter:
         if self._passed is not None:  # data that may begin within a string have no objects of their own
             passed, self._passed = self._passed, None
             return int(passed)
-        if len(data) == self._n_bytes:
+        n_bytes, self._n_bytes = self._n_bytes, -1  # the last data of a file may be as long, and are not cut
+        if len(data) == n_bytes:
             return self._n_cut
         ends = [*_ends(data)]
         return len(ends) + bool(data[ends[-1] if ends else 0 :].strip(_BETWEEN))
