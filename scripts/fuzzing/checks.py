@@ -149,6 +149,9 @@ def _check_cover(items: Sequence[Block | Rejection], data: bytes) -> None:
             assert item.data in (stored, LONE_RETURN.sub(b"\n", stored))
             assert item.data
             position += len(item.data)
+        elif item.length < 0:
+            assert item is items[-1]  # the rest of the file is refused
+            return
         else:
             position += item.length
     assert position == len(data) or (not items and (not data.strip() or b"\n" not in data.strip())) or not items

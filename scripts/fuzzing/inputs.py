@@ -134,7 +134,7 @@ def check_array(data: bytes) -> None:
     items = check_file("a.json", "json", data, settings, way)
     in_bytes = settings.encoding != "utf-16" and not exact_encoding("", data[:4])
     if in_bytes and data.lstrip().startswith(b"[") and not any(isinstance(item, Rejection) for item in items):
-        assert data.rstrip(b" \t\r\n[,").endswith(b"]"), "nothing tells that an array is cut off"
+        assert data.rstrip(b" \t\r\n[,\xef\xbb\xbf").endswith(b"]"), "nothing tells that an array is cut off"
     documents("json", "a.json", data)
 
 

@@ -93,6 +93,8 @@ def test_changed_inputs_are_read_or_refused(name):
     [
         ("jsonl", b'\r\x00{"text": "a"}\r{"text": "b"}'),  # carriage returns alone end lines
         ("docx", b"-/\x01\x00\x00\x00:\x00\xd0>\x11\xe0"),  # bytes of a file of Word are in no encoding
+        ("warc", b"\x0f\x00\x1f\x8b\x08WARC/1.0\r\n\r\n"),  # what looks like gzip is refused from some byte on
+        ("array", b'\x0f\x00[{"text": "a"}]\xef\xbb\xbf'),  # a byte order mark may stand behind an array
     ],
 )
 def test_checks_that_were_too_strict_hold(name, data):

@@ -163,7 +163,8 @@ def _end_of_enclosed(
     rest = template._replace(offset=ahead.offset, position=position, data=ahead.data)
     if is_array:
         # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
-        if rest.without_mark(settings)[0].strip(b" \t\r\n[,"):  # a ], or what is no whole object and rejected as such
+        # A ], or what is no whole object and rejected as such. A byte order mark, as between files, is neither.
+        if rest.without_mark(settings)[0].strip(b" \t\r\n[,\xef\xbb\xbf"):
             return rest
         closing, what, missing = "]", "The array", "objects"
     else:

@@ -317,6 +317,10 @@ def test_an_array_that_is_cut_off_is_told_from_a_whole_one(place, block):
     (fault,) = place("json", b"\xef\xbb\xbf[ ", block_bytes=block)
     reason = "The array ends without ], so objects may be missing: check whether the file is complete."
     assert fault == Rejection("a", 1, reason, 0, 5, FaultKind.DAMAGE)
+    for end in (b"\xef\xbb\xbf", b",\xef\xbb\xbf\n"):  # a byte order mark, as between files put behind each other
+        assert outcome(place("json", b'[{"text": "Tin"}]' + end, block_bytes=block)) == [1]
+        _, fault = place("json", b'[{"text": "Tin"}' + end, block_bytes=block)
+        assert fault.reason == reason
 
 
 @pytest.mark.parametrize("block", [1, 30, 1 << 20])
