@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 STATIC = "static"  # the name of the vectors that come with textcat
+FEWEST_KNOWN = 0.5  # share of words with a vector: below, the texts are of another language than the vectors
 _TABLE = Path(__file__).with_name("english.npz")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from textcat.base.folds import assign_folds
+from textcat.features.vectors import FEWEST_KNOWN
 from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
@@ -21,7 +22,6 @@ OWN, EVEN = "the recipe's own", "more even"
 # rare among new documents, too, more even margins are better: scores of frequent and of rare topics then compare.
 _EVEN: dict[str, float] = {"kappa": -5.0, "scale": 60.0}  # of PAUM
 _WEIGHTS = (1.0, 0.0, 0.5, 2.0)  # of vectors, relative to the recipe's weight
-FEWEST_KNOWN = 0.5  # share of words with a vector: below, the texts are of another language than the vectors
 _FOLDS = 5
 _MOST = 2_000  # documents that are looked at, drawn at random
 _FEWEST = 20  # documents with a topic: with fewer, nothing is chosen

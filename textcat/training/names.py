@@ -25,6 +25,7 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.documents import Corpus, Document
 from textcat.features.rows import Rows
+from textcat.features.vectors import FEWEST_KNOWN
 from textcat.margin.problems import side_by_side
 from textcat.model.decisions import Decisions
 from textcat.model.dense import Dense
@@ -35,7 +36,6 @@ from textcat.reading.in_memory import origin_of_columns
 from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe
 from textcat.training.cross_validation import score_units
 from textcat.training.examples import CountedCorpus
-from textcat.training.few_choices import FEWEST_KNOWN
 from textcat.training.memory import available_memory
 from textcat.training.train import recipe_for
 

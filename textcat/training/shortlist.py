@@ -19,7 +19,7 @@ from textcat.base.progress import Advance
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.features.lookalikes import LookAlikes, of_like_meaning
 from textcat.features.rows import Rows
-from textcat.features.vectors import ColumnVectors, WordVectors
+from textcat.features.vectors import FEWEST_KNOWN, ColumnVectors, WordVectors
 from textcat.margin.kernels import one_blas_thread
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.primal import subset
@@ -53,7 +53,6 @@ FEWEST = 50  # rightly listed topics that weighing needs; with fewer, only the r
 # the like. Where rows have n-grams of characters, the name's row has the former already. Chosen on 120,000 training
 # titles in English: with a weight of 0, recall@10 of hidden topics is lower by .014; with 1, it is the same.
 _ALIKE = 0.5
-_LEAST_KNOWN = 0.5  # share of the words of names with a vector: below, the names are of another language
 # A task of a thread or cluster worker lists topics for so many documents, or trains so many topics of so many rows on
 # average, so that less than some 4 MB are sent to it and back.
 _DOCUMENTS, _TOPICS, _ROWS = 5_000, 16, 1_000_000
@@ -339,7 +338,7 @@ def _vectors_of_terms(terms: Sequence[str], vectors: WordVectors, names: sp.csr_
     found = vectors.of_columns(np.array([column_of.get(word, -1) for word in vectors.words]), 1)
     is_word = np.array([term.isalpha() for term in terms], bool)[names.indices]
     is_known = np.isin(names.indices, found.columns)
-    return found if (is_known & is_word).sum() >= _LEAST_KNOWN * is_word.sum() > 0 else None
+    return found if (is_known & is_word).sum() >= FEWEST_KNOWN * is_word.sum() > 0 else None
 
 
 class _ListedTopics:
