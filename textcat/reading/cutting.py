@@ -13,6 +13,7 @@ from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.formats import BINARY, FORMATS, REFERENCES, WHOLE, delimited, parquet, xml_items
 from textcat.reading.formats.delimited import RowCutter
 from textcat.reading.formats.documents import LARGER
+from textcat.reading.formats.jsonl import BEFORE_CLOSING
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.formats.warc import RecordCutter
 from textcat.reading.input_settings import InputSettings
@@ -163,8 +164,7 @@ def _end_of_enclosed(
     rest = template._replace(offset=ahead.offset, position=position, data=ahead.data)
     if is_array:
         # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
-        # A ], or what is no whole object and rejected as such. A byte order mark, as between files, is neither.
-        if rest.without_mark(settings)[0].strip(b" \t\r\n[,\xef\xbb\xbf"):
+        if rest.without_mark(settings)[0].strip(BEFORE_CLOSING):  # a ], or no whole object, which is rejected as such
             return rest
         closing, what, missing = "]", "The array", "objects"
     else:

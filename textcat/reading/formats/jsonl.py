@@ -34,7 +34,8 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 _PLAIN_TYPES = frozenset({str, int, bool, type(None)})
 _ENCODER = json.JSONEncoder(ensure_ascii=False)  # made once, as json.dumps makes one for each value
 _LARGE = 2.0**63  # the least float that may stand for an integer
-_BETWEEN = b" \t\r\n[,]\xef\xbb\xbf"  # what stands between the objects of an array, or of files put behind each other
+BEFORE_CLOSING = b" \t\r\n[,\xef\xbb\xbf"  # what stands between the objects of an array that is not closed yet,
+_BETWEEN = BEFORE_CLOSING + b"]"  # and between those of files put behind each other
 
 
 class _Lines(RecordFormat):
