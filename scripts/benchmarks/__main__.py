@@ -18,6 +18,7 @@ import few_labels
 import hostile_files
 import hostile_texts
 import many_topics
+import model2vec_classifier
 import names_alone
 import scale
 import serving
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "few-labels": Benchmark("Few labels: quality by training documents", BY_SIZE, few_labels.measure),
     "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),
     "few-labels-unlabelled": Benchmark("Few labels: unlabelled documents", BY_SIZE, few_labels.unlabelled),
+    "few-labels-model2vec": Benchmark("Few labels: Model2Vec's classifier", BY_SIZE, model2vec_classifier.measure),
     "names-alone": Benchmark("Names alone", BY_SIZE, names_alone.measure),
     "scale-learners": Benchmark("Training at scale: time and memory", "none: PAUM(1, 50)", scale.learners),
     "scale-epochs": Benchmark("Training at scale: number of epochs", "none: PAUM(1, 50)", scale.epochs),

@@ -146,25 +146,34 @@ def measure(work: Work) -> list[Row]:
     """Train all systems on the same documents, and compare how they rank topics."""
     rows = []
     for pool in pools(work):
-        for n in SIZES_QUICK if work.quick else SIZES:
-            if n + _n_test(work) <= len(pool.documents):
-                facts = work.kept(f"few-labels, {pool.name} {n} {work.rounds}", partial(_compare, pool, n, work))
-                rows.append(_row(pool, n, facts))
+        for n in sizes(pool, work):
+            name = f"few-labels, {pool.name} {n} {work.rounds}"
+            rows.append(_row(pool, n, work.kept(name, partial(compare, _compare_on, pool, n, work))))
     return rows
 
 
-def _compare(pool: Pool, n: int, work: Work) -> dict[str, Any]:
-    compared = Parallel(n_jobs=work.jobs)(delayed(_compare_on)(draw) for draw in draws(pool, n, work))
+def sizes(pool: Pool, work: Work) -> list[int]:
+    """Return how many documents to train on: as many as leave enough to test on."""
+    return [n for n in (SIZES_QUICK if work.quick else SIZES) if n + _n_test(work) <= len(pool.documents)]
+
+
+def compare(compare_on: Callable[[Draw], dict[str, Any]], pool: Pool, n: int, work: Work) -> dict[str, Any]:
+    """Return what `compare_on` measures on each draw, by system."""
+    compared = Parallel(n_jobs=work.jobs)(delayed(compare_on)(draw) for draw in draws(pool, n, work))
     return {name: [draw[name] for draw in compared] for name in compared[0]}
 
 
 def _compare_on(draw: Draw) -> dict[str, dict[str, Any]]:
-    """Return the values of each system on a draw, and the seconds of processor that training and scoring took."""
     has_vectors = draw.stop_words == "english" and len(draw.labels) <= MOST_WITH_VECTORS
     peers = (*PEERS, *(WITH_VECTORS if has_vectors else ()))
     systems: dict[str, Callable[[Draw], np.ndarray]] = {name: partial(peer_scores, name) for name in peers}
+    return facts_of(draw, {TEXTCAT: textcat_scores, **systems})
+
+
+def facts_of(draw: Draw, systems: Mapping[str, Callable[[Draw], np.ndarray]]) -> dict[str, dict[str, Any]]:
+    """Return the values of each system on a draw, and the seconds of processor that training and scoring took."""
     facts = {}
-    for name, system in {TEXTCAT: textcat_scores, **systems}.items():
+    for name, system in systems.items():
         start = time.process_time()
         scores = system(draw)
         seconds = time.process_time() - start
@@ -231,7 +240,7 @@ def values(measure: str, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _row(pool: Pool, n: int, facts: Mapping[str, Any]) -> Row:
-    by_draw = {name: [np.array(draw["values"]) for draw in facts[name]] for name in SYSTEMS if name in facts}
+    by_draw = {name: values_by_draw(facts[name]) for name in SYSTEMS if name in facts}
     quality = {name: np.mean([of_draw.mean() for of_draw in of_draws]) for name, of_draws in by_draw.items()}
     better = max(PEERS, key=quality.__getitem__)
     on_vectors = {name: f"{quality[name]:.3f}" if name in quality else "" for name in WITH_VECTORS}
@@ -245,6 +254,11 @@ def _row(pool: Pool, n: int, facts: Mapping[str, Any]) -> Row:
         "textcat - better peer": difference(by_draw[TEXTCAT], by_draw[better]),
         **seconds,
     }
+
+
+def values_by_draw(facts: Sequence[Mapping[str, Any]]) -> list[np.ndarray]:
+    """Return the values of a system, an array for each draw."""
+    return [np.array(draw["values"]) for draw in facts]
 
 
 def difference(ours: Sequence[np.ndarray], its: Sequence[np.ndarray]) -> str:

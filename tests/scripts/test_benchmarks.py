@@ -429,6 +429,28 @@ def test_few_labels_are_measured_by_document_or_by_topic_and_compared_in_pairs()
     assert difference([ones], [ones]) == "+0.000 ± 0.000"
 
 
+def test_model2vec_is_left_out_with_a_sentence_where_it_is_not_installed(monkeypatch, tmp_path):
+    from harness import Work
+
+    model2vec = importlib.import_module("model2vec_classifier")
+    monkeypatch.setattr(model2vec, "find_spec", lambda name: None)
+    with pytest.raises(TextcatError, match="model2vec"):
+        model2vec.measure(Work(tmp_path))
+
+
+def test_model2vec_has_the_vectors_of_the_words_that_its_peers_have():
+    pytest.importorskip("model2vec")
+    from few_labels import TfidfVectorizer
+    from model2vec_classifier import static_model
+
+    from textcat.features.vectors import english_vectors
+
+    texts, english = ["The cat, and THE dog's e-mail", "wheat_price 42 of naïve café-goers"], english_vectors()
+    counts = TfidfVectorizer(use_idf=False, norm=None, vocabulary=[*english.words]).fit_transform(texts)
+    mean = counts @ (english.values * english.step) / counts.sum(axis=1)
+    np.testing.assert_allclose(static_model().encode(texts), mean, atol=1e-6)
+
+
 @pytest.mark.where_long("to train textcat and its peers takes seconds")
 def test_the_tables_of_few_labels_have_each_system_and_what_was_measured_is_kept(monkeypatch, benchmark, tmp_path):
     few_labels = importlib.import_module("few_labels")
