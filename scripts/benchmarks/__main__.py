@@ -15,6 +15,7 @@ from pathlib import Path
 import archive
 import duplicates
 import few_labels
+import gates
 import hostile_files
 import hostile_texts
 import many_topics
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "train-alone": Benchmark("Training alone", NAMED, training.alone),
     "rows": Benchmark("From texts to rows", "none: the defaults of both", training.rows_of_texts),
     "thresholds": Benchmark("Thresholds and probabilities", NAMED, thresholds.measure),
+    "gates": Benchmark("Conditions on a new model", "default", gates.measure),
     "few-labels": Benchmark("Few labels: quality by training documents", BY_SIZE, few_labels.measure),
     "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),
     "few-labels-unlabelled": Benchmark("Few labels: unlabelled documents", BY_SIZE, few_labels.unlabelled),

@@ -279,6 +279,53 @@ def test_compare_prints_what_it_returns_in_python(run, model, rival):
     assert {name: printed[name] for name in compared} == json.loads(json.dumps(compared))
 
 
+def test_compare_fails_by_conditions_that_are_true_beyond_chance(run, model, rival):
+    compare = ("compare", model, rival, "--bootstrap", "100")
+    held, failed = ("--fail-if", "MAP < -.5"), ("--fail-if", "macro-F1 of top5 < -.1")
+    assert run(*compare, *held).code == 0
+    run(*compare, *held, *failed)
+    assert (run.code, run.err) == (4, "textcat: the new model fails by 'macro-F1 of top5 < -.1'.\n")
+    rows = run.out.splitlines()[-2:]
+    assert [(row.split("  ")[0], row.split()[-1]) for row in rows] == [
+        ("MAP < -.5", "holds"),
+        ("macro-F1 of top5 < -.1", "FAILS"),
+    ]
+    printed = json.loads(run(*compare, *held, *failed, "--as", "json").out)
+    assert [gate["failed"] for gate in printed["gates"]] == [False, True]
+    assert run.code == 4
+    assert [row["values"] for row in printed["measures"] if row["band"] == "TOP5"], "the band is measured, too"
+    compared = textcat.compare([model, rival], "newswire", n_resamples=100, fail_if=[held[1], failed[1]])
+    assert json.loads(json.dumps(compared.as_dict()["gates"])) == printed["gates"]
+    assert run("compare", model, model, "--bootstrap", "100", "--fail-if", "AP of wheat < -.01").code == 0
+    assert run(*compare, "--fail-if", "MAP < .95", "--fail-if", "MAP of ALL < .2").code == 4, "values, not differences"
+    assert run(*compare, "--fail-if", "AP of wheat < -.01", "--strict").code == 4
+
+
+def test_conditions_are_refused_before_anything_is_measured(run, model, rival, monkeypatch):
+    monkeypatch.setattr("textcat.model.compare.evaluate_tagger", None)
+    compare = ("compare", model, rival, "--fail-if")
+    assert "write MEASURE < LIMIT" in run.refuses(*compare, "MAP > .8")
+    assert "Did you mean 'wheat'?" in run.refuses(*compare, "AP of weat < 0")
+    assert "write 'AP of wheat'" in run.refuses(*compare, "MAP of wheat < 0")
+    assert "No band 'FEW'" in run.refuses(*compare, "MAP of FEW < 0")
+    assert "cannot be decided with 50 topics" in run.refuses(*compare, "P@1 < 0")
+    assert "two models" in run.misuses("compare", model, rival, model, "--fail-if", "MAP < 0")
+    assert "two models" in run.misuses("compare", model, rival, "--table", "--fail-if", "MAP < 0")
+    assert "--strict is of --fail-if" in run.misuses("compare", model, rival, "--strict")
+    with pytest.raises(textcat.TextcatError, match="not of 3"):
+        textcat.compare([model, rival, model], "newswire", fail_if="MAP < 0")
+
+
+def test_conditions_name_topics_by_their_names_and_bands_of_the_command(run, model, part):
+    Path("names.tsv").write_text("wheat\tWeizen\n")
+    run("train", part, "--out", "m", "--recipe", "paum", "--vocabulary", "names.tsv", "--vocabulary-language", "de")
+    band = ("--band", "cereals=wheat,grain", "--bootstrap", "100", "--as", "json")
+    conditions = ("--fail-if", "AP of Weizen < 0", "--fail-if", "micro F1 of cereals < 0")
+    run("compare", "m", "m", "--corpus", "newswire", *band, *conditions)
+    gates = json.loads(run.out)["gates"]
+    assert [(gate["interval"], gate["failed"]) for gate in gates] == [([0, 0], False)] * 2
+
+
 def test_models_without_a_shared_topic_are_not_compared(run, model, own):
     run("train", own, "--out", "m")
     assert run.refuses("compare", model, "m") == (

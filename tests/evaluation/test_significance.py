@@ -91,8 +91,9 @@ def test_resamples_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
 def test_topics_are_resampled_with_the_bands_they_are_in():
     scores, labels = sample()
     measured = resampled_measures(evaluated(scores, labels, ["ALL", "LAST1"]), n_resamples=10)
-    assert measured.topics.shape == (3, 10)
-    np.testing.assert_array_equal(measured.topics[2], measured.bands["macro_average_precision"][1])
+    for of_topics, of_bands in (("average_precision", "macro_average_precision"), ("f1", "macro_f1")):
+        assert measured.topics[of_topics].shape == (3, 10)
+        np.testing.assert_array_equal(measured.topics[of_topics][2], measured.bands[of_bands][1])
 
 
 def test_the_seed_draws_the_documents():

@@ -98,6 +98,17 @@ Bands = Annotated[
     list[str] | None,
     Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
 ]
+FailIf = Annotated[
+    list[str] | None,
+    Option(
+        help="Condition by which the new model fails, such as 'MAP < -.005', 'macro F1 of TOP10 < -.01', "
+        "'AP of wheat < -.05', or for a value 'MAP < .7'; exit code 4. May be repeated."
+    ),
+]
+Strict = Annotated[
+    bool,
+    Option("--strict", help="Fail by a condition that may be true, not only by one that is true beyond chance."),
+]
 FORMS = ("text", "json", "csv", "markdown", "latex")
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option, echo
+from typer import Argument, BadParameter, Exit, Option, echo
 
 from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from textcat.cli.printing import Figure, Part
     from textcat.corpus.documents import Corpus
     from textcat.evaluation.evaluation import Evaluation
-    from textcat.evaluation.significance import Comparison
+    from textcat.evaluation.significance import Comparison, GateResult
     from textcat.model.tagger import Tagger
 
 _LARGEST = 10  # the number of topics listed that differ most between models, and of pairs mistaken most often
@@ -78,13 +78,18 @@ def compare(
             "measured on its own corpus, so that recipes and corpora make one table.",
         ),
     ] = False,
+    fail_if: common.FailIf = None,
+    strict: common.Strict = False,
     topics: common.PerTopic = False,
     band: common.Bands = None,
     form: common.Form = "text",
     labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents.")] = 1000,
 ) -> None:
-    """Compare models with the first of them on a corpus' test documents, by tests of significance."""
+    """Compare models with the first of them on a corpus' test documents, by tests of significance.
+
+    With --fail-if, the exit code is 4 if the second model fails by a condition.
+    """
     from textcat.evaluation.significance import add_intervals
     from textcat.model import compare as comparing
     from textcat.model import storage
@@ -98,6 +103,10 @@ def compare(
         )
     if table and topics:
         raise BadParameter("--table has no topics: leave out one of the two")
+    if fail_if and (table or len(models) != 2):
+        raise BadParameter("--fail-if is of two models, an old and a new one, and not for --table")
+    if strict and not fail_if:
+        raise BadParameter("--strict is of --fail-if: name a condition")
     stages = terminal.new_stages()
     if table:
         rows: list[dict[str, Any]] = []
@@ -111,9 +120,19 @@ def compare(
         show_models(terminal.console(), rows, form)
         return
     taggers = comparing.shared_topics(models)
+    comparing.read_gates(taggers[0], fail_if or (), band)  # a mistake in them is reported before the corpus is read
     documents = _test_corpus(read, corpus, taggers[0], stages, labelled_only=labelled_only)
-    compared = comparing.compare(taggers, documents, bands=band, n_resamples=bootstrap, stages=stages)
+    options: dict[str, Any] = {"bands": band, "fail_if": fail_if or (), "strict": strict}
+    compared = comparing.compare(taggers, documents, n_resamples=bootstrap, stages=stages, **options)
     show_comparison(terminal.console(), compared, models, documents.name, form, per_topic=topics)
+    exit_if_failed(compared.gates)
+
+
+def exit_if_failed(gates: "Sequence[GateResult]") -> None:
+    """Exit with code 4 if a model fails by a condition, and say by which."""
+    if failed := [repr(gate.gate) for gate in gates if gate.failed]:
+        echo(f"textcat: the new model fails by {', '.join(failed)}.", err=True)
+        raise Exit(4)
 
 
 @common.with_options(read=common.corpus_reader)
@@ -382,8 +401,28 @@ def show_comparison(
         *map(Table, tables),
         Table(difference_rows(compared, names, None if per_topic else _LARGEST)),
         *map(Note, comparison_notes(compared, len(names))),
+        Table(gate_rows(compared.gates)),
         rows=partial(_plain_measures, compared, names),
     )
+
+
+def gate_rows(gates: "Sequence[GateResult]") -> list[dict[str, Any]]:
+    """Return a row per condition: what was measured, its interval, the limit, and whether the new model holds it."""
+    from textcat.cli.printing import format_figure, format_interval
+
+    rows = []
+    for gate in gates:
+        sign = "+" if gate.of_difference else ""
+        rows.append(
+            {
+                "fails if": gate.gate,
+                "measured": format_figure(gate.measured, 4, sign=sign),
+                "90 % interval": format_interval(gate.interval, sign),
+                "limit": format_figure(gate.limit, 4, sign=sign),
+                "result": "FAILS" if gate.failed else "holds",
+            }
+        )
+    return rows
 
 
 def _plain_measures(compared: "Comparison", names: Sequence[str]) -> list[dict[str, Any]]:

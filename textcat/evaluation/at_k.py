@@ -97,9 +97,7 @@ def evaluate_at_k(
     ks, sizes = tuple(sorted(set(ks))), np.asarray(train_sizes)
     if not ks or ks[0] < 1:
         raise ValueError(f"Rankings cannot be measured at {ks}: give numbers of topics from 1.")
-    if spec is None:
-        spec = [BANDS[0], *["0-0"] * bool((sizes == 0).any()), *BANDS[1:]]
-    named = choose_bands(topics, sizes, spec)
+    named = choose_bands(topics, sizes, default_bands(sizes) if spec is None else spec)
     labels, unknown = _checked_labels(relevant, n_unknown, len(topics))
     sets = _TopicSets.of(named, sizes, labels, unknown)
     resampled = tuple(name for name in RESAMPLED if int(name.partition("@")[2]) in ks)
@@ -119,6 +117,11 @@ def evaluate_at_k(
         unknown=int(unknown.sum()),
         values=DocumentValues(resampled, values[[0, *sets.set_of_band]]),
     )
+
+
+def default_bands(train_sizes: ArrayLike) -> list[str]:
+    """Return the names of the bands that are measured where none are named, by the topics' numbers of documents."""
+    return [BANDS[0], *["0-0"] * bool((np.asarray(train_sizes) == 0).any()), *BANDS[1:]]
 
 
 def _checked_labels(relevant: Any, n_unknown: ArrayLike | None, n_topics: int) -> tuple[Any, NDArray[np.int64]]:

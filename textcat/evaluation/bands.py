@@ -36,8 +36,13 @@ def choose_bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iter
         raise ValueError(f"{len(topics)} topics need as many training sizes, not {len(sizes)}.")
     by_size = sorted(range(len(topics)), key=lambda column: (-sizes[column], topics[column]))
     if spec is None:
-        spec = [name for name, size in zip(DEFAULT_BANDS, (0, 10, 30), strict=True) if size < len(topics)] or "ALL"
+        spec = default_bands(len(topics)) or "ALL"
     return [_band(text.strip(), topics, sizes, by_size) for text in ([spec] if isinstance(spec, str) else spec)]
+
+
+def default_bands(n_topics: int) -> list[str]:
+    """Return the names of the bands that are measured where none are named."""
+    return [name for name, size in zip(DEFAULT_BANDS, (0, 10, 30), strict=True) if size < n_topics]
 
 
 def _band(text: str, topics: Sequence[str], sizes: Sequence[int], by_size: Sequence[int]) -> Band:

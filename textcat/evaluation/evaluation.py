@@ -170,8 +170,10 @@ class ScoredDocuments:
         """Whether each document gets each topic: shape (n_documents, n_topics)."""
         return np.asarray(self.scores > self.threshold)
 
-    def resampled(self, draws: Iterable[NDArray[np.int32]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return measures on resamples of the documents: those of bands, and the average precision of each topic.
+    def resampled(
+        self, draws: Iterable[NDArray[np.int32]]
+    ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        """Return measures on resamples of the documents: those of bands, and average precision and F1 of each topic.
 
         The shapes are (n_bands, n_measures, n_resamples) and (n_topics, n_resamples), with nan where no topic has a
         positive. `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each
@@ -187,7 +189,7 @@ class ScoredDocuments:
         columns = zip(values.T, metrics.positives_by_topic(positives), strict=True)
         rankings = [metrics.RankingSteps.of(column, rows) for column, rows in columns]
         topics_of_bands = [list(band.topics) for band in self.bands]
-        bands_of_blocks, topics_of_blocks = [], []
+        bands_of_blocks, precision_of_blocks, f1_of_blocks = [], [], []
         for drawn in draws:
             precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
             counts = metrics.Decisions(*(entries @ drawn for entries in counted))
@@ -196,8 +198,11 @@ class ScoredDocuments:
                 [mean(precision[topics]), mean(f1[topics]), counts.pooled(topics).f1[0]] for topics in topics_of_bands
             ]
             bands_of_blocks.append(np.array(of_bands))
-            topics_of_blocks.append(precision)
-        return np.concatenate(bands_of_blocks, axis=2), np.concatenate(topics_of_blocks, axis=1)
+            precision_of_blocks.append(precision)
+            f1_of_blocks.append(f1)
+        of_topics = {"average_precision": precision_of_blocks, "f1": f1_of_blocks}
+        joined = {name: np.concatenate(blocks, axis=1) for name, blocks in of_topics.items()}
+        return np.concatenate(bands_of_blocks, axis=2), joined
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from textcat.base.markup import html_table
 from textcat.base.settings import check_whole_number
 from textcat.evaluation.evaluation import TITLES, Evaluation
 
-_OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
+OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
 # Sign flips for the test over topics: they cost little, and the smallest p-value they can give is 1/10001.
 _N_FLIPS = 10_000
 # Rounding must not decide whether a sum of flipped differences is as large as the sum itself: it may be less by this.
@@ -31,8 +31,8 @@ class ResampledMeasures(NamedTuple):
 
     bands: dict[str, NDArray[np.float64]]
     """By the measure's name, shape (n_rows, n_resamples), with the rows of `Evaluation.rows`."""
-    topics: NDArray[np.float64] | None
-    """The average precision of each topic, shape (n_topics, n_resamples); None if topics are not measured."""
+    topics: dict[str, NDArray[np.float64]] | None
+    """The average precision and F1 of each topic, shape (n_topics, n_resamples); None if topics are not measured."""
 
 
 def resampled_measures(evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0) -> ResampledMeasures:
@@ -138,6 +138,18 @@ class TopicComparison:
 
 
 @dataclass(frozen=True)
+class GateResult:
+    """What a comparison says of a condition: what was measured, and whether the newer model fails by it."""
+
+    gate: str
+    measured: float
+    interval: tuple[float, float]  # 90 %: either end is a one-sided bound of 95 %
+    limit: float
+    of_difference: bool
+    failed: bool
+
+
+@dataclass(frozen=True)
 class Comparison:
     """A comparison of models: by measures on bands of topics (such as ALL, TOP10), and topic by topic.
 
@@ -149,6 +161,8 @@ class Comparison:
     seed: int
     measures: tuple[MeasureComparison, ...]
     topics: tuple[TopicComparison, ...]
+    gates: tuple[GateResult, ...] = ()
+    """By which conditions the second model fails, if `textcat.compare` was given some."""
 
     def __repr__(self) -> str:
         n_models = len(self.measures[0].values) if self.measures else 0
@@ -214,7 +228,7 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
         for band in range(len(first.bands))
         for name in samples[0].bands
     )
-    of_topics = [sample.topics for sample in samples if sample.topics is not None]
+    of_topics = [sample.topics["average_precision"] for sample in samples if sample.topics is not None]
     return Comparison(first.test_documents, n_resamples, seed, measures, _compare_topics(evaluations, of_topics))
 
 
@@ -313,7 +327,7 @@ def _compare_measure(
             continue
         measured, resamples = value - values[0], sample[name][row] - samples[0][name][row]
         p_documents, p_topics = paired_bootstrap(measured, resamples), None
-        if name in _OF_TOPICS:
+        if name in OF_TOPICS:
             p_topics = sign_flip_test(
                 _topic_values(evaluation, band, name) - _topic_values(evaluations[0], band, name), seed
             )
@@ -328,7 +342,7 @@ def _topic_values(evaluation: Evaluation, band: int, name: str) -> NDArray[np.fl
     """
     assert evaluation.scored is not None
     rows = [evaluation.topics[topic] for topic in evaluation.scored.bands[band].topics]
-    return np.array([getattr(row, _OF_TOPICS[name]) for row in rows], dtype=np.float64)
+    return np.array([getattr(row, OF_TOPICS[name]) for row in rows], dtype=np.float64)
 
 
 def _compare_topics(

@@ -8,12 +8,17 @@ from typing import Any
 
 from textcat.base.errors import TextcatError
 from textcat.base.progress import Stages
+from textcat.evaluation import at_k
+from textcat.evaluation.bands import choose_bands, default_bands
+from textcat.evaluation.evaluation import TITLES, ScoredDocuments
+from textcat.evaluation.gates import AP, Gate, check_gates, parse_gate
 from textcat.evaluation.significance import Comparison, compare_evaluations
 from textcat.model import storage
 from textcat.model.evaluate import corpus_to_measure, with_test_documents
-from textcat.model.measure import evaluate_tagger
+from textcat.model.measure import evaluate_tagger, has_many_topics
 from textcat.model.restrict import restrict_topics
 from textcat.model.tagger import Tagger
+from textcat.model.topic_names import find_topic
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +33,8 @@ def compare(
     bands: str | Iterable[str] | None = None,
     n_resamples: int = 1000,
     seed: int = 0,
+    fail_if: str | Iterable[str] = (),
+    strict: bool = False,
     stages: Stages | None = None,
 ) -> Comparison:
     """Compare the first of several models with each of the others on documents whose topics are known.
@@ -42,6 +49,14 @@ def compare(
         As for `textcat.evaluate`; the documents are chosen as for the first model.
     n_resamples, seed : int, int
         As for `compare_evaluations`.
+    fail_if : str or iterable of str
+        Conditions by which the second of two models fails, such as ``"MAP < -.005"``, ``"macro F1 of TOP10 < -.01"`` or
+        ``"AP of wheat < -.05"``; `Comparison.gates` has the results. A limit with a sign, or 0, is of the difference
+        from the first model, a limit without a sign of the second model's value. Bands that conditions name are
+        measured, too.
+    strict : bool, default=False
+        False: the model fails by a condition that is true beyond chance, by a one-sided bound of 95 %. True: by one
+        that may be true, by the bound on the other side.
 
     Returns
     -------
@@ -51,18 +66,71 @@ def compare(
     ------
     TextcatError
         As for `textcat.evaluate`; or if fewer than two models are given, they share no topic, or the corpus has no test
-        documents.
+        documents; if a condition cannot be understood or decided, or there are conditions on more than two models.
     """
     if isinstance(models, str | Path | Tagger) or len(models) < 2:
         raise TextcatError("One model cannot be compared: give a list of two or more.")
+    if fail_if and len(models) != 2:
+        raise TextcatError(f"Conditions are of two models, an old and a new one, not of {len(models)}: give two.")
     taggers = shared_topics(models)
+    gates, bands = read_gates(taggers[0], fail_if, bands)
     columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
     documents = corpus_to_measure(taggers[0], corpus, **columns)
     evaluations = [
         evaluate_tagger(tagger, with_test_documents(tagger, documents), bands=bands, stages=stages)
         for tagger in taggers
     ]
-    return compare_evaluations(evaluations, n_resamples=n_resamples, seed=seed)
+    compared = compare_evaluations(evaluations, n_resamples=n_resamples, seed=seed)
+    if not gates:
+        return compared
+    old, new = evaluations
+    results = check_gates(gates, old, new, n_resamples=n_resamples, seed=seed, strict=strict)
+    return replace(compared, gates=results)
+
+
+def read_gates(
+    tagger: Tagger, fail_if: str | Iterable[str], bands: str | Iterable[str] | None = None
+) -> tuple[list[Gate], str | Iterable[str] | None]:
+    """Read conditions on a tagger's measures; return them, and `bands` with the bands that they name.
+
+    Their topics are ids then, and their bands have the names that tables show. Raise TextcatError if a condition cannot
+    be understood, or is not of what is measured of this tagger.
+    """
+    gates = [_of_tagger(parse_gate(text), tagger) for text in ([fail_if] if isinstance(fail_if, str) else fail_if)]
+    if not gates:
+        return [], bands
+    topics, sizes = tagger.topics, tagger.facts.train_sizes
+    if bands is None:
+        bands = at_k.default_bands(sizes) if has_many_topics(tagger) else default_bands(len(topics)) or "ALL"
+    spec = [bands] if isinstance(bands, str) else [*bands]
+    names = [band.name for band in choose_bands(topics, sizes, spec)]
+    for number, gate in enumerate(gates):
+        if gate.measure == AP or gate.of in names:
+            continue
+        band = choose_bands(topics, sizes, gate.of)[0].name
+        gates[number] = replace(gate, of=band)
+        if band not in names:
+            names.append(band)
+            spec.append(gate.of)
+    return gates, spec
+
+
+def _of_tagger(gate: Gate, tagger: Tagger) -> Gate:
+    """Return a condition with the id of its topic; raise TextcatError if its measure is not taken of the tagger."""
+    measures = at_k.RESAMPLED if has_many_topics(tagger) else (AP, *ScoredDocuments.measures)
+    if gate.measure not in measures:
+        names = ", ".join("AP of a topic" if name == AP else TITLES[name].column for name in measures)
+        raise TextcatError(
+            f"The condition {gate.text!r} cannot be decided with {len(tagger.topics):,} topics: give one of {names}."
+        )
+    if gate.measure == AP:
+        return replace(gate, of=find_topic(tagger.topics, tagger.topic_names, gate.of))
+    if gate.of in tagger.topics:
+        raise TextcatError(
+            f"The condition {gate.text!r} names a topic, and its measure is of a band of topics such as ALL or TOP10: "
+            f"write 'AP of {gate.of}'."
+        )
+    return gate
 
 
 def shared_topics(models: Sequence[Tagger | str | Path]) -> list[Tagger]:

@@ -1,0 +1,198 @@
+"""Conditions on a new model are read as they are meant, and decided as a slow twin decides them."""
+
+import math
+import statistics
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+from scipy.stats import t as student_t
+
+from textcat.base.errors import TextcatError
+from textcat.evaluation.at_k import evaluate_at_k
+from textcat.evaluation.evaluation import evaluate_scores
+from textcat.evaluation.gates import Gate, check_gates, macro_interval, parse_gate, t_interval
+from textcat.evaluation.significance import resampled_measures
+
+TOPICS = list("abcdef")
+SIZES = range(6)
+NAMES = {
+    "MAP": "macro_average_precision",
+    "macro F1": "macro_f1",
+    "micro F1": "micro_f1",
+    "P@3": "precision@3",
+    "nDCG@10": "ndcg@10",
+}
+
+
+def evaluations(*qualities, seed=0, n_documents=60):
+    """One evaluation for each model: the larger its quality, the higher do positives score."""
+    random = np.random.default_rng(seed)
+    labels = random.random((n_documents, len(TOPICS))) < [0.02, 0.02, 0.1, 0.2, 0.3, 0.4]
+    labels[:2, :2] = np.eye(2)
+    scores = [random.normal(size=labels.shape) + quality * labels for quality in qualities]
+    return [evaluate_scores(of_model, labels, TOPICS, SIZES, 100, spec=["ALL", "TOP2"]) for of_model in scores]
+
+
+def decided(condition, old, new, *, strict=False, n_resamples=100):
+    gates = [parse_gate(condition)]
+    return check_gates(gates, old, new, n_resamples=n_resamples, seed=0, strict=strict)[0]
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+@given(
+    name=st.sampled_from([*NAMES]),
+    band=st.sampled_from(["", "ALL", "TOP10", "10-50", "cereals of the north"]),
+    limit=st.integers(0, 1000).map(lambda thousandths: thousandths / 1000),
+    sign=st.sampled_from(["", "-", "+", "−"]),
+    space=st.sampled_from(["", " ", "  "]),
+)
+def test_a_condition_is_read_as_it_is_written(name, band, limit, sign, space):
+    written = f"{limit:.3f}".lstrip("0") if limit < 1 else "1"
+    for spelt in (name, name.upper(), name.replace(" ", "-"), name.replace(" ", "_")):
+        text = f"{space}{spelt}{f' of {band}' if band else ''}{space}<{space}{sign}{written}"
+        gate = parse_gate(text)
+        assert (gate.text, gate.measure, gate.of) == (text.strip(), NAMES[name], band or "ALL")
+        assert gate.limit == (-limit if sign in ("-", "−") else limit)
+        assert gate.of_difference == (sign != "" or limit == 0)
+
+
+@given(topic=st.text(min_size=1).filter(lambda text: text.strip() == text))
+def test_any_topic_can_be_named(topic):
+    assert parse_gate(f"AP of {topic} < -.05") == Gate(f"AP of {topic} < -.05", "average_precision", topic, -0.05, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("MAP > .1", "write MEASURE < LIMIT"),
+        ("MAP < 5 %", "write MEASURE < LIMIT"),
+        ("MAP <= .1", "write MEASURE < LIMIT"),
+        ("< .1", "write MEASURE < LIMIT"),
+        ("", "write MEASURE < LIMIT"),
+        ("MPA < .1", "Did you mean 'MAP'?"),
+        ("macro precision < .1", "Conditions are of AP, MAP, macro F1"),
+        ("macro f2 < .1", "Did you mean 'macro F1'?"),
+        ("AP < -.1", "write 'AP of TOPIC'"),
+        ("MAP < -5", "from -1 to 1"),
+    ],
+)
+def test_what_is_no_condition_is_refused_with_a_remedy(text, remedy):
+    with pytest.raises(TextcatError, match="condition") as error:
+        parse_gate(text)
+    assert remedy in str(error.value)
+
+
+@given(st.text())
+def test_any_text_is_a_condition_or_refused(text):
+    with suppress(TextcatError):
+        assert -1 <= parse_gate(text).limit <= 1
+
+
+# --- deciding --------------------------------------------------------------------------------------------------------
+
+
+def naive_interval(gate, old, new):
+    """By the formulas, with loops over topics and resamples."""
+    models = [(evaluation, resampled_measures(evaluation, 100, 0)) for evaluation in (old, new)]
+    used = models if gate.of_difference else models[1:]
+
+    def difference(values):
+        return values[-1] - values[0] if gate.of_difference else values[0]
+
+    if gate.measure == "average_precision":
+        place = TOPICS.index(gate.of)
+        measured = difference([evaluation.topics[place].average_precision for evaluation, _ in used])
+        drawn = [difference([sample.topics["average_precision"][place, k] for _, sample in used]) for k in range(100)]
+        n = old.topics[place].test_positives
+        spread = statistics.stdev(value for value in drawn if not math.isnan(value))
+        reach = spread * student_t.ppf(0.95, n - 1) if n > 1 else math.inf
+        return measured, measured - reach, measured + reach
+    row = ["ALL", "TOP2"].index(gate.of)
+    measured = difference([evaluation.bands[row][gate.measure] for evaluation, _ in used])
+    drawn = [difference([sample.bands[gate.measure][row, k] for _, sample in used]) for k in range(100)]
+    if gate.measure == "micro_f1":
+        low, high = np.quantile(drawn, [0.05, 0.95])
+        return measured, measured + low - statistics.mean(drawn), measured + high - statistics.mean(drawn)
+    field = {"macro_average_precision": "average_precision", "macro_f1": "f1"}[gate.measure]
+    topics = range(6) if gate.of == "ALL" else (4, 5)
+    values = [difference([getattr(evaluation.topics[k], field) for evaluation, _ in used]) for k in topics]
+    single = [
+        (value - statistics.mean(values)) ** 2
+        for k, value in zip(topics, values, strict=True)
+        if old.topics[k].test_positives == 1
+    ]
+    reach = norm.ppf(0.95) * math.sqrt(statistics.variance(drawn) + sum(single) / len(values) ** 2)
+    return measured, measured - reach, measured + reach
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("condition", ["MAP", "MAP of TOP2", "macro F1", "micro F1", "AP of a", "AP of c", "AP of f"])
+def test_conditions_are_decided_as_by_a_slow_twin(condition, strict):
+    results = set()
+    for seed in range(4):
+        old, new = evaluations(2, 1.4, seed=seed)
+        for limit in ("-.3", "-.1", "-.02", "0", "+.05", ".3", ".6", ".9"):
+            gate = parse_gate(f"{condition} < {limit}")
+            found = decided(gate.text, old, new, strict=strict)
+            measured, low, high = naive_interval(gate, old, new)
+            lowest = -1 if gate.of_difference else 0
+            assert found.measured == pytest.approx(measured)
+            assert found.interval == pytest.approx((max(low, lowest), min(high, 1)), abs=1e-9)
+            assert found.failed == ((low if strict else high) < gate.limit)
+            results.add(found.failed)
+    assert results == {False, True} or condition == "AP of a"
+
+
+def test_a_model_does_not_fail_against_itself_unless_a_loss_must_be_excluded():
+    old, worse = evaluations(3, 0)
+    assert not decided("MAP < 0", old, old).failed
+    assert decided("MAP < 0", old, worse).failed
+    assert not decided("MAP < 0", worse, old, strict=True).failed
+    alike, other = evaluations(1, 1)
+    assert not decided("MAP < -.001", alike, other).failed
+    assert decided("MAP < -.001", alike, other, strict=True).failed
+
+
+def test_a_topic_of_one_test_document_fails_only_where_a_loss_must_be_excluded():
+    labels = np.eye(4, 2, dtype=bool)
+    new, old = (evaluate_scores(sign * labels, labels, ["a", "b"], [1, 1], 9, spec="ALL") for sign in (-1.0, 1.0))
+    found = decided("AP of a < 0", old, new)
+    assert (found.failed, found.interval) == (False, (-1, 1))
+    assert decided("AP of a < 0", old, new, strict=True).failed
+
+
+def test_intervals_are_wider_by_single_positives_alone():
+    values = np.random.default_rng(0).normal(size=50)
+    plain = macro_interval(0.0, values, [0.1, 0.2, 0.6], [2, 3, 4])
+    wider = macro_interval(0.0, values, [0.1, 0.2, 0.6, math.nan], [1, 3, 4, 0])
+    spread = math.sqrt(values.var(ddof=1) + (0.1 - 0.3) ** 2 / 9)
+    assert plain == pytest.approx((-norm.ppf(0.95) * values.std(ddof=1), norm.ppf(0.95) * values.std(ddof=1)))
+    assert wider == pytest.approx((-norm.ppf(0.95) * spread, norm.ppf(0.95) * spread))
+    assert t_interval(0.2, values, 1) == (-math.inf, math.inf)
+
+
+def test_many_topics_are_decided_by_their_documents():
+    random = np.random.default_rng(0)
+    labels = random.random((80, 6)) < 0.3
+    rankings = [np.argsort(-(random.normal(size=labels.shape) + quality * labels)) for quality in (4, 1)]
+    old, new = (evaluate_at_k(top, labels, TOPICS, SIZES, 100, ks=[1, 3, 5], spec=["ALL", "TOP2"]) for top in rankings)
+    for condition in ("P@1 < -.05", "P@3 of TOP2 < 0"):
+        found = decided(condition, old, new)
+        gate = parse_gate(condition)
+        row = ["ALL", "TOP2"].index(gate.of)
+        assert found.measured == new.bands[row][gate.measure] - old.bands[row][gate.measure]
+        assert found.failed
+        assert found.interval[0] <= found.measured <= found.interval[1]
+
+
+def test_a_topic_without_test_documents_cannot_be_decided():
+    labels = np.eye(4, 2, dtype=bool)[:, [0, 0]] & [True, False]
+    model = evaluate_scores(labels * 1.0, labels, ["a", "b"], [1, 1], 9, spec=["ALL", "LAST1"])
+    with pytest.raises(TextcatError, match="no test document"):
+        decided("AP of b < 0", model, model)

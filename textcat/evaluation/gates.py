@@ -1,0 +1,175 @@
+"""Conditions such as ``MAP < -.005``, by which a new model must not replace an old one, read and decided.
+
+The new model fails by a condition that is true beyond chance: the upper end of the interval of what was measured lies
+below the limit. If `strict`, it fails by a condition that may be true: the lower end lies below the limit.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from textcat.base.errors import TextcatError, did_you_mean
+from textcat.evaluation.at_k import RESAMPLED
+from textcat.evaluation.evaluation import TITLES, Evaluation, ScoredDocuments
+from textcat.evaluation.significance import (
+    OF_TOPICS,
+    GateResult,
+    ResampledMeasures,
+    centred_interval,
+    resampled_measures,
+)
+
+LEVEL = 0.9  # of intervals: 5 % of chance lie below and 5 % above, so either end is a one-sided bound of 95 %
+AP = "average_precision"
+_MEASURES = {"AP": AP} | {TITLES[name].column: name for name in (*ScoredDocuments.measures, *RESAMPLED)}
+_CONDITION = re.compile(r"\s*(\S.*?)(?:\s+of\s+(\S.*?))?\s*<\s*([+\u2212-]?)(\d+\.?\d*|\.\d+)\s*", re.DOTALL | re.ASCII)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A condition by which the newer of two models fails."""
+
+    text: str  # as the user wrote it
+    measure: str  # a key of `TITLES`, or AP
+    of: str  # the topic, if the measure is AP, or else the band of topics
+    limit: float
+    of_difference: bool  # True: the limit is of the difference NEW - OLD; False: of the value of NEW
+
+
+def parse_gate(text: str) -> Gate:
+    """Read a condition: ``MEASURE < LIMIT`` for all topics, ``MEASURE of BAND < LIMIT``, or ``AP of TOPIC < LIMIT``.
+
+    A limit with a sign, or 0, is of the difference NEW - OLD; a limit without a sign is of the value of NEW. Hyphens
+    and capitals in the names of measures do not count. Raise TextcatError if the text is no condition.
+    """
+    if not (parts := _CONDITION.fullmatch(text)):
+        raise TextcatError(
+            f"{text!r} is no condition: write MEASURE < LIMIT, such as 'MAP < -.005' for a loss of MAP, "
+            "'macro F1 of TOP10 < -.01', 'AP of wheat < -.05', or 'MAP < .7' for a value."
+        )
+    name, of, sign, limit = parts.groups()
+    named = {_folded(known): measure for known, measure in _MEASURES.items()}
+    if not (measure := named.get(_folded(name))):
+        hint = did_you_mean(name, _MEASURES) or f" Conditions are of {', '.join(_MEASURES)}."
+        raise TextcatError(f"No measure {name!r} for the condition {text!r}.{hint}")
+    if measure == AP and not of:
+        raise TextcatError(f"The condition {text!r} names no topic: write 'AP of TOPIC', or 'MAP' of all topics.")
+    if float(limit) > 1:
+        raise TextcatError(f"The condition {text!r} says nothing, as measures end at 1: give a limit from -1 to 1.")
+    signed = float(limit) if sign in ("", "+") else -float(limit)
+    return Gate(text.strip(), measure, of or "ALL", signed, bool(sign) or signed == 0)
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_-]+", " ", name).casefold()
+
+
+def check_gates(
+    gates: Sequence[Gate], old: Evaluation, new: Evaluation, *, n_resamples: int, seed: int, strict: bool
+) -> tuple[GateResult, ...]:
+    """Decide conditions by two models' evaluations on the same documents, topics and bands.
+
+    `n_resamples` and `seed` are as for `compare_evaluations`. Raise TextcatError if the measure of a condition is not
+    defined, as no test document has the topic.
+    """
+    samples = [resampled_measures(evaluation, n_resamples, seed) for evaluation in (old, new)]
+    return tuple(_check(gate, (old, new), samples, strict=strict) for gate in gates)
+
+
+def _check(
+    gate: Gate, evaluations: Sequence[Evaluation], samples: Sequence[ResampledMeasures], *, strict: bool
+) -> GateResult:
+    before, measured = (_measured(gate, *of_model) for of_model in zip(evaluations, samples, strict=True))
+    if gate.of_difference:
+        of_topics = measured.of_topics - before.of_topics
+        measured = _Measured(measured.value - before.value, measured.resamples - before.resamples, of_topics)
+    positives = _positives(gate, evaluations[0])
+    if gate.measure == AP:
+        low, high = t_interval(measured.value, measured.resamples, positives[0])
+    elif gate.measure in OF_TOPICS:
+        low, high = macro_interval(*measured, positives)
+    else:
+        low, high = centred_interval(measured.value, measured.resamples, LEVEL)
+    interval = max(low, -1.0 if gate.of_difference else 0.0), min(high, 1.0)
+    failed = interval[0 if strict else 1] < gate.limit
+    return GateResult(gate.text, measured.value, interval, gate.limit, gate.of_difference, failed)
+
+
+class _Measured(NamedTuple):
+    """The measure of a condition: on the documents, on their resamples, and of each topic that it is a mean of."""
+
+    value: float
+    resamples: NDArray[np.float64]
+    of_topics: NDArray[np.float64]
+
+
+def _measured(gate: Gate, evaluation: Evaluation, sample: ResampledMeasures) -> _Measured:
+    rows = [evaluation.topics[column] for column in _columns(gate, evaluation)]
+    of_topics = np.array([getattr(row, OF_TOPICS.get(gate.measure, AP)) for row in rows], np.float64)
+    value: float | None
+    if gate.measure == AP:
+        assert sample.topics is not None
+        value, resamples = rows[0].average_precision, sample.topics[AP][_columns(gate, evaluation)[0]]
+    else:
+        band = [row.band for row in evaluation.bands].index(gate.of)
+        # A row for all topics may come before those of the bands.
+        resamples = sample.bands[gate.measure][band - len(evaluation.bands)]
+        value = evaluation.bands[band][gate.measure]
+    if value is None:
+        raise TextcatError(
+            f"The condition {gate.text!r} cannot be decided, as no test document has the topic: leave it out."
+        )
+    return _Measured(value, resamples, of_topics)
+
+
+def _columns(gate: Gate, evaluation: Evaluation) -> list[int]:
+    """Return the columns of the topics that a condition is of; none with many topics, which have no rows."""
+    if gate.measure == AP:
+        return [[row.topic for row in evaluation.topics].index(gate.of)]
+    bands = evaluation.scored.bands if evaluation.scored is not None else ()
+    return [column for band in bands if band.name == gate.of for column in band.topics]
+
+
+def _positives(gate: Gate, evaluation: Evaluation) -> list[int]:
+    return [evaluation.topics[column].test_positives for column in _columns(gate, evaluation)]
+
+
+def t_interval(measured: float, values: ArrayLike, n_positives: int, level: float = LEVEL) -> tuple[float, float]:
+    """Return the interval of one topic's average precision, or of its difference, that fits `bootstrap_t_test`.
+
+    Its ends are ``measured ± t·s``: s is the standard deviation of the `values` on resamples of the documents, and t
+    the quantile of Student's distribution whose degrees of freedom are the number of the topic's positives less 1. With
+    one positive, they are infinite: nothing tells how much is chance.
+    """
+    from scipy.special import stdtrit
+
+    if n_positives < 2:
+        return -math.inf, math.inf
+    reach = float(stdtrit(n_positives - 1, (1 + level) / 2) * np.nanstd(np.asarray(values, np.float64), ddof=1))
+    return measured - reach, measured + reach
+
+
+def macro_interval(
+    measured: float, values: ArrayLike, of_topics: ArrayLike, n_positives: ArrayLike, level: float = LEVEL
+) -> tuple[float, float]:
+    """Return the interval of a mean over topics, or of its difference, that allows for topics with one test positive.
+
+    Resamples do not show how much depends on a topic's only positive, as it is the same in all that have it: where many
+    topics have one positive, intervals of the bootstrap are too short. Such a topic's variance is estimated by its
+    squared distance from the mean of the topics. With the value x_t of each of T topics that have a positive, their
+    mean m, their numbers n_t of positives, and the variance v of the `values` on resamples of the documents, the ends
+    are ``measured ± z·s``, where ``s² = v + Σ_{n_t = 1} (x_t - m)² / T²``, and z is a quantile of the normal
+    distribution.
+    """
+    from scipy.special import ndtri
+
+    x, n = np.asarray(of_topics, np.float64), np.asarray(n_positives)
+    x, n = x[n > 0], n[n > 0]
+    variance = np.nanvar(np.asarray(values, np.float64), ddof=1) + ((x - x.mean())[n == 1] ** 2).sum() / len(x) ** 2
+    reach = float(ndtri((1 + level) / 2) * math.sqrt(variance))
+    return measured - reach, measured + reach
