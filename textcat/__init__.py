@@ -30,6 +30,7 @@ _NAMES_IN = {
     "model.explain": "Explanation",
     "model.facts": "TrainingFacts",
     "model.explain_corpus": "Explained explain",
+    "model.promotion": "GateError Promotion promote rollback",
     "model.selection": "Tag Tags",
     "model.storage": "load save",
     "model.tagger": "Tagger",

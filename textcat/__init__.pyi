@@ -37,6 +37,10 @@ from textcat.model.explain import Explanation as Explanation
 from textcat.model.explain_corpus import Explained as Explained
 from textcat.model.explain_corpus import explain as explain
 from textcat.model.facts import TrainingFacts as TrainingFacts
+from textcat.model.promotion import GateError as GateError
+from textcat.model.promotion import Promotion as Promotion
+from textcat.model.promotion import promote as promote
+from textcat.model.promotion import rollback as rollback
 from textcat.model.selection import Tag as Tag
 from textcat.model.selection import Tags as Tags
 from textcat.model.storage import load as load

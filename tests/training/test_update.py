@@ -447,7 +447,7 @@ def test_a_model_that_is_learning_is_left_alone(model):
     fcntl = pytest.importorskip("fcntl", reason="system: there is no module fcntl")
     descriptor = os.open(model, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    with pytest.raises(TextcatError, match="is learning in another process"):
+    with pytest.raises(TextcatError, match="is being changed by another process"):
         textcat.learn(model, remove="d1")
     os.close(descriptor)
 
@@ -461,7 +461,7 @@ def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(model, monkeypat
 
     write = module.storage.write_model
     monkeypatch.setattr(module.storage, "write_model", replaced)
-    with pytest.raises(TextcatError, match="was replaced while it learnt"):
+    with pytest.raises(TextcatError, match="was replaced meanwhile"):
         textcat.learn(model, remove="d1")
     assert read_manifest(model).corpus == "new"
 

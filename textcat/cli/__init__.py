@@ -2,7 +2,20 @@
 
 import typer
 
-from textcat.cli import corpora, doctor, duplicates, explain, measure, serve, share, simulate, tag, teach, train
+from textcat.cli import (
+    corpora,
+    doctor,
+    duplicates,
+    explain,
+    measure,
+    promote,
+    serve,
+    share,
+    simulate,
+    tag,
+    teach,
+    train,
+)
 from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
@@ -11,7 +24,7 @@ __all__ = ["app", "main"]
 for _command in (
     *(train.train, train.learn, measure.evaluate, measure.compare, measure.report, measure.card),
     *(tag.tag, tag.diff, duplicates.duplicates, explain.explain, tag.topics, tag.show),
-    *(serve.serve, teach.teach, simulate.simulate),
+    *(serve.serve, promote.promote, promote.rollback, teach.teach, simulate.simulate),
     *(share.push, share.pull),
     *(train.tune, train.recipes, corpora.reproduce, doctor.doctor),
 ):

@@ -48,7 +48,7 @@ def evaluate(
     from textcat.model.measure import evaluate_tagger
 
     tagger, stages = storage.load(model), terminal.new_stages()
-    documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
+    documents = test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     evaluation = evaluate_tagger(tagger, documents, bands=band, stages=stages)
     if trec:
         if (scored := evaluation.scored) is None:
@@ -112,7 +112,7 @@ def compare(
         rows: list[dict[str, Any]] = []
         for model in models:
             tagger = storage.load(model)
-            documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
+            documents = test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
             evaluation = evaluate_tagger(tagger, documents, bands=band, stages=stages)
             if evaluation.sample is not None:
                 evaluation = add_intervals(evaluation, n_resamples=bootstrap)
@@ -121,7 +121,7 @@ def compare(
         return
     taggers = comparing.shared_topics(models)
     comparing.read_gates(taggers[0], fail_if or (), band)  # a mistake in them is reported before the corpus is read
-    documents = _test_corpus(read, corpus, taggers[0], stages, labelled_only=labelled_only)
+    documents = test_corpus(read, corpus, taggers[0], stages, labelled_only=labelled_only)
     options: dict[str, Any] = {"bands": band, "fail_if": fail_if or (), "strict": strict}
     compared = comparing.compare(taggers, documents, n_resamples=bootstrap, stages=stages, **options)
     show_comparison(terminal.console(), compared, models, documents.name, form, per_topic=topics)
@@ -170,7 +170,7 @@ def report(
         raise BadParameter("1 part leaves no document to train on: give 2 or more, or 0")
     tagger, *earlier = shared_topics([model, before] if before else [model])
     stages = terminal.new_stages()
-    documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
+    documents = test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     options: dict[str, Any] = {
         "folds": folds,
         "resamples": bootstrap,
@@ -223,7 +223,7 @@ def card(
     tagger, stages = storage.load(model), terminal.new_stages()
     evaluation = tagger.evaluation
     if bootstrap or corpus:
-        documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
+        documents = test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
         evaluation = measure_for_card(tagger, documents, bands=band, resamples=bootstrap, stages=stages)
     fields = CardFields(title, licence, about, dataset or ())
     if str(path) == "-":
@@ -234,7 +234,7 @@ def card(
         echo(f"Card: {write_card(path, tagger, evaluation, fields)}")
 
 
-def _test_corpus(
+def test_corpus(
     read: common.CorpusReader, corpus: str | None, tagger: "Tagger", stages: "Stages", *, labelled_only: bool
 ) -> "Corpus":
     """Open the corpus to measure a tagger on, by default its training corpus, and return it with a test part.

@@ -5,21 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.base.disk import expanded, installed_version, lock_folder
+from textcat.base.disk import expanded, installed_version
 from textcat.base.errors import TextcatError, did_you_mean
-from textcat.base.folders import MANIFEST, remove_leftovers
+from textcat.base.folders import MANIFEST
 from textcat.base.frames import Frame, is_missing, is_table
 from textcat.base.progress import Stages
 from textcat.corpus.cards import Card
@@ -28,8 +25,9 @@ from textcat.corpus.documents import Corpus, Document, topic_counts
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.counts import StoredCounts
-from textcat.model import ModelError, storage
+from textcat.model import storage
 from textcat.model.manifest import COUNTS, MODEL, Manifest, read_manifest
+from textcat.model.previous import alone_with, link_files, remove_leftovers_of_model, replace_model, restore_previous
 from textcat.model.tagger import Tagger
 from textcat.reading import as_documents, named_in_training
 from textcat.reading.labels import folded_name
@@ -40,8 +38,6 @@ if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
 
 log = logging.getLogger(__name__)
-_BEFORE = ".before-"  # in the name of the previous model's folder, MODEL.before-SUM, with the present manifest's sum
-_DIGITS = 12  # of this sum
 
 
 class UpdateResult(NamedTuple):
@@ -149,9 +145,9 @@ def learn(
     """
     folder, stages = expanded(model).resolve(), stages or Stages()
     target = folder if out is None else expanded(out).resolve()
-    with _alone(folder):
-        remove_leftovers(folder, rf"{_BEFORE}[0-9a-f]+")
-        remove_leftovers(target, rf"{_BEFORE}[0-9a-f]+")
+    with alone_with(folder):
+        remove_leftovers_of_model(folder)
+        remove_leftovers_of_model(target)
         manifest = read_manifest(folder)
         columns = {"text": text, "topics": topics, "topics_separator": topics_separator}
         new = _checked_documents(documents, manifest.origin, **columns)
@@ -205,19 +201,8 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
         If there is no earlier model: no `learn` since the model was trained or restored, or one that removed documents.
     """
     folder = expanded(model).resolve()
-    with _alone(folder):
-        before = _place_before(folder, read_manifest(folder).sha256)
-        if not (before / MANIFEST).exists():
-            raise TextcatError(
-                f"Of the model {folder} no earlier state is kept: it has learnt nothing since it was trained or "
-                "restored, or has removed documents, which cannot be undone. Restore it from a copy, if there is one."
-            )
-        storage.load(before, prepare=False)  # checks the checksums of the tagger's files,
-        if COUNTS in read_manifest(before).files:
-            storage.load_training_counts(before)  # and of all others
-        with MODEL.replacing(folder) as sibling:
-            _link_files(before, sibling)
-        shutil.rmtree(before)
+    with alone_with(folder):
+        restore_previous(folder)
     return folder
 
 
@@ -281,7 +266,7 @@ def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Voca
     storage.check_target(target)
 
     def write(sibling: Path) -> None:
-        _link_files(folder, sibling, but=MANIFEST)
+        link_files(folder, sibling, but=MANIFEST)
         topic_names = [*map(preferred.get, manifest.topics)]
         MODEL.write_manifest(sibling, replace(manifest, topic_names=topic_names, names_language=language))
 
@@ -516,18 +501,6 @@ def _warn_of_similar_topics(new: set[str], former: set[str]) -> None:
             )
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Lock a model's folder during the ``with`` block, so that no other process updates the model.
-
-    Raise ModelError if another process has locked it.
-    """
-    with lock_folder(folder) as is_locked:
-        if not is_locked:
-            raise ModelError(f"The model {folder} is learning in another process: wait until it has ended.")
-        yield
-
-
 def _write(write: Callable[[Path], None], folder: Path, target: Path, expected: str, *, undoable: bool) -> None:
     """Write a changed model to another folder, or in place of the model it was made from, atomically.
 
@@ -535,37 +508,7 @@ def _write(write: Callable[[Path], None], folder: Path, target: Path, expected: 
     model in `folder` must still have. If `undoable`, the replaced model is kept, so that the update can be undone.
     """
     if target == folder:
-        _put_in_place(write, folder, expected, undoable=undoable)
+        replace_model(folder, write, expected, keep=undoable)
         return
     with MODEL.replacing(target) as sibling:
         write(sibling)
-
-
-def _put_in_place(write: Callable[[Path], None], folder: Path, expected: str, *, undoable: bool) -> None:
-    """Replace the model in a folder, atomically; if `undoable`, keep the old model. Parameters as in `_write`."""
-    with MODEL.replacing(folder) as sibling:
-        write(sibling)
-        if read_manifest(folder).sha256 != expected:
-            raise ModelError(f"The model {folder} was replaced while it learnt: run `textcat learn` again.")
-        for earlier in folder.parent.glob(f"{escape(folder.name)}{_BEFORE}*"):
-            if (earlier / MANIFEST).exists():
-                shutil.rmtree(earlier)
-        if undoable:
-            with MODEL.replacing(_place_before(folder, read_manifest(sibling).sha256)) as earlier:
-                _link_files(folder, earlier)
-    remove_leftovers(folder, rf"{_BEFORE}[0-9a-f]+")  # they may contain documents to be removed
-
-
-def _place_before(folder: Path, manifest_sum: str) -> Path:
-    """Return the folder that keeps the previous model, given the checksum of the model that replaced it."""
-    return folder.with_name(f"{folder.name}{_BEFORE}{manifest_sum[:_DIGITS]}")
-
-
-def _link_files(source: Path, target: Path, but: str = "") -> None:
-    for path in sorted(source.iterdir()):
-        if path.name == but:
-            continue
-        try:
-            os.link(path, target / path.name)
-        except OSError:  # a file system without links
-            shutil.copyfile(path, target / path.name)

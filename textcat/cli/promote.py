@@ -1,0 +1,86 @@
+"""The commands `promote` and `rollback`, which replace the model that is used by a new one, and restore it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, BadParameter, Option
+
+from textcat.cli import common, measure, terminal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.evaluation.significance import GateResult
+    from textcat.model.promotion import Promotion
+
+_DIGITS = 12  # of a checksum, as the server shows them
+
+
+@common.with_options(read=common.corpus_reader)
+def promote(
+    new: Annotated[Path, Argument(help="Folder of the new model, which stays as it is.")],
+    served: Annotated[Path, Argument(help="Folder of the model that is used, to be replaced by a copy.")],
+    read: common.CorpusReader,
+    corpus: Annotated[
+        str | None,
+        Option(
+            help="The corpus to measure both on.", show_default="that of SERVED", autocompletion=common.complete_corpus
+        ),
+    ] = None,
+    fail_if: common.FailIf = None,
+    strict: common.Strict = False,
+    form: common.Form = "text",
+    bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents, which decide conditions.")] = 1000,
+) -> None:
+    """Replace the model that is used by a new one, in one step, unless it fails by a condition (exit code 4).
+
+    Whoever reads the folder finds the old model or the new one. The old one is kept for `textcat rollback`, and a line
+    is added to the journal SERVED.promotions.jsonl.
+    """
+    from textcat.model import storage
+    from textcat.model.compare import read_gates
+    from textcat.model.promotion import GateError, promote
+
+    if (corpus or strict) and not fail_if:
+        raise BadParameter("--corpus and --strict are of --fail-if: name a condition")
+    stages, documents = terminal.new_stages(), None
+    if fail_if:
+        tagger = storage.load(served)
+        read_gates(tagger, fail_if)  # a mistake in them is reported before the corpus is read
+        documents = measure.test_corpus(read, corpus, tagger, stages, labelled_only=False)
+    options: dict[str, Any] = {"fail_if": fail_if or (), "strict": strict, "n_resamples": bootstrap, "stages": stages}
+    try:
+        promotion = promote(new, served, documents, **options)
+    except GateError as error:
+        show_promotion(terminal.console(), served, None, error.gates, form)
+        measure.exit_if_failed(error.gates)
+        return
+    show_promotion(terminal.console(), served, promotion, promotion.gates, form)
+
+
+def rollback(
+    served: Annotated[Path, Argument(help="Folder of the model that is used.")], form: common.Form = "text"
+) -> None:
+    """Restore the model that the last `promote` or `learn` has replaced, in one step, and note it in the journal."""
+    from textcat.model.promotion import rollback
+
+    show_promotion(terminal.console(), served, rollback(served), (), form)
+
+
+def show_promotion(
+    console: "Console", served: Path, promotion: "Promotion | None", gates: "Sequence[GateResult]", form: str
+) -> None:
+    """Print by which conditions a model was measured, and which one is used now; None: as it was."""
+    from textcat.cli.printing import Table, show
+
+    said = f"{served} stays as it is."
+    if promotion is not None:
+        replaced = promotion.replaced and promotion.replaced != promotion.model
+        said = f"{served} has model {promotion.model[:_DIGITS]} now"
+        said += f", in place of {str(promotion.replaced)[:_DIGITS]}." if replaced else "."
+        if replaced and promotion.action == "promote":
+            said += f" `textcat rollback {served}` restores that."
+    facts = {"gates": [asdict(gate) for gate in gates]} if promotion is None else asdict(promotion)
+    show(console, form, {"promoted": promotion is not None, **facts}, Table(measure.gate_rows(gates)), said)

@@ -1,0 +1,96 @@
+"""Replace a model in one step, keep the one that was there beside it, and restore it: one step can be undone."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from glob import escape
+from pathlib import Path
+
+from textcat.base.disk import lock_folder
+from textcat.base.folders import MANIFEST, remove_leftovers
+from textcat.model import ModelError, storage
+from textcat.model.manifest import COUNTS, MODEL, read_manifest
+
+_BEFORE = ".before-"  # in the name of the previous model's folder, MODEL.before-SUM, with the present manifest's sum
+_DIGITS = 12  # of this sum
+
+
+@contextmanager
+def alone_with(folder: Path) -> Iterator[None]:
+    """Lock a model's folder during the ``with`` block, so that no other process changes the model.
+
+    Raise ModelError if another process has locked it.
+    """
+    with lock_folder(folder) as is_locked:
+        if not is_locked:
+            raise ModelError(f"The model {folder} is being changed by another process: wait until it has ended.")
+        yield
+
+
+def replace_model(folder: Path, write: Callable[[Path], None], expected: str, *, keep: bool) -> None:
+    """Replace the model in a folder, atomically; if `keep`, keep the old model, which `restore_previous` puts back.
+
+    `write` is called with an empty folder, and writes the new model's files to it. `expected` is the checksum that the
+    old model must have: raise ModelError if another one has taken its place.
+    """
+    with MODEL.replacing(folder) as sibling:
+        write(sibling)
+        if read_manifest(folder).sha256 != expected:
+            raise ModelError(f"The model {folder} was replaced meanwhile: run the command again.")
+        kept = _place_before(folder, read_manifest(sibling).sha256)
+        if keep:
+            with MODEL.replacing(kept) as earlier:
+                link_files(folder, earlier)
+        else:
+            _remove_previous(folder)
+    if keep:  # only now: if the process is killed before, the old model still has what it replaced
+        _remove_previous(folder, but=kept)
+    remove_leftovers_of_model(folder)  # they may contain documents that were to be removed
+
+
+def _remove_previous(folder: Path, but: Path | None = None) -> None:
+    for earlier in folder.parent.glob(f"{escape(folder.name)}{_BEFORE}*"):
+        if earlier != but and (earlier / MANIFEST).exists():
+            shutil.rmtree(earlier)
+
+
+def restore_previous(folder: Path) -> None:
+    """Restore the model that the last change has replaced, byte for byte.
+
+    Raise ModelError if it is not kept, or is damaged.
+    """
+    before = _place_before(folder, read_manifest(folder).sha256)
+    if not (before / MANIFEST).exists():
+        raise ModelError(
+            f"Of the model {folder} no earlier state is kept: since it was trained or restored, nothing was learnt or "
+            "promoted, or documents were removed, which cannot be undone. Restore it from a copy, if there is one."
+        )
+    storage.load(before, prepare=False)  # checks the checksums of the tagger's files,
+    if COUNTS in read_manifest(before).files:
+        storage.load_training_counts(before)  # and of all others
+    with MODEL.replacing(folder) as sibling:
+        link_files(before, sibling)
+    shutil.rmtree(before)
+
+
+def remove_leftovers_of_model(folder: Path) -> None:
+    """Remove what killed processes have left unfinished beside a model: new models, and old ones to be kept."""
+    remove_leftovers(folder, rf"{re.escape(_BEFORE)}[0-9a-f]+")
+
+
+def _place_before(folder: Path, manifest_sum: str) -> Path:
+    """Return the folder that keeps the previous model, given the checksum of the model that replaced it."""
+    return folder.with_name(f"{folder.name}{_BEFORE}{manifest_sum[:_DIGITS]}")
+
+
+def link_files(source: Path, target: Path, but: str = "") -> None:
+    """Link the files of a folder into another, or copy them where links cannot be made; leave out the file `but`."""
+    for path in sorted(source.iterdir()):
+        if path.name == but:
+            continue
+        try:
+            os.link(path, target / path.name)
+        except OSError:  # a file system without links
+            shutil.copyfile(path, target / path.name)

@@ -1,0 +1,209 @@
+"""Replace a model that is used by a new one, unless conditions forbid it, and restore the old one; note both."""
+
+import getpass
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from textcat.base import disk
+from textcat.base.disk import expanded, raise_write_errors
+from textcat.base.errors import TextcatError
+from textcat.base.folders import MANIFEST
+from textcat.base.journal import journal_line, read_journal
+from textcat.base.progress import Stages
+from textcat.evaluation.significance import GateResult
+from textcat.model import CARD, ModelError, storage
+from textcat.model.card import card_bytes
+from textcat.model.compare import compare
+from textcat.model.manifest import MODEL, read_manifest
+from textcat.model.previous import alone_with, remove_leftovers_of_model, replace_model, restore_previous
+
+JOURNAL = ".promotions.jsonl"  # ends the name of the journal, which lies beside the model's folder
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """Which model took the place of which; a line of the journal has these entries.
+
+    Attributes
+    ----------
+    action : str
+        "promote" or "rollback"; in the journal also "found": since the line before, a model was put there in another
+        way, such as by `learn`, or by a promotion that was killed before it was noted.
+    at, who : str
+        UTC in ISO 8601, and the user's name.
+    model, replaced : str, str or None
+        The checksums of the manifests of the model that is there now, and of the one before, if there was one.
+    source : str or None
+        The folder of the model that was promoted.
+    gates : tuple of GateResult
+        The conditions that the model was measured by.
+    """
+
+    action: str
+    at: str
+    who: str
+    model: str
+    replaced: str | None = None
+    source: str | None = None
+    gates: tuple[GateResult, ...] = ()
+
+
+class GateError(TextcatError):
+    """Raised if a new model fails by a condition, so that it is not promoted; `gates` has the results."""
+
+    gates: tuple[GateResult, ...] = ()
+
+
+def promote(
+    new: str | os.PathLike[str],
+    served: str | os.PathLike[str],
+    corpus: Any = None,
+    *,
+    fail_if: str | Iterable[str] = (),
+    strict: bool = False,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    stages: Stages | None = None,
+) -> Promotion:
+    """Replace a model that is used by a copy of a new one, in one step, and keep the old one for `rollback`.
+
+    Whoever reads the folder meanwhile finds the old model or the new one, also if this process is killed; a server
+    takes the new one within seconds. A line is added to the journal beside the folder, ``SERVED.promotions.jsonl``.
+
+    Parameters
+    ----------
+    new, served : path
+        The folder of the new model, which stays as it is, and the folder to put it in, which need not exist.
+    corpus : Corpus, DataFrame, iterable of dict, str or Path, optional
+        With `fail_if`: what both models are measured on, as for `compare`.
+    fail_if, strict, n_resamples, seed, stages
+        Conditions by which the new model fails, as for `compare`; if it fails by one, nothing changes.
+
+    Returns
+    -------
+    Promotion
+
+    Raises
+    ------
+    GateError
+        If the new model fails by a condition.
+    TextcatError
+        If a folder is no model or damaged, the old model is being changed, or the conditions cannot be decided.
+    """
+    source, folder = expanded(new).resolve(), expanded(served).resolve()
+    if source == folder:
+        raise TextcatError(f"{folder} cannot be promoted to its own place: name the folder of another model.")
+    storage.load(source, prepare=False)  # checks its files
+    with alone_with(folder):
+        remove_leftovers_of_model(folder)
+        journal, model, replaced = _Journal.of(folder), read_manifest(source).sha256, _checksum(folder)
+        gates: tuple[GateResult, ...] = ()
+        if fail_if:
+            if replaced is None:
+                raise ModelError(f"There is no model {folder} to compare with: leave out the conditions once.")
+            options: dict[str, Any] = {"fail_if": fail_if, "strict": strict, "stages": stages}
+            gates = compare([folder, source], corpus, n_resamples=n_resamples, seed=seed, **options).gates
+            if failed := [repr(gate.gate) for gate in gates if gate.failed]:
+                error = GateError(
+                    f"The new model fails by {', '.join(failed)}: train it anew; {folder} stays as it is."
+                )
+                error.gates = gates
+                raise error
+        copy = partial(_copy_model, source, model)
+        if replaced is None:
+            with MODEL.replacing(folder) as sibling:
+                copy(sibling)
+        elif model != replaced:
+            replace_model(folder, copy, replaced, keep=True)
+        return journal.add(Promotion("promote", *_when_and_who(), model, replaced, str(source), gates))
+
+
+def rollback(served: str | os.PathLike[str]) -> Promotion:
+    """Restore the model that the last `promote` or `learn` has replaced, byte for byte; only one step can be undone.
+
+    Parameters
+    ----------
+    served : path
+        The model's folder.
+
+    Returns
+    -------
+    Promotion
+
+    Raises
+    ------
+    TextcatError
+        If there is no earlier model, or the folder is being changed.
+    """
+    folder = expanded(served).resolve()
+    with alone_with(folder):
+        remove_leftovers_of_model(folder)
+        journal, replaced = _Journal.of(folder), read_manifest(folder).sha256
+        restore_previous(folder)
+        return journal.add(Promotion("rollback", *_when_and_who(), read_manifest(folder).sha256, replaced))
+
+
+def _checksum(folder: Path) -> str | None:
+    """Return the checksum of a model's manifest; None if there is no model that can be read, so that none is kept."""
+    try:
+        return read_manifest(folder).sha256
+    except ModelError:
+        return None
+
+
+def _copy_model(source: Path, expected: str, target: Path) -> None:
+    """Copy a model's files and its card to an empty folder, after checking them."""
+    with MODEL.open(source) as opened:
+        if opened.manifest.sha256 != expected:
+            raise ModelError(f"The model {source} was replaced meanwhile: run the command again.")
+        opened.check(opened.manifest.files)
+        opened.files[MANIFEST].seek(0)
+        for name in (*opened.manifest.files, MANIFEST):
+            with open(target / name, "xb") as file:
+                shutil.copyfileobj(opened.files[name], file)
+    if (card := card_bytes(source)) is not None:
+        (target / CARD).write_bytes(card)
+
+
+def _when_and_who() -> tuple[str, str]:
+    try:
+        who = getpass.getuser()
+    except (ImportError, KeyError, OSError):  # a user without a name, as in some containers
+        who = ""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds"), who
+
+
+class _Journal(NamedTuple):
+    """The journal of a model's folder, and the checksum of the model that its last line names."""
+
+    path: Path
+    model: str | None
+
+    @classmethod
+    def of(cls, folder: Path) -> "_Journal":
+        """Read the journal; remove a last line that a killed process has left unfinished."""
+        path = folder.with_name(folder.name + JOURNAL)
+        if (read := read_journal(path)) is None:
+            return cls(path, None)
+        if path.read_bytes().count(b"\n") != len(read.lines):
+            raise TextcatError(f"{path} is damaged in line {len(read.lines) + 1}: move it away, or restore a copy.")
+        if path.stat().st_size > read.length:
+            disk.truncate_file(path, read.length)
+        return cls(path, read.lines[-1].get("model") if read.lines else None)
+
+    def add(self, promotion: Promotion) -> Promotion:
+        """Add a line and, before it, one for a model that was put there in another way since the last line."""
+        lines = [promotion]
+        if promotion.replaced not in (None, self.model):
+            lines.insert(0, Promotion("found", promotion.at, promotion.who, str(promotion.replaced)))
+        remedy = "make room or allow it; the model is in its place"
+        with raise_write_errors(self.path, remedy), disk.reopen(self.path) as file:
+            disk.write_all(file, b"".join(journal_line(asdict(line)) for line in lines))
+            disk.sync(file)
+        return promotion
