@@ -48,6 +48,16 @@ def serve(
     main_text: Annotated[
         bool, Option("--main-text", help="Read the main text of web pages sent as files, without navigation.")
     ] = False,
+    shadow: Annotated[
+        str,
+        Option(
+            help="Folder of a new model that tags the same documents, unseen by clients, at idle priority; "
+            "NAME=FOLDER if several models are served. /metrics counts where its tags differ."
+        ),
+    ] = "",
+    shadow_sample: Annotated[
+        Path | None, Option(help="File for a sample of the documents whose tags differ, as JSON Lines.")
+    ] = None,
     max_bytes: Annotated[int, Option(min=1, help="Maximum bytes of a request's body.")] = 10_000_000,
     max_documents: Annotated[int, Option(min=1, help="Maximum documents in a request.")] = 5000,
     timeout: Annotated[float, Option(min=0.1, max=86400, help="Maximum seconds for a request.")] = 30.0,
@@ -75,6 +85,8 @@ def serve(
         raise BadParameter(f"--workers is {workers}; give 1 or more, or -1 for one per core")
     if vocabulary_language and not vocabulary:
         raise BadParameter("--vocabulary-language is that of the labels in --vocabulary: give both")
+    if shadow_sample and not shadow:
+        raise BadParameter("--shadow-sample is of --shadow: name the folder of a model")
     if log not in ("requests", "events"):
         raise BadParameter(f"--log is {log!r}; give 'requests' or 'events'")
     try:
@@ -91,6 +103,7 @@ def serve(
     from textcat.serving.http.limits import Limits
     from textcat.serving.http.log import Log
     from textcat.serving.http.processes import cores, host_of, inherited_socket, listen, listen_at
+    from textcat.serving.shadow import named_shadow
     from textcat.serving.store import named_folders
 
     folders, n = named_folders(models), cores() if workers == -1 else workers
@@ -109,6 +122,8 @@ def serve(
         trust_proxy=trust_proxy,
         labels=_labels_of(vocabulary, vocabulary_language, next(iter(folders.values()))),
         main_text=main_text,
+        shadow=named_shadow(shadow, [*folders]) if shadow else None,
+        shadow_sample=shadow_sample,
         log=Log(requests=log == "requests"),
     )
     if stopped_by == signal.SIGINT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,7 +16,7 @@ from textcat.base.errors import TextcatError
 from textcat.model import manifest_status
 from textcat.model.card import read_card
 from textcat.serving.http.problems import Problem
-from textcat.serving.work import Work
+from textcat.serving.work import Answer, Choice, Work
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
@@ -90,6 +90,8 @@ class Store:
     # "loaded" or "failed".
     on_load: Callable[[str, str, str], object] = lambda name, outcome, what: None
     on_batch: Callable[[int], object] = lambda n: None  # called with the number of documents that are tagged together
+    # Called with the name of a model, the documents that it has tagged, what was asked for, and the answers.
+    on_tagged: Callable[[str, Sequence[Any], Choice, list[Answer]], object] = lambda *batch: None
     seconds: float = 30.0  # processor time that tagging documents together may take
     models: dict[str, Served] = field(default_factory=dict)
 
@@ -172,9 +174,10 @@ class Store:
         tagger.tag(["The first text is slow."])  # it makes tables of the vocabulary
         status = manifest_status(path)
         written = status.st_mtime if status else 0.0
-        return Served(
-            name, digest[:12], tagger, Work(tagger, lambda n: self.on_batch(n), lambda: self.seconds), written
+        work = Work(
+            tagger, lambda n: self.on_batch(n), lambda: self.seconds, lambda *batch: self.on_tagged(name, *batch)
         )
+        return Served(name, digest[:12], tagger, work, written)
 
 
 def served_model(call: Call, name: str, n_documents: int = 0) -> Served:

@@ -22,6 +22,7 @@ from textcat.serving.http.metrics import Metrics
 from textcat.serving.http.problems import ClientGoneError, Problem, json_bytes, problem_of_validation
 from textcat.serving.http.routes import check_documents, parse_json, problems, router
 from textcat.serving.models import Model
+from textcat.serving.shadow import Shadow
 from textcat.serving.store import Served, Store, served_model
 from textcat.serving.work import Choice, number_of_characters
 
@@ -65,6 +66,8 @@ class Service(Application):
         The text of a web page that a client sends as a file is its main text, without navigation and comments.
     check_seconds : float
         Seconds between checks of whether folders of models were replaced.
+    shadow : Shadow, optional
+        The shadow of one of the models, whose counts are among the metrics.
     **options
         Options of `Front`: limits, keys, origins, hosts, trust_proxy, log, rates.
     """
@@ -76,13 +79,16 @@ class Service(Application):
         labels: annif.Labels = annif.Labels(),  # noqa: B008  (nothing changes it)
         main_text: bool = False,
         check_seconds: float = 1.0,
+        shadow: Shadow | None = None,
         **options: Any,
     ) -> None:
         groups = (routes, models.routes, annif.routes, kserve.routes)
-        super().__init__("textcat", _ABOUT, Metrics(store.versions), groups, "index.html", **options)
+        super().__init__("textcat", _ABOUT, Metrics(store.versions, shadow), groups, "index.html", **options)
         self.store, self.labels, self.main_text, self._seconds = store, labels, main_text, check_seconds
         self._reloading = asyncio.Event()
         store.on_batch = self.front.metrics.batches.observe
+        if shadow is not None:
+            shadow.on_left_out = self.front.metrics.left_out.labels(shadow.name).inc
         store.on_load, store.seconds = self._on_load, self.front.limits.timeout
 
     def _on_load(self, name: str, outcome: str, what: str) -> None:

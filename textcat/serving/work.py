@@ -51,11 +51,17 @@ class Work:
     """Tag documents with one version of a model, for all requests that use this version.
 
     `on_batch` is called with the number of documents that are tagged together; `seconds` returns how many seconds of
-    processor time such a batch may take.
+    processor time such a batch may take. `on_tagged` is called with the documents, the choice and the answers.
     """
 
-    def __init__(self, tagger: Tagger, on_batch: Callable[[int], object], seconds: Callable[[], float]) -> None:
-        self._tagger, self._on_batch, self._seconds = tagger, on_batch, seconds
+    def __init__(
+        self,
+        tagger: Tagger,
+        on_batch: Callable[[int], object],
+        seconds: Callable[[], float],
+        on_tagged: Callable[[Sequence[Any], Choice, list[Answer]], object] = lambda documents, choice, answers: None,
+    ) -> None:
+        self._tagger, self._on_batch, self._seconds, self._on_tagged = tagger, on_batch, seconds, on_tagged
         self._waiting: list[tuple[Any, Choice, asyncio.Future[Answer]]] = []
         self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}  # of requests with several documents
 
@@ -108,7 +114,9 @@ class Work:
             [tag._asdict() | name_entry(tag.topic, names) if names else tag._asdict() for tag in tags]
             for tags in tagged
         )
-        return [Answer(tags, reason) for tags, reason in zip(of_documents, tagged.reasons, strict=True)]
+        answers = [Answer(tags, reason) for tags, reason in zip(of_documents, tagged.reasons, strict=True)]
+        self._on_tagged(documents, choice, answers)
+        return answers
 
     def _tag_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []

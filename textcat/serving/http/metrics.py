@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from textcat.serving.shadow import Shadow
 
 Versions: TypeAlias = Callable[[], list[tuple[str, str]]]
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # names the folder of the processes' counts, if there are several
@@ -20,10 +23,13 @@ _MOST_CHILDREN = 5000  # clients may send any method
 
 
 class Metrics(Collector):
-    """Count the requests and documents of a server process; `versions` returns the names and versions of its models."""
+    """Count the requests and documents of a server process.
 
-    def __init__(self, versions: Versions = list) -> None:
-        self._registry, self._versions = CollectorRegistry(), versions
+    `versions` returns the names and versions of its models, and `shadow` is the shadow of one of them.
+    """
+
+    def __init__(self, versions: Versions = list, shadow: Shadow | None = None) -> None:
+        self._registry, self._versions, self._shadow = CollectorRegistry(), versions, shadow
         options: dict[str, Any] = {"namespace": "textcat", "registry": self._registry}
         self._requests = Counter("requests", "Answered requests.", ("method", "route", "status"), **options)
         self._seconds = Histogram(
@@ -38,6 +44,9 @@ class Metrics(Collector):
         mode: Any = {"multiprocess_mode": "livesum"}
         self.running = Gauge("requests_running", "Requests that are being answered.", **options, **mode)
         self.batches = Histogram("batch_documents", "Documents that were tagged together.", buckets=_BATCHES, **options)
+        self.left_out = Counter(
+            "shadow_left_out_documents", "Documents that the shadow had no time for.", ("model",), **options
+        )
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._models: dict[str, Counter] = {}
 
@@ -92,8 +101,8 @@ class Metrics(Collector):
         models.register(self)
         return generate_latest(registry) + generate_latest(models)
 
-    def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield a metric with the names and versions of the models in this process.
+    def collect(self) -> Iterable[Metric]:
+        """Yield a metric with the names and versions of the models in this process, and those of a shadow.
 
         After a model is replaced, other processes may have its former version for some seconds.
         """
@@ -103,6 +112,13 @@ class Metrics(Collector):
             for name_and_version in versions:
                 family.add_metric(name_and_version, 1)
             yield family
+        if self._shadow is not None:
+            of_shadow = (self._shadow.name, self._shadow.version)
+            for name, n in self._shadow.counts().items():
+                about = f"Of documents that the shadow tagged, too: {name.replace('_', ' ')}."
+                counted = CounterMetricFamily(f"textcat_shadow_{name}", about, labels=("model", "shadow"))
+                counted.add_metric(of_shadow, n)
+                yield counted
 
 
 def _values(child: Any) -> list[Any]:

@@ -1,0 +1,203 @@
+"""Compare a served model's tags with those of another one, its shadow, in a process of its own at idle priority.
+
+Clients do not see it. Processes of the server send it batches of documents with the tags that clients got; batches that
+it has no time for, or that are larger than a message may be, are left out and counted.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import signal
+import socket
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from textcat.base.disk import write_atomically
+from textcat.base.errors import TextcatError, first_of
+from textcat.corpus.documents import Document
+from textcat.model import storage
+from textcat.serving.http.log import Log
+
+if TYPE_CHECKING:
+    from textcat.model.tagger import Tagger
+    from textcat.serving.work import Answer, Choice
+
+COUNTS = ("documents", "differing_documents", "tags_only_served", "tags_only_shadow", "failed_documents")
+_SAMPLE, _CHARACTERS = 200, 2000  # documents whose tags differ that are kept, and the characters kept of each
+_SECONDS = 1.0  # between looks whether the server still runs, and the least between writings of the sample
+_MOST_BYTES = 1 << 22  # of a message
+
+
+class Shadow:
+    """Compare a model's tags with those of the served model `name`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the served model.
+    served : Tagger
+    folder : Path
+        The folder of the shadow. It is loaded now; a model that replaces it later is not.
+    sample : Path, optional
+        File to write documents to whose tags differ: up to 200, drawn from all of them at random, as JSON Lines.
+
+    Attributes
+    ----------
+    on_left_out : function of int
+        Called in a process of the server with the number of documents that are left out.
+    warning : str
+        A sentence if the topics differ; "" if they are the same.
+    """
+
+    def __init__(self, name: str, served: Tagger, folder: Path, sample: Path | None = None) -> None:
+        if not hasattr(os, "fork"):
+            raise TextcatError("This system cannot run a shadow: leave out --shadow.")
+        self.name, self._sample = name, sample
+        self._tagger, digest = storage.load_versioned(folder, prepare=False)
+        self.version = digest[:12]
+        self._shared = frozenset(served.topics) & frozenset(self._tagger.topics)
+        if not self._shared:
+            raise TextcatError(
+                f"The shadow {folder} has none of the {len(served.topics):,} topics of {name!r}: give a model of the "
+                "same topics."
+            )
+        other = [len(tagger.topics) - len(self._shared) for tagger in (served, self._tagger)]
+        self.warning = ""
+        if any(other):
+            self.warning = (
+                f"the shadow lacks {other[0]:,} topics of {name} and has {other[1]:,} others: tags of the "
+                f"{len(self._shared):,} topics that both have are compared"
+            )
+        # Memory that the processes share: only the shadow's own process writes to it.
+        self._counts = np.frombuffer(mmap.mmap(-1, 8 * len(COUNTS)), np.int64)
+        self._there, self._here = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._here.setblocking(False)
+        self.on_left_out: Callable[[int], object] = lambda n: None
+
+    def counts(self) -> dict[str, int]:
+        """Return the present counts by their names in `COUNTS`."""
+        return dict(zip(COUNTS, self._counts.tolist(), strict=True))
+
+    def offer(self, name: str, documents: Sequence[Any], choice: Choice, answers: Sequence[Answer]) -> None:
+        """Send documents and the tags that clients got from a model to the shadow's process, unless it is busy."""
+        if name != self.name or choice.all_topics:  # if all are asked for, nothing is chosen
+            return
+        texts = [document if isinstance(document, str) else document.zones for document in documents]
+        given = [[tag["topic"] for tag in answer.tags] for answer in answers]
+        try:
+            self._here.send(orjson.dumps([texts, [choice.top, choice.min_probability], given]))
+        except (OSError, TypeError):  # it is busy or has ended, or this is too large, or no text of JSON
+            self.on_left_out(len(documents))
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the shadow's process during the ``with`` block."""
+        parent, process = os.getpid(), os.fork()
+        if not process:
+            code = 1
+            try:
+                self._run(parent)
+                code = 0
+            except BaseException:
+                Log().write("error", error="The shadow's process failed.", traceback=traceback.format_exc())
+            finally:
+                os._exit(code)
+        try:
+            yield
+        finally:
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(process, signal.SIGTERM)
+                os.waitpid(process, 0)
+
+    def _run(self, parent: int) -> None:
+        """Compare what arrives until SIGTERM, or until the parent has ended."""
+        ended: list[int] = []
+        signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        os.umask(0o077)  # the sample has texts: it is for this user alone
+        _be_idle()
+        self._there.settimeout(_SECONDS)
+        differing, written = Reservoir(_SAMPLE), time.monotonic()
+        while not ended and os.getppid() == parent:
+            with suppress(TimeoutError):
+                self._compare(self._there.recv(_MOST_BYTES), differing)
+            if self._sample and differing.has_changed and time.monotonic() > written + _SECONDS:
+                differing.write(self._sample)
+                written = time.monotonic()
+        if self._sample and differing.has_changed:
+            differing.write(self._sample)
+
+    def _compare(self, message: bytes, differing: Reservoir) -> None:
+        texts, (top, least), given = orjson.loads(message)
+        for text, topics in zip(texts, given, strict=True):
+            document = text if isinstance(text, str) else Document("", text)
+            try:
+                (tags,) = self._tagger.tag([document], top=top, min_probability=least)
+            except Exception:  # such as for probabilities, which the shadow may not have
+                self._counts[COUNTS.index("failed_documents")] += 1
+                continue
+            served, shadow = (self._shared.intersection(got) for got in (topics, [tag.topic for tag in tags]))
+            self._counts[:4] += (1, served != shadow, len(served - shadow), len(shadow - served))
+            if served != shadow:
+                differing.add({"text": _beginning(text), "served": sorted(served), "shadow": sorted(shadow)})
+
+
+class Reservoir:
+    """Keep up to n lines, each of all that were added with the same probability (Vitter's algorithm R, 1985)."""
+
+    def __init__(self, n: int) -> None:
+        self._n, self._seen, self._random, self.has_changed = n, 0, random.Random(0), False
+        self.lines: list[dict[str, Any]] = []
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Keep a line with the probability that it has among all so far, in the place of another."""
+        self._seen += 1
+        place = self._random.randrange(self._seen) if self._seen > self._n else len(self.lines)
+        if place < self._n:
+            self.lines[place : place + 1] = [line]
+            self.has_changed = True
+
+    def write(self, path: Path) -> None:
+        """Write the lines to a file as JSON Lines, in place of what it has."""
+        with suppress(OSError, TextcatError):  # a full disk does not end the comparison
+            write_atomically(path, [orjson.dumps(line).decode() + "\n" for line in self.lines])
+            self.has_changed = False
+
+
+def _beginning(text: str | dict[str, str]) -> str | dict[str, str]:
+    """Return the first characters of a text, or of each zone."""
+    if isinstance(text, str):
+        return text[:_CHARACTERS]
+    return {zone: content[:_CHARACTERS] for zone, content in text.items()}
+
+
+def _be_idle() -> None:
+    """Let this process run only when no other one wants to."""
+    os.nice(19)
+    if hasattr(os, "SCHED_IDLE"):
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def named_shadow(shadow: str, names: Sequence[str]) -> tuple[str, Path]:
+    """Parse the argument `NAME=FOLDER`, or `FOLDER` if one model is served; return the model's name and the folder.
+
+    Raise TextcatError if no model of that name is served, or if it is not clear which one is meant.
+    """
+    name, equals, folder = shadow.partition("=")
+    if equals and name in names:
+        return name, Path(folder)
+    if len(names) == 1 and (not equals or Path(shadow).exists()):
+        return names[0], Path(shadow)
+    known = first_of([*names])
+    raise TextcatError(f"It is not clear whose shadow {shadow!r} is: give NAME=FOLDER, with a NAME of {known}.")
