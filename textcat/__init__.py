@@ -16,6 +16,7 @@ _NAMES_IN = {
     "corpus.vocabulary": "Vocabulary",
     "evaluation.evaluation": "Evaluation MeasuredOn evaluate_scores",
     "evaluation.at_k": "evaluate_at_k",
+    "evaluation.promises": "Promise Status",
     "evaluation.significance": "compare_evaluations",
     "features.store": "open_rows write_rows",
     "features.tfidf": "TfIdf",

@@ -10,6 +10,8 @@ from textcat.evaluation.at_k import evaluate_at_k as evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation as Evaluation
 from textcat.evaluation.evaluation import MeasuredOn as MeasuredOn
 from textcat.evaluation.evaluation import evaluate_scores as evaluate_scores
+from textcat.evaluation.promises import Promise as Promise
+from textcat.evaluation.promises import Status as Status
 from textcat.evaluation.significance import compare_evaluations as compare_evaluations
 from textcat.features.store import open_rows as open_rows
 from textcat.features.store import write_rows as write_rows

@@ -21,6 +21,7 @@ import hostile_texts
 import many_topics
 import model2vec_classifier
 import names_alone
+import promises
 import scale
 import serving
 import tables
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "rows": Benchmark("From texts to rows", "none: the defaults of both", training.rows_of_texts),
     "thresholds": Benchmark("Thresholds and probabilities", NAMED, thresholds.measure),
     "gates": Benchmark("Conditions on a new model", "default", gates.measure),
+    "promises": Benchmark("Promises: kept on held-out documents", BY_SIZE, promises.measure),
     "few-labels": Benchmark("Few labels: quality by training documents", BY_SIZE, few_labels.measure),
     "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),
     "few-labels-unlabelled": Benchmark("Few labels: unlabelled documents", BY_SIZE, few_labels.unlabelled),

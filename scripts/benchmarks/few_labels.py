@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -117,10 +117,15 @@ def with_one_of_the_largest(documents: Sequence[Document], n_topics: int, *, alo
         Count and take only documents that have no other topic.
     """
     counted = [document for document in documents if len(document.topics) == 1 or not alone]
-    counts = Counter(topic for document in counted for topic in document.topics)
-    largest = {topic for topic, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:n_topics]}
-    chosen = ((document, largest.intersection(document.topics)) for document in counted)
+    names = largest((document.topics for document in counted), n_topics)
+    chosen = ((document, names.intersection(document.topics)) for document in counted)
     return [Document(document.id, document.zones, tuple(topics)) for document, topics in chosen if len(topics) == 1]
+
+
+def largest(topics: Iterable[Sequence[str]], n_topics: int) -> set[str]:
+    """Return the topics that most documents have, given the topics of each document."""
+    counts = Counter(topic for of_document in topics for topic in of_document)
+    return {topic for topic, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:n_topics]}
 
 
 def draws(pool: Pool, n: int, work: Work) -> list[Draw]:

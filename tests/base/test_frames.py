@@ -165,7 +165,7 @@ def test_tags_of_a_table_become_a_long_table_by_its_index(library, table, tagger
     assert tags == tagger.tag([f"{row[0]}\n{row[1]}" for row in table[:3][[*TEXT]].to_numpy()], all_topics=True)
     long = tags.to_frame()
     assert isinstance(long, library.DataFrame)
-    expected = [(number, *tag) for number, of_document in enumerate(tags) for tag in of_document]
+    expected = [(number, *tag[:3]) for number, of_document in enumerate(tags) for tag in of_document]
     if library.__name__ == "pandas":
         assert long.index.tolist() == [f"row {number}" for number, *_ in expected]
         long = long.assign(index=[number for number, *_ in expected])

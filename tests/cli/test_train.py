@@ -393,3 +393,19 @@ def test_a_model_is_trained_on_the_subjects_of_one_scheme(capsys, monkeypatch, t
     assert manifest["topics"] == ["house:tin"]
     assert manifest["train_dates"] == ["2024-05-01T10:15:00+02:00", "2024-05-02T10:15:00+02:00"]
     assert "2024-05-01T10:15:00+02:00 to" in run("show", "model").out
+
+
+def test_promises_are_asked_for_by_options_or_a_file_and_told(run, own):
+    run("train", "newswire", "--promise", "precision=.8", "--confidence", ".8", "--out", own / "a")
+    assert "Promised, with a confidence of 0.8: a precision of 0.8 of" in run.out
+    (own / "promise.toml").write_text("precision = 0.8\nconfidence = 0.8\n")
+    run("train", "newswire", "--promise", own / "promise.toml", "--out", own / "b")
+    assert (own / "a" / "promises.npy").read_bytes() == (own / "b" / "promises.npy").read_bytes()
+    run("evaluate", own / "a")
+    assert "Promises: " in run.out
+    assert "give --promise, too" in run.misuses("train", "newswire", "--confidence", ".8")
+    assert "Cannot read the promise" in run.refuses("train", "newswire", "--promise", own / "none.toml")
+    run("train", "newswire", "--promise", "precision=.999", "--out", own / "c")
+    assert run.code == 1
+    assert "No promise of 0.999 can be kept" in run.err
+    assert not (own / "c").exists()

@@ -72,7 +72,7 @@ def test_without_topics_the_tags_are_explained(corpus, tagger):
     for document in corpus.test[:20]:
         tags = tagger.tag([document])[0]
         explained = tagger.explain_all(document)
-        assert [(each.topic, each.score, each.probability) for each in explained] == tags
+        assert [(each.topic, each.score, each.probability, None) for each in explained] == tags
         assert explained == [tagger.explain(document, tag.topic) for tag in tags]
 
 

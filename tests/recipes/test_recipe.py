@@ -194,7 +194,8 @@ def test_a_wrong_assignment_is_told_with_what_would_be_right(setting, message):
 def test_every_field_of_a_recipe_is_explained(learner):
     recipe = Recipe("mine", {"lang": "de"}, learner={"name": learner})
     fields = {(field.section, field.name): field for field in recipe.fields()}
-    assert {section for section, _ in fields} == {"tokens", "features", "topics", "learner", "ranker", "tags"}
+    sections = {"tokens", "features", "topics", "learner", "ranker", "tags", "promise"}
+    assert {section for section, _ in fields} == sections
     for (section, name), field in fields.items():
         assert field.explanation.endswith("."), (section, name)
         assert field.type

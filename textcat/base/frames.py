@@ -216,8 +216,9 @@ class Frame(NamedTuple):
             numbers = [number for number, count in enumerate(counts) for _ in range(count)]
             types = self._module()
             kinds = {"index": types.Int64, "topic": types.String, "name": types.String}
-            kinds |= {"score": types.Float64, "probability": types.Float64}
-            return types.DataFrame({"index": numbers, **columns}, schema=kinds)
+            kinds |= {"score": types.Float64, "probability": types.Float64, "status": types.String}
+            given = {"index": numbers, **columns}
+            return types.DataFrame(given, schema={name: kinds[name] for name in given})
         return self._module().DataFrame(columns, index=self.data.index.repeat(counts))
 
     def _module(self) -> Any:

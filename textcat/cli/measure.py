@@ -2,6 +2,7 @@
 
 import os
 import string
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from textcat.cli.printing import Figure, Part
     from textcat.corpus.documents import Corpus
     from textcat.evaluation.evaluation import Evaluation
+    from textcat.evaluation.promises import CheckedPromise
     from textcat.evaluation.significance import Comparison, GateResult
     from textcat.model.tagger import Tagger
 
@@ -294,6 +296,9 @@ def evaluation_parts(
     if per_topic and evaluation.topics:
         yield Table(topic_rows(evaluation), needed=7)
     yield Table(band_rows(evaluation, every_measure=every_measure))
+    if evaluation.promises:
+        yield promises_sentence(evaluation.promises)
+        yield Table(promise_rows(evaluation.promises, every_one=per_topic))
     yield from _notes(evaluation)
     if per_topic and not evaluation.topics:
         yield "There is no table per topic of a model of many topics."
@@ -332,6 +337,38 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
     if any(row.left_out for row in bands):
         add("left out: no test positive", (printing.Figure(row.left_out) for row in bands))
     return rows
+
+
+def promises_sentence(promises: "Sequence[CheckedPromise]") -> str:
+    """Return how many promises were kept, and what share of the documents that have a topic got it automatically."""
+    from textcat.evaluation.promises import Verdict
+
+    counts = Counter(promise.verdict for promise in promises)
+    said = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in Verdict if counts[verdict])
+    of_tags = [promise for promise in promises if promise.measure == "precision"]
+    n, right = (sum(getattr(promise, name) for promise in of_tags) for name in ("documents", "right"))
+    automatic = f" Automatic tags: {n:,}, of which {right / n:.1%} are right." if n else ""
+    return f"Promises: {len(promises):,}, of which {said}.{automatic}"
+
+
+def promise_rows(promises: "Sequence[CheckedPromise]", *, every_one: bool) -> list[dict[str, Any]]:
+    """Return a row per promise with its measured share and interval: of every one, or of those that were not kept."""
+    from textcat.cli import printing
+    from textcat.evaluation.promises import Verdict
+
+    return [
+        {
+            "topic": promise.topic,
+            "promised": f"{promise.measure} {printing.format_figure(promise.promised, 2)}",
+            "documents": promise.documents,
+            "right": promise.right,
+            "share": printing.format_figure(promise.share),
+            "95 % interval": printing.format_interval(promise.interval),
+            "verdict": str(promise.verdict),
+        }
+        for promise in promises
+        if every_one or promise.verdict in (Verdict.BY_CHANCE, Verdict.BROKEN)
+    ]
 
 
 def _notes(evaluation: "Evaluation") -> list[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.model.manifest import Manifest
+    from textcat.model.tagger import Tagger
     from textcat.reading import InputSettings, Rejection
     from textcat.runs.growth import Growth
     from textcat.tagging.difference import TagDifference
@@ -186,8 +187,8 @@ def topics(model: common.ModelFolder, form: common.Form = "text") -> None:
     from textcat.model import storage
     from textcat.model.manifest import read_manifest
 
-    thresholds = storage.load(model, prepare=False).decisions.thresholds.tolist()
-    show_topics(terminal.console(), read_manifest(model), thresholds, form)
+    tagger = storage.load(model, prepare=False)
+    show_topics(terminal.console(), read_manifest(model), tagger, form)
 
 
 def show(
@@ -212,6 +213,10 @@ def show(
         if names := tagger.topic_names:
             label = topic_label(find_topic(tagger.topics, names, topic), names)
         show_terms(console, terms, form, label)
+
+
+# Columns of topics in models with promises, and the fields of a promise that they show.
+_PROMISED = {"promised precision": "precision", "automatic above": "threshold", "promised recall": "recall"}
 
 
 def _warn(rejection: "Rejection") -> None:
@@ -434,15 +439,20 @@ def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
     return table, "\n\n".join(lines)
 
 
-def show_topics(console: "Console", manifest: "Manifest", thresholds: Sequence[float], form: str) -> None:
-    """Print a model's topics, the largest first, with the score above which a document gets each."""
+def show_topics(console: "Console", manifest: "Manifest", tagger: "Tagger", form: str) -> None:
+    """Print a model's topics, the largest first, with the score above which a document gets each, and its promises."""
     from textcat.cli.measure import printed_facts, short_fact
     from textcat.cli.printing import Table, largest_first, named_rows, show
 
     sizes, facts, named = manifest.train_sizes, manifest.facts, manifest.names
     prevalence = [size / manifest.train_documents for size in sizes]
-    columns = zip(manifest.topics, sizes, prevalence, thresholds, *facts.values(), strict=True)
-    rows = largest_first(named_rows(("topic", "train", "prevalence", "threshold", *facts), columns))
+    promises, thresholds = tagger.promises.values(), tagger.decisions.thresholds.tolist()
+    promised = {
+        name: [getattr(promise, field) for promise in promises] for name, field in _PROMISED.items() if promises
+    }
+    columns = zip(manifest.topics, sizes, prevalence, thresholds, *promised.values(), *facts.values(), strict=True)
+    titles = ("topic", "train", "prevalence", "threshold", *promised, *facts)
+    rows = largest_first(named_rows(titles, columns))
     if named:
         rows = [{"topic": row["topic"], "name": named.get(row["topic"]), **row} for row in rows]
     texts = ("topic", "name") if named else ("topic",)

@@ -92,6 +92,16 @@ def train(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Only estimate time, memory and the size of the model, by training on samples.")
     ] = False,
+    promise: Annotated[
+        list[str] | None,
+        Option(
+            help="Promise of each topic that precision=.9 of its automatic tags are right, or that recall=.9 of its "
+            "documents get it; or a TOML file with the fields of [promise]. May be repeated."
+        ),
+    ] = None,
+    confidence: Annotated[
+        float | None, Option(help="The share of the promises that are to be kept.", show_default="0.9")
+    ] = None,
     unlabelled: Annotated[
         list[str] | None,
         Option(
@@ -104,6 +114,7 @@ def train(
     from textcat.corpus.descriptions import has_names
     from textcat.model.support import checked_keep_support
 
+    recipe = _with_promise(recipe, promise or (), confidence)
     stages, finds_language = terminal.new_stages(), recipe.tokens.lang == "auto"
     if unlabelled and any((scheduler, rows_dir, updatable, dry_run)):
         raise BadParameter("--unlabelled goes without --scheduler, --rows-dir, --updatable and --dry-run")
@@ -158,6 +169,20 @@ def train(
     with stages.stage("save"):
         storage.save(tagger, folder)
     show_training(terminal.console(), tagger, documents, folder, stages, form, per_topic=topics)
+
+
+def _with_promise(recipe: "Recipe", promise: Sequence[str], confidence: float | None) -> "Recipe":
+    """Return the recipe with the promises that texts such as "precision=.9", or the files that they name, ask for."""
+    from textcat.base.settings import format_value, read_toml
+
+    if confidence is not None and not promise and not recipe.promise.is_asked:
+        raise BadParameter("--confidence is that of promises: give --promise, too, such as --promise precision=.9")
+    settings = [] if confidence is None else [f"promise.confidence={confidence}"]
+    for text in promise:
+        fields = {} if "=" in text else read_toml(expanded(text), "promise")
+        settings += [f"promise.{text}"] if "=" in text else []
+        settings += [f"promise.{name}={format_value(value)}" for name, value in fields.items()]
+    return recipe.with_settings(settings)
 
 
 def _train_by_names(
@@ -466,6 +491,7 @@ def show_training(
         _rows_sentence(rows) if rows else "",
         _vectors_sentence(vectors) if vectors else "",
         _margins_sentence(margins) if margins and margins["held_out"] else "",
+        promised_sentence(tagger),
         f"{forecast}, forecast from training on parts of these; --set topics.forecast=false leaves it out."
         if (forecast := tagger.facts.forecast)
         else "",
@@ -475,6 +501,23 @@ def show_training(
         f"Model: {folder}",
         rows=partial(plain_rows, evaluation),
     )
+
+
+def promised_sentence(tagger: "Tagger") -> str:
+    """Return a sentence that tells of how many topics something is promised; "" if the recipe asks for no promise."""
+    if (promises := tagger.decisions.promises) is None:
+        return ""
+    asked, n = tagger.facts.recipe.promise, len(tagger.topics)
+    alone = int((promises.has_precision & (promises.together == 0)).sum())
+    together = int(promises.together.sum())
+    of_recall = int(promises.has_recall.sum())
+    parts = [
+        f"a precision of {asked.precision:g} of {alone:,} of {n:,} topics" if alone or asked.precision else "",
+        f"the same of {together:,} small topics together" if together else "",
+        f"a recall of {asked.recall:g} of {of_recall:,}" if of_recall or asked.recall else "",
+    ]
+    said = ", ".join(part for part in parts if part)
+    return f"Promised, with a confidence of {asked.confidence:g}: {said}; `textcat topics` lists them."
 
 
 def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, stages: "Stages", form: str) -> None:

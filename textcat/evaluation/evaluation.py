@@ -17,6 +17,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.markup import html_table
 from textcat.evaluation import metrics
 from textcat.evaluation.bands import Band, choose_bands
+from textcat.evaluation.promises import CheckedPromise
 
 _Confusion = tuple[tuple[str, str, int], ...]
 
@@ -261,6 +262,8 @@ class Evaluation:
     twins: int | None = None  # test documents that repeat a training document, or are repeated by one
     without_twins: tuple[BandQuality, ...] = ()
     """The rows of `bands` on the other test documents; () if there are no twins, or many topics."""
+    promises: tuple[CheckedPromise, ...] = ()
+    """What test documents say of the promises of the tagger; () if it makes none, or others were measured on."""
     scored: ScoredDocuments | None = field(default=None, compare=False)
     values: DocumentValues | None = field(default=None, compare=False)
 
@@ -287,6 +290,8 @@ class Evaluation:
         if self.topics:
             del figures["n_topics"]  # their rows say it
             figures["topics"] = list(map(asdict, self.topics))
+        if self.promises:
+            figures["promises"] = list(map(asdict, self.promises))
         if self.without_twins:
             figures["without_twins"] = [row.as_dict() for row in self.without_twins]
         return figures | {"bands": [row.as_dict() for row in self.bands]}
@@ -300,6 +305,8 @@ class Evaluation:
         topics = tuple(TopicQuality(**row) for row in figures.get("topics", ()))
         parts: dict[str, Any] = {"topics": topics, "bands": tuple(map(BandQuality.from_dict, figures["bands"]))}
         parts |= {name: tuple(figures[name]) for name in ("ks", "propensity") if name in figures}
+        if "promises" in figures:
+            parts["promises"] = tuple(map(CheckedPromise.from_dict, figures["promises"]))
         if "without_twins" in figures:
             parts["without_twins"] = tuple(map(BandQuality.from_dict, figures["without_twins"]))
         if figures.get("confusion") is not None:

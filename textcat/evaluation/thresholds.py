@@ -35,7 +35,7 @@ def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
             thresholds.append(column.max())
         else:
             best = np.flatnonzero(f1 == f1.max())[-1]
-            thresholds.append(_under_rank(np.sort(column), int(places.retrieved[best])))
+            thresholds.append(under_rank(np.sort(column), int(places.retrieved[best])))
     return np.array(thresholds, dtype if dtype.kind == "f" else np.float64)
 
 
@@ -45,7 +45,7 @@ def p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
     If that would separate documents with equal scores, all documents with this score fail.
     """
     thresholds = [
-        _under_rank(np.sort(column), int(is_positive.sum())) for column, is_positive in topic_samples(scores, Y)
+        under_rank(np.sort(column), int(is_positive.sum())) for column, is_positive in topic_samples(scores, Y)
     ]
     return np.array(thresholds, np.asarray(scores).dtype)
 
@@ -68,11 +68,11 @@ def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]
         expected = np.cumsum(p[order][::-1])
         f1 = 2 * expected / (passed + (expected[-1] if len(expected) else 0))
         f1[:-1][ranked[::-1][:-1] == ranked[::-1][1:]] = 0  # no threshold is between equal scores
-        thresholds.append(_under_rank(ranked, int(np.argmax(f1)) + 1) if f1.any() else np.inf)
+        thresholds.append(under_rank(ranked, int(np.argmax(f1)) + 1) if f1.any() else np.inf)
     return np.array(thresholds, values.dtype if values.dtype.kind == "f" else np.float64)
 
 
-def _under_rank(ranked: NDArray[Any], k: int) -> Any:
+def under_rank(ranked: NDArray[Any], k: int) -> Any:
     """Return the threshold that the k highest scores pass, except those equal to the score at rank k + 1.
 
     `ranked` has all scores, in ascending order. If k is 0, the threshold is inf.

@@ -8,6 +8,7 @@ import numpy as np
 from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
 from textcat.evaluation.evaluation import one_topic
+from textcat.evaluation.promises import Promises, Status
 from textcat.model.scorer import highest_scores
 
 
@@ -24,11 +25,14 @@ class Decisions:
     strategy : str, default="zero"
         A strategy of recipes. With "single", each document gets exactly one topic, that of the highest probability, and
         thresholds do not count; the other strategies differ in how training chooses the thresholds.
+    promises : Promises, optional
+        Which tags are given without a person, and which a person is to review. The thresholds are then those of review.
     """
 
     thresholds: np.ndarray
     calibration: Calibration | None = None
     strategy: str = "zero"
+    promises: Promises | None = None
 
     def checked(self, topics: Sequence[str]) -> "Decisions":
         """Return a copy with an array of thresholds; raise TextcatError unless each topic has a number there."""
@@ -97,6 +101,23 @@ class Decisions:
             return scores
         return np.asarray(scores * self.calibration.a + self.calibration.b)  # probabilities may all round to 1
 
+    def statuses(self, scores: np.ndarray, columns: np.ndarray) -> list[Status | None]:
+        """Return whether tags may be given without a person.
+
+        Parameters
+        ----------
+        scores, columns : ndarray of shape (n_tags,)
+            The score of each tag, and the column of its topic.
+
+        Returns
+        -------
+        list of Status or None
+            None below all thresholds, and if nothing is promised.
+        """
+        if self.promises is None:
+            return [None] * len(scores)
+        return self.promises.statuses(scores, columns, all_given=self.single)
+
     def curves(self) -> Calibration:
         """Return the curves from scores to probabilities; raise TextcatError if there are none."""
         if self.calibration is None:
@@ -113,4 +134,5 @@ class Decisions:
     def of_topics(self, columns: np.ndarray) -> "Decisions":
         """Return the decisions on the topics in some columns."""
         curves = None if self.calibration is None else self.calibration.of_topics(columns)
-        return replace(self, thresholds=self.thresholds[columns], calibration=curves)
+        promises = None if self.promises is None else self.promises.of_topics(columns)
+        return replace(self, thresholds=self.thresholds[columns], calibration=curves, promises=promises)

@@ -25,6 +25,7 @@ SUPPORT = "documents.json"  # and their ids, titles, and maybe texts;
 SUPPORT_VECTORS = ("kept_words", "kept_vectors")  # columns with vectors, and these, if the rows have dimensions
 COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models; only `learn` reads them
 CALIBRATION = "calibration"  # an array that only models with probabilities have
+PROMISES = "promises"  # and one that only models with promises have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
 # What each scorer stores beside the bias, by the scorer's name.
 _OF_SCORER = {
@@ -38,7 +39,7 @@ _TOGETHER = (  # files of which a model has all or none
     frozenset(f"{name}.npy" for name in SUPPORT_VECTORS),
     frozenset({COUNT_ARRAYS, COUNTS}),
 )
-_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}).union(*_TOGETHER)
+_OPTIONAL = frozenset({f"{CALIBRATION}.npy", f"{PROMISES}.npy", TOKENIZER}).union(*_TOGETHER)
 MAY_BE = _OPTIONAL.union(*_OF_SCORER.values())
 _MOST_BEST = 100_000  # topics of a document that raise others: a stored scorer with more is damaged
 
@@ -159,7 +160,7 @@ MODEL = FolderFormat(
     negation="not a model",
     error=ModelError,
     manifest=Manifest,
-    version=11,
+    version=12,
     files=FILES | MAY_BE,
     checksum="sha256",
     origin="Train one with `textcat train CORPUS --out FOLDER`, or copy one with `textcat pull SOURCE FOLDER`.",

@@ -15,6 +15,7 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.at_k import KS, evaluate_at_k
 from textcat.evaluation.bands import MANY_TOPICS
 from textcat.evaluation.evaluation import BandQuality, Evaluation, MeasuredOn, evaluate_scores
+from textcat.evaluation.promises import check_promises
 from textcat.features.rows import Rows
 from textcat.model.tagger import Tagger
 from textcat.model.topic_names import facts_with_names
@@ -146,7 +147,7 @@ def measure_scores(
     assert isinstance(scores, np.ndarray)
     facts = facts_with_names(tagger.facts.per_topic, tagger.topics, tagger.topic_names)
     ranked = _last_unjudged(scores, unjudged)
-    return evaluate_scores(
+    measured = evaluate_scores(
         ranked,
         relevant,
         tagger.topics,
@@ -158,6 +159,11 @@ def measure_scores(
         facts=facts,
         measured_on=measured_on,
     )
+    # Out-of-fold scores are those that the promises were made by.
+    if (promises := tagger.decisions.promises) is None or measured_on is not MeasuredOn.TEST:
+        return measured
+    given = tagger.decisions.decide(ranked, has_terms)
+    return replace(measured, promises=check_promises(promises, tagger.topics, ranked, relevant, given))
 
 
 def measure_at_k(

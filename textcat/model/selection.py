@@ -11,6 +11,7 @@ from textcat.base.calibration import check_probability
 from textcat.base.errors import TextcatError
 from textcat.base.frames import Frame, empty_frame
 from textcat.base.markup import html_table
+from textcat.evaluation.promises import Status
 from textcat.model import Reason
 from textcat.model.scorer import Scorer
 
@@ -20,11 +21,16 @@ SCORE_BYTES = 16 << 20  # the most bytes of scores held in memory at a time
 
 
 class Tag(NamedTuple):
-    """Hold a topic of a document, with its score (signed, unscaled), and its probability if the model is calibrated."""
+    """Hold a topic of a document, with its score (signed, unscaled), and its probability if the model is calibrated.
+
+    If the model makes promises, `status` says whether the tag may be given without a person ("automatic") or a person
+    is to review it ("review"); it is None for a topic below all thresholds.
+    """
 
     topic: str
     score: float
     probability: float | None = None
+    status: Status | None = None
 
 
 class Tags(list[list[Tag]]):
@@ -39,6 +45,8 @@ class Tags(list[list[Tag]]):
         The names of topics, by id.
     reasons : sequence of Reason or None
         For each document, why it gives no evidence for any topic; None where it gives some.
+    has_status : bool, default=False
+        Whether the tagger makes promises, so that its tags have a status.
     """
 
     def __init__(
@@ -47,8 +55,11 @@ class Tags(list[list[Tag]]):
         documents: Any = None,
         names: Mapping[str, str] | None = None,
         reasons: Iterable[Reason | None] = (),
+        *,
+        has_status: bool = False,
     ):
         super().__init__(tags)
+        self._has_status = has_status
         self._frame, self._names, self.reasons = Frame.of(documents), dict(names or {}), [*reasons]
 
     def __repr__(self) -> str:
@@ -69,6 +80,7 @@ class Tags(list[list[Tag]]):
     def to_frame(self) -> Any:
         """Return a table with a row per tag of a document, and columns for topic, name, score and probability.
 
+        If the tagger makes promises, there is a column for the status, too.
         The table is of the library of the table that was tagged, otherwise of pandas. Its index is the document's; for
         polars, a column "index" has the number of each document, from 0. A document without topics has no row. If a
         topic has no name, the column "name" has the topic's id.
@@ -80,6 +92,8 @@ class Tags(list[list[Tag]]):
             "score": [tag.score for tag in tags],
             "probability": [tag.probability for tag in tags],
         }
+        if self._has_status:
+            columns["status"] = [tag.status and str(tag.status) for tag in tags]
         return (self._frame or empty_frame(len(self))).long_answer(columns, list(map(len, self)))
 
 

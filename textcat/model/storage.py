@@ -16,6 +16,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.folders import OpenFolder
 from textcat.base.records import read_record
 from textcat.evaluation.evaluation import Evaluation
+from textcat.evaluation.promises import Promises
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
@@ -32,6 +33,7 @@ from textcat.model.manifest import (
     COUNTS,
     IDF,
     MODEL,
+    PROMISES,
     SUPPORT,
     SUPPORT_ALPHAS,
     SUPPORT_ROWS,
@@ -56,7 +58,7 @@ _SCORERS: dict[str, type[Scorer]] = {scorer.name: scorer for scorer in (Dense, S
 check_target = MODEL.check_target
 _OF_ROWS = (np.dtype(np.int64),), (np.dtype(np.int32),), NUMBERS  # the types of support documents' CSR arrays
 _TYPES: dict[str, tuple[np.dtype[Any], ...]] = {
-    **dict.fromkeys((THRESHOLDS, IDF, CALIBRATION), NUMBERS),
+    **dict.fromkeys((THRESHOLDS, IDF, CALIBRATION, PROMISES), NUMBERS),
     **dict(zip(SUPPORT_ROWS, _OF_ROWS, strict=True)),
     **dict(zip(SUPPORT_ALPHAS, _OF_ROWS, strict=True)),
     **dict(zip(SUPPORT_VECTORS, ((np.dtype(np.int32),), (np.dtype(np.int8),)), strict=True)),
@@ -97,6 +99,8 @@ def write_model(tagger: Tagger, folder: Path) -> None:
     arrays = {**tagger.scorer.arrays(), THRESHOLDS: decisions.thresholds, IDF: tagger.features.idf_}
     if decisions.calibration is not None:
         arrays[CALIBRATION] = np.stack([decisions.calibration.a, decisions.calibration.b])
+    if decisions.promises is not None:
+        arrays[PROMISES] = decisions.promises.as_table()
     if (support := tagger.support) is not None:
         arrays |= zip(SUPPORT_ROWS, support.rows, strict=True)
         arrays |= zip(SUPPORT_ALPHAS, support.alphas, strict=True)
@@ -248,6 +252,7 @@ class _Contents(NamedTuple):
             and self._scorer.fit_together(arrays, manifest.scorer, self.n_terms, n_topics)
             and (arrays[THRESHOLDS].shape, arrays[IDF].shape) == ((n_topics,), (self.n_terms,))
             and (CALIBRATION not in arrays or arrays[CALIBRATION].shape == (2, n_topics))
+            and (PROMISES not in arrays or self._promises is not None)
             and (self.documents is None or self._is_support(self.documents))
             and _are_names(self.terms)
         )
@@ -255,6 +260,13 @@ class _Contents(NamedTuple):
     @property
     def _scorer(self) -> type[Scorer]:
         return _SCORERS[self.manifest.scorer.name]
+
+    @property
+    def _promises(self) -> Promises | None:
+        """The promises; None if there are none. Raise ValueError if the array can be none."""
+        return (
+            Promises.from_table(self.arrays[PROMISES], len(self.manifest.topics)) if PROMISES in self.arrays else None
+        )
 
     def _is_support(self, documents: SupportTexts) -> bool:
         """Return whether the rows, coefficients and lists of the support documents have sizes that fit together."""
@@ -293,7 +305,7 @@ class _Contents(NamedTuple):
         return Tagger(
             features,
             self._scorer.restored(arrays, manifest.scorer, len(manifest.topics)),
-            Decisions(arrays[THRESHOLDS], calibration, manifest.recipe.tags.strategy),
+            Decisions(arrays[THRESHOLDS], calibration, manifest.recipe.tags.strategy, self._promises),
             topics=tuple(manifest.topics),
             facts=TrainingFacts(
                 np.array(manifest.train_sizes, int),

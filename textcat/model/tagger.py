@@ -11,6 +11,7 @@ from textcat.base.frames import answer_in_kind
 from textcat.base.settings import check_whole_number
 from textcat.corpus.documents import largest_topics_table
 from textcat.evaluation.evaluation import Evaluation
+from textcat.evaluation.promises import Promise
 from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
@@ -208,7 +209,9 @@ class Tagger:
         """
         selection = Selection(top, all_topics, min_probability).checked()
         tagged = [*self._tagged(_batches(self._stream(documents, text), BATCH_DOCUMENTS), selection)]
-        return Tags((tags for tags, _ in tagged), documents, self.topic_names, (reason for _, reason in tagged))
+        tags, reasons = (tags for tags, _ in tagged), (reason for _, reason in tagged)
+        has_status = self.decisions.promises is not None
+        return Tags(tags, documents, self.topic_names, reasons, has_status=has_status)
 
     def tag_stream(
         self,
@@ -332,9 +335,17 @@ class Tagger:
         if (calibration := self.decisions.calibration) is not None:
             probabilities = calibration.of_topics(columns).probabilities(values).tolist()
         names = map(self.topics.__getitem__, columns.tolist())
-        tags = list(map(Tag, names, values.tolist(), probabilities))
+        statuses = self.decisions.statuses(values, columns)
+        tags = list(map(Tag, names, values.tolist(), probabilities, statuses))
         ends = np.cumsum(np.bincount(rows, minlength=n_documents)).tolist()
         return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+    @property
+    def promises(self) -> dict[str, Promise]:
+        """What the tagger promises of each topic, by the topic's id; {} if its recipe asks for no promise."""
+        if (promises := self.decisions.promises) is None:
+            return {}
+        return {topic: promises.of_topic(column, topic) for column, topic in enumerate(self.topics)}
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the n terms with the largest weights for a topic, and these weights, the largest first.

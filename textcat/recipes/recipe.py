@@ -30,9 +30,10 @@ _OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no
 _MOST = 2**63 - 1  # of whole numbers, as in TOML
 SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
 VECTORS = "none", "static"
+SMALL_TOPICS = "review", "together"
 FEW_DOCUMENTS = 5_000  # training documents: with fewer, terms that one document has count, and margins are chosen
 _N_SAMPLED = 1000  # documents by which texts are found to be short
-_SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags")
+_SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags", "promise")
 
 # Parameters of learners that are no matter of a recipe: a model does not depend on the number of jobs, [tags] makes
 # probabilities, and learners on a kernel have no weights to explain a model by.
@@ -163,6 +164,59 @@ class TagSettings:
 
 
 @dataclass(frozen=True)
+class PromiseSettings:
+    """Hold the section [promise] of a recipe: which tags are given without a person, and which are to be reviewed.
+
+    Parameters
+    ----------
+    precision : float
+        At least this share of the automatic tags of each topic is to be right, such as 0.9; 0: promise none.
+    recall : float
+        At least this share of the documents of each topic is to get the topic, automatically or for review; 0: promise
+        none, and review what is above the thresholds of [tags].
+    confidence : float
+        The share of the promises that are to be kept.
+    small_topics : str
+        What becomes of topics with too few documents for a promise of precision: "review": all their tags are to be
+        reviewed. "together": they get one promise, for the tags of all of them.
+    precision_of, recall_of : dict of str to float
+        The precision and the recall of single topics, by id: {wheat = 0.95}; 0: promise none.
+    """
+
+    precision: float = 0.0
+    recall: float = 0.0
+    confidence: float = 0.9
+    small_topics: str = "review"
+    precision_of: dict[str, float] = field(default_factory=dict)
+    recall_of: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        of_topics = {
+            f"{name}_of {topic!r}": share
+            for name in ("precision", "recall")
+            for topic, share in getattr(self, f"{name}_of").items()
+        }
+        for name, share in {"precision": self.precision, "recall": self.recall, **of_topics}.items():
+            if not 0 <= share < 1:
+                raise TextcatError(
+                    f"A {name} of {share} cannot be promised: give one below 1, such as 0.9; 0 for none."
+                )
+        if not 0.5 <= self.confidence < 1:
+            raise TextcatError(
+                f"Promises cannot be kept with a confidence of {self.confidence}: give one from 0.5 to below 1."
+            )
+        if self.small_topics not in SMALL_TOPICS:
+            raise TextcatError(
+                f"Small topics in [promise] cannot be {self.small_topics!r}; give {' or '.join(SMALL_TOPICS)}."
+            )
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether anything is to be promised."""
+        return any((self.precision, self.recall, *self.precision_of.values(), *self.recall_of.values()))
+
+
+@dataclass(frozen=True)
 class RankerSettings:
     """Hold the section [ranker] of a recipe: how the ranker is trained while a topic is taught.
 
@@ -227,6 +281,7 @@ _RECORDS: dict[str, Any] = {  # the class of each section but [learner], whose f
     "topics": TopicSettings,
     "ranker": RankerSettings,
     "tags": TagSettings,
+    "promise": PromiseSettings,
 }
 _DEFAULTS: Mapping[str, Any] = {}
 
@@ -238,9 +293,9 @@ class Recipe:
     Parameters
     ----------
     name, title : str
-    tokens, features, topics, ranker, tags : dict or record
-        The settings of `Tokens`, `TfIdf`, `TopicSettings`, `RankerSettings` and `TagSettings`. The attributes of these
-        names are records with all settings, such as ``recipe.tags.strategy``.
+    tokens, features, topics, ranker, tags, promise : dict or record
+        The settings of `Tokens`, `TfIdf`, `TopicSettings`, `RankerSettings`, `TagSettings` and `PromiseSettings`. The
+        attributes of these names are records with all settings, such as ``recipe.tags.strategy``.
     learner : dict
         Keyword arguments of the learner whose name is ``learner["name"]``, "paum" by default. The argument
         `random_state` is called `seed` in recipes.
@@ -262,6 +317,7 @@ class Recipe:
     learner: dict[str, Any]
     ranker: RankerSettings
     tags: TagSettings
+    promise: PromiseSettings
     many: "Recipe | None" = field(compare=False)
     short: "Recipe | None" = field(compare=False)
     few: "Recipe | None" = field(compare=False)
@@ -279,8 +335,10 @@ class Recipe:
         short: "Recipe | None" = None,
         ranker: Mapping[str, Any] | RankerSettings = _DEFAULTS,
         few: "Recipe | None" = None,
+        promise: Mapping[str, Any] | PromiseSettings = _DEFAULTS,
     ) -> None:
-        sections = {"tokens": tokens, "features": features, "topics": topics, "ranker": ranker, "tags": tags}
+        sections: dict[str, Any] = {"tokens": tokens, "features": features, "topics": topics, "ranker": ranker}
+        sections |= {"tags": tags, "promise": promise}
         records = {key: _record(_RECORDS[key], settings, name, key) for key, settings in sections.items()}
         check_tokens(records["tokens"])
         check_settings(vars(records["features"]))
@@ -428,10 +486,28 @@ class Recipe:
                 f"Recipe {self.name}: training can choose the margins of the learner paum only, not those of "
                 f"{self.learner['name']}: set choose_margins = false in [topics]."
             )
+        if self.promise.is_asked:
+            self._check_promise()
         if self.topics.shortlist and self.tags.strategy not in _OF_PROBABILITIES:
             raise TextcatError(
                 f"Recipe {self.name}: with a shortlist, the strategy in [tags] cannot be {self.tags.strategy!r}, which "
                 f"needs scores of all documents; choose one of {', '.join(_OF_PROBABILITIES)}."
+            )
+
+    def _check_promise(self) -> None:
+        why = remedy = ""
+        if self.topics.shortlist:
+            why, remedy = "it scores only the topics on a document's shortlist", "set topics.shortlist = 0"
+        elif self.tags.strategy == "zero":
+            why, remedy = (
+                "its strategy 'zero' in [tags] scores no held-out documents",
+                "choose another, as 'probability'",
+            )
+        elif self.tags.strategy == "single" and (self.promise.recall or any(self.promise.recall_of.values())):
+            why, remedy = "each document gets exactly one topic, whatever its recall is", "promise a precision only"
+        if why:
+            raise TextcatError(
+                f"Recipe {self.name} cannot keep such a promise, as {why}: {remedy}, or give up promises."
             )
 
     def fields(self) -> list[_RecipeField]:
@@ -446,6 +522,8 @@ class Recipe:
             explanations = {"name": "Which learner.", **_explanations(explained.get(section, record))}
             for setting in fields(record):
                 name, kind, default = setting.name, describe_type(setting.type), setting.default
+                if default is MISSING and setting.default_factory is not MISSING:
+                    default = setting.default_factory()
                 explanation = explanations.get(_KEYWORD_OF.get(name, name), "")
                 recipe_fields.append(
                     _RecipeField(section, name, kind, default, settings.get(name, default), explanation)

@@ -198,6 +198,7 @@ def _subjects(tags: Tags, labels: Labels, language: str, served: Served) -> list
             "label": labels.find(tag["topic"], tag.get("name") or tag["topic"], language, served),
             "notation": None,
             "score": tag["score"] if tag["probability"] is None else tag["probability"],
+            **({"status": tag["status"]} if "status" in tag else {}),
         }
         for tag in tags
     ]

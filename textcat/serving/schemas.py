@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from textcat.corpus.documents import Document
+from textcat.evaluation.promises import Status
 from textcat.model import Reason
 from textcat.serving.work import Choice
 
@@ -239,6 +240,9 @@ class TagRow(BaseModel):
     topic: str = Field(examples=["wheat"])
     score: float = Field(description="Signed, unscaled; larger = more relevant. Not a probability.", examples=[1.53])
     probability: float | None = Field(description="null if the model has no probabilities.", examples=[0.97])
+    status: Status | None = Field(
+        None, description="Whether a person is to review the tag; missing if the model makes no promises."
+    )
     name: str | None = _NAME
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from textcat.model import Reason
@@ -12,6 +13,7 @@ from textcat.serving.http.limits import bounded_time
 from textcat.serving.http.problems import Problem
 
 if TYPE_CHECKING:
+    from textcat.model.selection import Tag
     from textcat.model.tagger import Tagger
 
 Tags: TypeAlias = list[dict[str, Any]]
@@ -45,6 +47,14 @@ class Choice(NamedTuple):
     top: int | None = None
     min_probability: float | None = None
     all_topics: bool = False
+
+
+def _entry(tag: Tag, names: Mapping[str, str], *, with_status: bool) -> dict[str, Any]:
+    """Return a tag as an object of JSON: with a status if the model makes promises, and with its name if it has one."""
+    entry = tag._asdict()
+    if not with_status:
+        del entry["status"]
+    return entry | name_entry(tag.topic, names) if names else entry
 
 
 class Work:
@@ -110,10 +120,8 @@ class Work:
         all_topics, names = all_topics and top is None, tagger.topic_names
         with bounded_time(self._seconds()):
             tagged = tagger.tag(documents, top=top, all_topics=all_topics, min_probability=least)
-        of_documents = (
-            [tag._asdict() | name_entry(tag.topic, names) if names else tag._asdict() for tag in tags]
-            for tags in tagged
-        )
+        entry = partial(_entry, names=names, with_status=tagger.decisions.promises is not None)
+        of_documents = ([*map(entry, tags)] for tags in tagged)
         answers = [Answer(tags, reason) for tags, reason in zip(of_documents, tagged.reasons, strict=True)]
         self._on_tagged(documents, choice, answers)
         return answers

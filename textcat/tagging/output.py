@@ -19,13 +19,14 @@ from textcat.runs.output import ParquetFile, PlainFile, ZstandardFile
 
 DECIMALS = 4  # of scores and probabilities
 # Columns of a document, of one of its topics, and of all of them.
-_OF_DOCUMENT, _OF_TOPIC = ("id", "source", "position"), ("topic", "name", "score", "probability")
-_OF_TOPICS = ("topics", "names", "scores", "probabilities")
+_OF_DOCUMENT, _OF_TOPIC = ("id", "source", "position"), ("topic", "name", "score", "probability", "status")
+_OF_TOPICS = ("topics", "names", "scores", "probabilities", "statuses")
 BETWEEN_TOPICS = "; "  # in a cell that has all topics of a document
 
 REASON = "reason"  # why a document gives no evidence for any topic
-# A document's tags: topic, score, and probability (None if the model has no probabilities).
-Tags: TypeAlias = Sequence[tuple[str, float, float | None]]
+# A document's tags: topic, score, probability (None if the model has no probabilities), and status (None if it makes no
+# promises, or the score is below all thresholds).
+Tags: TypeAlias = Sequence[tuple[str, float, float | None, str | None]]
 # A function of a record and topics, which returns for each topic how much terms add to its score.
 TermsOf: TypeAlias = Callable[[Record, Sequence[str]], Sequence[Mapping[str, float]]]
 
@@ -52,6 +53,8 @@ class OutputSettings(NamedTuple):
         number. The model must have calibrated probabilities.
     names : bool
         Write the name of each topic next to its id. A run sets it to whether its model has names of topics.
+    status : bool
+        Write the status of each topic. A run sets it to whether its model makes promises.
     keep_fields : tuple of str
         Copy these fields of each record, such as ``("title", "date")``: to an object ``fields`` in JSON Lines, to a
         column each in CSV and Parquet.
@@ -79,6 +82,7 @@ class OutputSettings(NamedTuple):
     topics: tuple[str, ...] = ()
     min_probability: float | None = None
     names: bool = False
+    status: bool = False
     keep_fields: tuple[str, ...] = ()
     per_document: bool = False
     no_csv_escape: bool = False
@@ -151,9 +155,12 @@ def _encode_jsonl(
     lines, is_plain, keeps_fields = [], terms is None and names is None, bool(settings.keep_fields)
     for record, tags_of_record, reason in zip(records, tags, reasons, strict=True):
         if is_plain:
-            topics = [_topic_object(*tag) for tag in tags_of_record]
+            topics = [_topic_object(*tag[:3]) for tag in tags_of_record]
         else:
             topics = _topic_objects(record, tags_of_record, terms, names)
+        if settings.status:
+            for topic, tag in zip(topics, tags_of_record, strict=True):
+                topic["status"] = tag[3]
         line: dict[str, Any] = {"id": record.id, "source": record.source, "position": record.position}
         if record.date:
             line["date"] = record.date
@@ -173,7 +180,7 @@ def _encode_jsonl(
 def _topic_objects(
     record: Record, tags: Tags, terms: TermsOf | None, names: Mapping[str, str] | None
 ) -> list[dict[str, Any]]:
-    topics = [_topic_object(*tag) for tag in tags]
+    topics = [_topic_object(*tag[:3]) for tag in tags]
     if names is not None:
         topics = [{"topic": tag["topic"], **name_entry(tag["topic"], names), **tag} for tag in topics]
     for topic, of_topic in zip(topics, _rounded_terms(record, tags, terms), strict=False):
@@ -191,7 +198,7 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
     """Return, for each tag, how much each term adds to its score, rounded; [] if terms are not requested."""
     if terms is None or not tags:
         return []
-    contributions = terms(record, [topic for topic, _, _ in tags])
+    contributions = terms(record, [tag[0] for tag in tags])
     return [
         {escape_undecodable(term): round(value, DECIMALS) for term, value in adds_of.items()}
         for adds_of in contributions
@@ -237,15 +244,21 @@ def _encode_csv(
         date = (record.date,) if settings.dates else ()
         of_document = (record.id, record.source, record.position, *date, *_kept_cells(record, settings))
         if settings.per_document:
-            write((*of_document, *map(BETWEEN_TOPICS.join, _columns_of(tags_of_record, names)), reason or ""))
+            columns = _columns_of(tags_of_record, names)
+            if settings.status:
+                columns.append([tag[3] or "" for tag in tags_of_record])
+            write((*of_document, *map(BETWEEN_TOPICS.join, columns), reason or ""))
             continue
         of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
-        for (topic, score, p), extra in zip(tags_of_record, of_topics or repeat(()), strict=False):
+        for tag, extra in zip(tags_of_record, of_topics or repeat(()), strict=False):
+            topic, score, p, *status = tag
             name = () if names is None else (names.get(topic, ""),)
-            probability = "" if p is None else round(p, DECIMALS)
-            write((*of_document, topic, *name, round(score, DECIMALS), probability, *extra, reason or ""))
+            numbers = round(score, DECIMALS), "" if p is None else round(p, DECIMALS)
+            statuses = (status[0] or "",) if settings.status else ()
+            write((*of_document, topic, *name, *numbers, *statuses, *extra, reason or ""))
         if not tags_of_record:
-            write((*of_document, *[""] * (3 + (terms is not None) + (names is not None)), reason or ""))
+            n_empty = 3 + (terms is not None) + (names is not None) + settings.status
+            write((*of_document, *[""] * n_empty, reason or ""))
     return escape_undecodable(rows.getvalue()).encode()
 
 
@@ -254,9 +267,9 @@ def _columns_of(tags: Tags, names: Mapping[str, str] | None) -> list[list[str]]:
 
     If `names` is None, there is no list of names; if the model has no probabilities, their list is empty.
     """
-    topics = [topic for topic, _, _ in tags]
-    scores = [str(round(score, DECIMALS)) for _, score, _ in tags]
-    probabilities = ["" if p is None else str(round(p, DECIMALS)) for _, _, p in tags]
+    topics = [tag[0] for tag in tags]
+    scores = [str(round(tag[1], DECIMALS)) for tag in tags]
+    probabilities = ["" if tag[2] is None else str(round(tag[2], DECIMALS)) for tag in tags]
     named = [] if names is None else [[names.get(topic, "") for topic in topics]]
     return [topics, *named, scores, probabilities if any(probabilities) else []]
 
@@ -279,6 +292,9 @@ def _encode_parquet(
     topics = [_topic_objects(*pair, terms, names) for pair in zip(records, tags, strict=True)]
     for topic in chain.from_iterable(topics) if terms is not None else ():
         topic["terms"] = [{"term": term, "adds": value} for term, value in topic["terms"].items()]
+    if settings.status:
+        for topic, tag in zip(chain.from_iterable(topics), chain.from_iterable(tags), strict=True):
+            topic["status"] = tag[3]
     columns = {
         "id": [escape_undecodable(record.id) for record in records],
         "source": [escape_undecodable(record.source) for record in records],
@@ -289,7 +305,7 @@ def _encode_parquet(
     cells = [[escape_undecodable(text) for text in _kept_cells(record, settings)] for record in records]
     columns |= dict(zip(settings.keep_fields, map(list, zip(*cells, strict=True)), strict=False))
     columns |= {"topics": topics, "reason": reasons}
-    schema = _arrow_schema(terms is not None, names is not None, _extra_columns(settings))
+    schema = _arrow_schema(terms is not None, names is not None, settings.status, _extra_columns(settings))
     return packed_column(pa, pa.RecordBatch.from_pydict(columns, schema))
 
 
@@ -298,15 +314,15 @@ def _extra_columns(settings: OutputSettings) -> tuple[str, ...]:
     return (*(("date",) if settings.dates else ()), *settings.keep_fields)
 
 
-def _arrow_schema(with_terms: bool, with_names: bool, extra: Sequence[str]) -> Any:
+def _arrow_schema(with_terms: bool, with_names: bool, with_status: bool, extra: Sequence[str]) -> Any:
     import pyarrow as pa
 
     term = pa.struct([("term", pa.string()), ("adds", pa.float64())])
     extra_fields = [("terms", pa.list_(term))] if with_terms else []
     name = [("name", pa.string())] if with_names else []
-    tag = pa.struct(
-        [("topic", pa.string()), *name, ("score", pa.float64()), ("probability", pa.float64()), *extra_fields]
-    )
+    numbers = [("score", pa.float64()), ("probability", pa.float64())]
+    status = [("status", pa.string())] if with_status else []
+    tag = pa.struct([("topic", pa.string()), *name, *numbers, *status, *extra_fields])
     types = {"id": pa.string(), "source": pa.string(), "position": pa.int64()}
     types |= dict.fromkeys(extra, pa.string()) | {"topics": pa.list_(tag), "reason": pa.string()}
     return pa.schema(types.items())
@@ -321,14 +337,14 @@ def file_format(settings: OutputSettings) -> PlainFile:
     head = _csv_head(settings) if settings.to == "csv" else b""
     if settings.to != "parquet":
         return (ZstandardFile if settings.compress else PlainFile)(settings.suffix, head)
-    schema = partial(_arrow_schema, settings.explain > 0, settings.names, _extra_columns(settings))
+    schema = partial(_arrow_schema, settings.explain > 0, settings.names, settings.status, _extra_columns(settings))
     return ParquetFile(settings.suffix, schema)
 
 
 def _csv_head(settings: OutputSettings) -> bytes:
     """Return the first line of CSV: the names of the columns, quoted only where they must be."""
-    topic, name, score, probability = _OF_TOPICS if settings.per_document else _OF_TOPIC
-    topic_columns = [topic, *([name] if settings.names else []), score, probability]
+    topic, name, *numbers, status = _OF_TOPICS if settings.per_document else _OF_TOPIC
+    topic_columns = [topic, *([name] if settings.names else []), *numbers, *([status] if settings.status else [])]
     columns = _extra_columns(settings)
     safe_columns = columns if settings.no_csv_escape else map(safe_cell, columns)
     line = io.StringIO()

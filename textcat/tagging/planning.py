@@ -11,7 +11,7 @@ from textcat import __version__
 from textcat.base.disk import expanded, installed_spacy
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
-from textcat.model.manifest import CALIBRATION, Manifest, read_manifest
+from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.reading import START_OVER, InputSettings, Record, Source, batch_records, find_sources, read_batches
 from textcat.runs.inputs import facts_of_reading
@@ -63,7 +63,8 @@ def make_plan(
     if output_settings.duplicates:
         open_groups(output_settings.duplicates)  # which refuses a file that cannot be read
         kept = tuple(dict.fromkeys((*kept, FIELD)))
-    output = output_settings._replace(topics=topics, names=bool(trained.names), keep_fields=kept)
+    status = any(f"{PROMISES}.npy" in manifest.files for manifest in manifests.values())
+    output = output_settings._replace(topics=topics, names=bool(trained.names), status=status, keep_fields=kept)
     reading = input_settings._replace(fields=kept) if kept else input_settings
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = find_sources([os.fspath(path) for path in paths], reading)

@@ -19,8 +19,6 @@ from textcat.base.folds import assign_folds
 from textcat.base.progress import Stages
 from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.evaluation import MeasuredOn
-from textcat.evaluation.thresholds import choose_thresholds
-from textcat.model.decisions import Decisions
 from textcat.model.measure import evaluate_tagger, measure_scores, score_rows
 from textcat.model.tagger import Tagger
 from textcat.reading import named_in_training
@@ -28,6 +26,7 @@ from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
 from textcat.training.names import surest, unlabelled_documents
+from textcat.training.thresholds import decisions_by_scores
 from textcat.training.train import train_and_evaluate, train_and_score, train_without
 
 _SHARE = 0.25  # of an even share of the unlabelled documents, which a topic takes at most
@@ -104,8 +103,8 @@ def train_with_unlabelled(
     both = _with_taken(corpus, documents, counted.taken(scores, trained))
     as_chosen = chosen.with_values({"topics": {"forecast": False}, "tags": {"strategy": "zero"}})
     scored = train_and_score(both, as_chosen, **{k: v for k, v in options.items() if k != "bands"})
-    labels, scores, tags = corpus.labels(corpus.train), held_out.scores, chosen.tags
-    decisions = Decisions(*choose_thresholds(tags.strategy, scores, labels, tags.probability), tags.strategy)
+    labels, scores = corpus.labels(corpus.train), held_out.scores
+    decisions = decisions_by_scores(chosen, corpus.topics, scores, labels)
     labelled: dict[str, Any] = {"train_sizes": plain.facts.train_sizes, "train_documents": plain.facts.train_documents}
     facts_of_both = replace(scored.tagger.facts, recipe=plain.facts.recipe, choices=choices, **labelled)
     tagger = replace(scored.tagger, decisions=decisions, facts=facts_of_both)

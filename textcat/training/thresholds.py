@@ -1,21 +1,32 @@
-"""Compute held-out scores to choose thresholds by, in less time than cross-validation needs."""
+"""Choose thresholds and promises by held-out scores, which are computed in less time than cross-validation needs."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import local
+from typing import Any
 
 import joblib
 import numpy as np
 import scipy.sparse as sp
 
+from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.progress import Advance
+from textcat.evaluation.promises import Promises, promise_precision, promise_recall, promise_together
+from textcat.evaluation.thresholds import choose_thresholds
 from textcat.features.rows import release_memory
+from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.primal import N_FOLDS, dots, leave_out_folds
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
+from textcat.model.decisions import Decisions
+from textcat.recipes.recipe import PromiseSettings, Recipe
+from textcat.training.cross_validation import score_units
 from textcat.training.examples import Examples
 
 # Chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
@@ -26,8 +37,130 @@ _NEAR_MINIMUM = 0.25, 1 / 64, 100  # the same three numbers, if a solution is ch
 _PASSES, _OWN = 2, 0.4
 
 
+def decisions_by_scores(recipe: Recipe, topics: Sequence[str], scores: np.ndarray, labels: sp.csc_matrix) -> Decisions:
+    """Return what a recipe asks for: thresholds, curves to probabilities, and promises, all by held-out scores.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    topics : sequence of str
+    scores : ndarray of shape (n_documents, n_topics)
+        nan where a document is not in a topic's sample.
+    labels : sparse matrix of the same shape
+
+    Raises
+    ------
+    TextcatError
+        If nothing of what the recipe asks for can be promised, or it names a topic that is none.
+    """
+    tags = recipe.tags
+    decisions = Decisions(*choose_thresholds(tags.strategy, scores, labels, tags.probability), tags.strategy)
+    return _with_promises(decisions, recipe.promise, topics, scores, labels) if recipe.promise.is_asked else decisions
+
+
+def _with_promises(
+    decisions: Decisions, asked: PromiseSettings, topics: Sequence[str], scores: np.ndarray, labels: sp.csc_matrix
+) -> Decisions:
+    """Return the decisions with promises; a topic's threshold is then the lower one, above which tags are reviewed."""
+    precision, recall = (
+        _by_topic(*wanted, topics)
+        for wanted in ((asked.precision, asked.precision_of), (asked.recall, asked.recall_of))
+    )
+    curves, confidence = decisions.curves(), asked.confidence
+    if decisions.single:  # a document is in the sample of the topic that it gets
+        scores = np.where(scores > decisions.cut_scores(np.nan_to_num(scores, nan=-np.inf)), scores, np.nan)
+    threshold, *counts = promise_precision(scores, labels, precision, confidence, curves)
+    documents, correct = (of_topics.astype(np.float64) for of_topics in counts)
+    together = np.zeros(len(topics))
+    small = np.flatnonzero(np.isinf(threshold) & (precision == asked.precision) & (asked.small_topics == "together"))
+    if len(small):
+        pooled = promise_together(
+            scores[:, small], labels[:, small], asked.precision, confidence, curves.of_topics(small)
+        )
+        threshold[small], documents[small], correct[small] = pooled
+        together[small] = np.isfinite(threshold[small])
+    precision[np.isinf(threshold)] = np.nan
+    lower = promise_recall(scores, labels, recall, confidence)
+    recall[np.isinf(lower)] = np.nan
+    if np.isnan(precision).all() and np.isnan(recall).all():
+        raise TextcatError(_no_promise(asked, labels))
+    review = np.minimum(np.where(np.isinf(lower), decisions.thresholds, lower), threshold)
+    promises = Promises(
+        precision, recall, np.full(len(topics), confidence), threshold, review, documents, correct, together
+    )
+    if decisions.single:
+        return replace(decisions, promises=promises)
+    return replace(decisions, thresholds=review.astype(decisions.thresholds.dtype), promises=promises)
+
+
+def _by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]) -> np.ndarray:
+    """Return what is to be promised of each topic; nan: nothing."""
+    if unknown := next((topic for topic in share_of if topic not in set(topics)), None):
+        raise TextcatError(
+            f"Nothing can be promised of {unknown!r}, which is no topic of the corpus.{did_you_mean(unknown, topics)}"
+        )
+    shares = np.array([share_of.get(topic, share) for topic in topics])
+    return np.where(shares > 0, shares, np.nan)
+
+
+def _no_promise(asked: PromiseSettings, labels: sp.csc_matrix) -> str:
+    share = max((asked.precision, asked.recall, *asked.precision_of.values(), *asked.recall_of.values()))
+    least, most = math.ceil(math.log(1 - asked.confidence) / math.log(share)), int(labels.sum(axis=0).max())
+    so_many = f"it takes at least {least:,} documents of a topic, all of them right, and the largest topic has {most:,}"
+    return (
+        f"No promise of {share:g} can be kept with a confidence of {asked.confidence:g} ({so_many}): give a "
+        "lower share or confidence, label more documents, or set promise.small_topics = together."
+    )
+
+
+def promise_scores(
+    examples: Examples,
+    learner: MarginClassifier,
+    fold_of: np.ndarray,
+    features: TfIdf,
+    *,
+    progress: Advance | None = None,
+) -> np.ndarray:
+    """Return held-out scores that are distributed like the scores of later documents, so that promises are kept.
+
+    They differ from those of `held_out_scores` in two ways. A document's own surplus of α counts in full. And a row
+    has length 1 without the terms that training would not know if it had not seen the document's fold, as the row of a
+    later document has: with them, scores were lower than those of later documents by some 5 %.
+    """
+    scores = held_out_scores(examples, learner, fold_of, own=1.0, progress=progress)
+    biases = learner.intercept_ / score_units(learner.solutions_, learner.intercept_.dtype)
+    lengths = _lengths_without_unknown(examples.rows, fold_of, features)
+    return biases + (scores - biases) / lengths[:, None]
+
+
+def _lengths_without_unknown(rows: Any, fold_of: np.ndarray, features: TfIdf) -> np.ndarray:
+    """Return the length of each document's row, divided by its whole length, without what other folds do not know.
+
+    A term is unknown to the other folds if fewer of their documents have it than a term must have.
+    """
+    X = (rows if sp.issparse(rows) else rows[:])[: len(fold_of)]
+    least = np.full(X.shape[1], -1)  # dimensions of vectors are always known
+    names = features.listed_names()
+    least[: len(names)] = [features.ngram_min_df if " " in name else features.min_df for name in names]
+    n_documents = np.bincount(X.indices, minlength=X.shape[1])
+    squares, lengths = sp.csr_matrix((X.data**2, X.indices, X.indptr), X.shape), np.ones(len(fold_of), X.dtype)
+    for fold in range(fold_of.max() + 1):
+        documents = np.flatnonzero(fold_of == fold)
+        of_fold = squares[documents]
+        known = n_documents - np.bincount(of_fold.indices, minlength=X.shape[1]) >= least
+        whole, without_unknown = of_fold.sum(axis=1).A1, of_fold @ known.astype(X.dtype)
+        has_known = without_unknown > 0
+        lengths[documents[has_known]] = np.sqrt(without_unknown[has_known] / whole[has_known])
+    return lengths
+
+
 def held_out_scores(
-    examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
+    examples: Examples,
+    learner: MarginClassifier,
+    fold_of: np.ndarray,
+    *,
+    own: float = _OWN,
+    progress: Advance | None = None,
 ) -> np.ndarray:
     """Score documents by rankers that were not trained on these documents, but only as many as thresholds need.
 
@@ -40,8 +173,11 @@ def held_out_scores(
     the fitted ranker, the topic's positives, and the negatives with the highest scores. A topic of many positives is
     trained only for as many folds as hold enough positives; its scores are nan in the other folds. The learner must be
     fitted, and must not have a kernel.
+
+    `own` is the share by which a document's own surplus of α lowers its score where nothing is trained again: see
+    `textcat.margin._folds`.
     """
-    topics, n_folds = TopicProblems(examples, learner, fold_of), fold_of.max() + 1
+    topics, n_folds = TopicProblems(examples, learner, fold_of, own), fold_of.max() + 1
     scores = np.full((len(fold_of), examples.labels.shape[1]), np.nan, topics.rows.dtype, order="F")
     with ThreadPoolExecutor(joblib.effective_n_jobs(learner.n_jobs)) as pool:
         tasks = [pool.submit(topics.score, topic, column) for topic, column in enumerate(scores.T)]
@@ -64,8 +200,8 @@ class TopicProblems:
     approximation of this score: see `held_out_scores`.
     """
 
-    def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray):
-        rows = examples.rows
+    def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, own: float = _OWN):
+        rows, self._own = examples.rows, own
         self.rows: sp.csr_matrix = rows if sp.issparse(rows) else rows[:]  # of rows on disk, whose entries stay there
         self._arrays = self.rows.indptr.astype(np.int64), self.rows.indices, self.rows.data
         n_rows, n_topics = examples.labels.shape
@@ -112,7 +248,7 @@ class TopicProblems:
             lane = fold_of - first
             lane[(lane < 0) | (lane >= N_FOLDS)] = -1  # as rows in no fold are, whose number is -1
             parts = kept, lane[kept], label[kept], threshold, alpha[kept], scores[kept], order
-            limits = self._settings[topic]["lambda_"], self._settings[topic]["rho"], _PASSES, _OWN
+            limits = self._settings[topic]["lambda_"], self._settings[topic]["rho"], _PASSES, self._own
             of_rows, of_folds = leave_out_folds(*self._arrays, *parts, *limits, self._work.lanes)
             here = np.flatnonzero(lane[: self._n_documents] >= 0)
             changes[here] = of_folds[lane[here]]

@@ -19,7 +19,6 @@ from textcat.corpus.catalogue import corpus_of
 from textcat.corpus.documents import Corpus, topic_counts
 from textcat.evaluation.bands import MANY_TOPICS, choose_bands
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn
-from textcat.evaluation.thresholds import choose_thresholds
 from textcat.features.rows import Rows, release_memory
 from textcat.features.tfidf import TfIdf
 from textcat.features.vector_files import named_vectors
@@ -55,7 +54,7 @@ from textcat.training.cross_validation import (
 )
 from textcat.training.examples import CountedCorpus, Examples
 from textcat.training.plan import check_memory
-from textcat.training.thresholds import held_out_scores
+from textcat.training.thresholds import decisions_by_scores, held_out_scores, promise_scores
 
 _log = logging.getLogger(__name__)
 _N_FOLDS = 5
@@ -382,7 +381,7 @@ class _Training:
                 scorer, decisions, trained = _train_listed(examples, described, features, *options)
             return tagger_of(scorer, decisions, facts=replace(facts, **trained)), test_rows
         learner = self._fitted(examples)
-        decisions = self._decisions(examples, learner, labels)
+        decisions = self._decisions(examples, learner, labels, features)
         n_features, units = examples.rows.shape[1], score_units(learner.solutions_, learner.intercept_.dtype)
         support = None
         if kept is not None and keep_support != "none":
@@ -410,8 +409,10 @@ class _Training:
             )
         return learner
 
-    def _decisions(self, examples: Examples, learner: MarginClassifier, labels: sparse.csc_matrix) -> Decisions:
-        """Return the thresholds of topics and the curves from scores to probabilities, chosen by out-of-fold scores.
+    def _decisions(
+        self, examples: Examples, learner: MarginClassifier, labels: sparse.csc_matrix, features: TfIdf
+    ) -> Decisions:
+        """Return thresholds of topics, curves from scores to probabilities, and promises, by out-of-fold scores.
 
         If the recipe has the strategy "zero", or there are too few documents, thresholds are 0, without curves.
         """
@@ -421,14 +422,16 @@ class _Training:
         release_memory()
         with self.stages.stage("thresholds", tags.folds * n_topics) as advance:
             fold_of = assign_folds(labels, tags.folds, seed=0)
-            scores = held_out_scores(examples, learner, fold_of, progress=advance)
+            if self.recipe.promise.is_asked:
+                scores = promise_scores(examples, learner, fold_of, features, progress=advance)
+            else:
+                scores = held_out_scores(examples, learner, fold_of, progress=advance)
             if np.isinf(scores).any() or np.isnan(scores).all(axis=0).any():
                 raise TextcatError(
                     f"Recipe {self.recipe.name} cannot be followed: scores of training documents overflowed; choose "
                     "less extreme parameters of the learner."
                 )
-            chosen = choose_thresholds(tags.strategy, scores, labels, tags.probability)
-            return Decisions(*chosen, tags.strategy)
+            return decisions_by_scores(self.recipe, self.corpus.topics, scores, labels)
 
 
 def train_without(

@@ -1,0 +1,136 @@
+"""Promises: how many are kept on held-out documents, and what share of the tags is automatic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import few_labels
+import numpy as np
+import titles
+from harness import Row, Work
+from training import reuters
+
+from textcat.base.errors import TextcatError
+from textcat.base.folds import assign_folds
+from textcat.corpus.catalogue import open_corpus
+from textcat.corpus.documents import Corpus, Document
+from textcat.recipes.recipe import Recipe, default_recipe
+from textcat.training.examples import CountedCorpus
+from textcat.training.thresholds import decisions_by_scores, promise_scores
+
+HELD_OUT = 2  # one document of so many is held out
+PRECISIONS, CONFIDENCE = (0.8, 0.9, 0.95), 0.9
+LARGEST_SUBJECTS = 100
+
+
+class Split(NamedTuple):
+    """Out-of-fold scores of documents, scores of held-out ones by the final ranker, and the labels of both."""
+
+    scores: np.ndarray
+    labels: Any
+    new_scores: np.ndarray
+    new_labels: np.ndarray
+
+
+def measure(work: Work) -> list[Row]:
+    """Train on half of the documents, promise, and look at the other half; again and again."""
+    rows = []
+    for corpus in corpora(work):
+        facts = work.kept(f"promises, {corpus.name} {work.rounds}", partial(_resplit, corpus, work))
+        rows += [_row(corpus, precision, np.array(facts[str(precision)])) for precision in PRECISIONS]
+    return rows
+
+
+def corpora(work: Work) -> Iterator[Corpus]:
+    """Yield corpora, all of whose documents are training documents."""
+    for corpus in (reuters(work), *(() if work.quick else [open_corpus("20newsgroups", download=False)])):
+        yield Corpus.from_documents(corpus.name, [*corpus.train, *corpus.test])
+    for language in () if work.quick else ("en", "sv"):
+        yield Corpus.from_documents(f"yso-finna-{language}", titles_of_the_largest(language))
+
+
+def titles_of_the_largest(language: str) -> list[Document]:
+    """Return the titles of a library that have one of the 100 largest subjects or more."""
+    source = titles.located(f"yso-finna-{language}")
+    if source is None:
+        raise TextcatError(
+            f"The titles of yso-finna-{language} are not here: `textcat corpora` says where to put them."
+        )
+    read = [(title, subjects.split()) for title, subjects in titles.read(source)]
+    largest = few_labels.largest((subjects for _, subjects in read), LARGEST_SUBJECTS)
+    documents = (
+        Document(str(number), {"body": title}, tuple(largest.intersection(subjects)))
+        for number, (title, subjects) in enumerate(read)
+    )
+    return [document for document in documents if document.topics]
+
+
+def _resplit(corpus: Corpus, work: Work) -> dict[str, Any]:
+    """Return for each precision the counts of all topics of all resplits: see `_counts`."""
+    recipe, _ = default_recipe().for_corpus(corpus)
+    counts = CountedCorpus(corpus, recipe)
+    splits = [_counts_of(counts, recipe, seed) for seed in range(work.rounds)]
+    return {str(precision): [row for split in splits for row in split[precision]] for precision in PRECISIONS}
+
+
+def _counts_of(counts: CountedCorpus, recipe: Recipe, seed: int) -> dict[float, list[tuple[int, ...]]]:
+    split = _split(counts, recipe, seed)
+    return {precision: _counts(split, recipe, precision, counts.corpus.topics) for precision in PRECISIONS}
+
+
+def _split(counts: CountedCorpus, recipe: Recipe, seed: int) -> Split:
+    n = len(counts.corpus.train)
+    drawn = np.random.default_rng(seed).permutation(n)
+    judged, trained = np.sort(drawn[: n // HELD_OUT]), np.sort(drawn[n // HELD_OUT :])
+    features = counts.fit(recipe.make_features(), trained)
+    examples, labels = counts.examples(features, trained), counts.labels[trained].tocsc()
+    learner = recipe.make_learner(n_jobs=1)
+    learner.fit(examples.rows, examples.labels, left_out=examples.left_out)
+    scores = promise_scores(examples, learner, assign_folds(labels, recipe.tags.folds, seed=0), features)
+    new = learner.decision_function(counts.held_out_rows(features, judged))
+    return Split(scores, labels, new, counts.labels[judged].toarray() > 0)
+
+
+def _counts(split: Split, recipe: Recipe, precision: float, topics: Any) -> list[tuple[int, ...]]:
+    """Return for each topic whether its precision is promised, its automatic tags, the right ones, and an oracle's.
+
+    The oracle knows the lowest threshold with the precision on the held-out documents. The last number is that of the
+    held-out documents with the topic.
+    """
+    asked = replace(recipe.promise, precision=precision, confidence=CONFIDENCE)
+    try:
+        promises = decisions_by_scores(replace(recipe, promise=asked), topics, split.scores, split.labels).promises
+        thresholds = promises.threshold
+    except TextcatError:  # nothing can be promised
+        thresholds = np.full(len(topics), np.inf)
+    automatic = split.new_scores > thresholds
+    order = np.argsort(-split.new_scores, axis=0)
+    right = np.cumsum(np.take_along_axis(split.new_labels, order, 0), axis=0)
+    enough = right >= precision * np.arange(1, len(order) + 1)[:, None]
+    oracle = np.where(enough, right, 0).max(axis=0)
+    columns = (
+        np.isfinite(thresholds),
+        automatic.sum(axis=0),
+        (automatic & split.new_labels).sum(axis=0),
+        oracle,
+        split.new_labels.sum(axis=0),
+    )
+    return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
+
+
+def _row(corpus: Corpus, precision: float, counts: np.ndarray) -> Row:
+    promised = counts[(counts[:, 0] > 0) & (counts[:, 1] > 0)]
+    _, given, right, oracle, _ = promised.T
+    kept = right >= precision * given - 1e-9
+    return {
+        "corpus": corpus.name,
+        "precision / confidence": f"{precision:g} / {CONFIDENCE:g}",
+        "topics with a promise": f"{(counts[:, 0] > 0).mean():.3f}",
+        "promises kept": f"{kept.mean():.3f}" if len(kept) else "",
+        "precision of automatic tags": f"{right.sum() / given.sum():.3f}" if len(kept) else "",
+        "true tags / oracle's": f"{right.sum() / oracle.sum():.3f}" if len(kept) else "",
+        "true tags / all": f"{counts[:, 2].sum() / counts[:, 4].sum():.3f}",
+    }

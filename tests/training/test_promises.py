@@ -1,0 +1,174 @@
+"""A model keeps its promises from training on: in its folder, in what it tags, and where it is measured."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import textcat
+from textcat.base.errors import TextcatError
+from textcat.base.folds import assign_folds
+from textcat.corpus.documents import Corpus, Document
+from textcat.evaluation.promises import Status
+from textcat.model.storage import load, save
+from textcat.training.examples import CountedCorpus
+from textcat.training.thresholds import held_out_scores, promise_scores
+from textcat.training.train import train_and_evaluate
+
+ASKED = ["promise.precision=0.8", "promise.recall=0.7", "promise.confidence=0.8"]
+
+
+@pytest.fixture(scope="module")
+def promising(newswire):
+    """A tagger of newswire that promises what can be promised of so few documents."""
+    return train_and_evaluate(newswire, textcat.read_recipe("default").with_settings(ASKED))
+
+
+def test_promises_are_what_the_thresholds_say(promising, newswire):
+    promises = promising.promises
+    assert {*promises} == {*promising.topics}
+    assert any(promise.precision == 0.8 for promise in promises.values())
+    for column, (topic, promise) in enumerate(promises.items()):
+        assert promise.topic == topic
+        assert promise.review_threshold <= promise.threshold
+        assert promising.decisions.thresholds[column] == np.float32(promise.review_threshold)
+        assert (promise.precision is None) == np.isinf(promise.threshold)
+        if promise.precision is not None:
+            assert promise.correct / promise.documents >= 0.8
+
+
+def test_tags_say_whether_a_person_is_to_review_them(promising, newswire):
+    tags = promising.tag(newswire.test)
+    seen = {tag.status for of_document in tags for tag in of_document}
+    assert seen == {Status.AUTOMATIC, Status.REVIEW}
+    for tag in (tag for of_document in tags for tag in of_document):
+        assert (tag.status is Status.AUTOMATIC) == (tag.score > promising.promises[tag.topic].threshold)
+    assert any(tag.status is None for of_document in promising.tag(newswire.test[:9], top=20) for tag in of_document)
+    assert {*tags.to_frame()["status"]} == {"automatic", "review"}
+
+
+def test_a_model_in_a_folder_makes_the_same_promises(promising, newswire, tmp_path):
+    loaded = load(save(promising, tmp_path / "model"))
+    assert loaded.promises == promising.promises
+    assert loaded.tag(newswire.test) == promising.tag(newswire.test)
+    assert loaded.evaluation == promising.evaluation
+    assert loaded.evaluation.promises
+
+
+def test_damaged_promises_are_refused(promising, tmp_path):
+    folder = save(promising, tmp_path / "model")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    table = np.load(folder / "promises.npy")
+    np.save(folder / "promises.npy", table[:, 1:])
+    from textcat.base.disk import sha256_of_file
+
+    manifest["files"]["promises.npy"] = sha256_of_file(folder / "promises.npy")
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(TextcatError):
+        load(folder)
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
+def test_every_output_has_the_status_of_each_tag(promising, newswire, tmp_path, to):
+    folder = save(promising, tmp_path / "model")
+    documents = tmp_path / "documents.jsonl"
+    texts = ["\n".join(document.zones.values()) for document in newswire.test[:20]]
+    documents.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    textcat.tag_archive(folder, documents, tmp_path / "out", output_settings=textcat.OutputSettings(to), jobs=1)
+    (part,) = (tmp_path / "out").glob(f"part-*.{to}")
+    if to == "jsonl":
+        rows = [json.loads(line)["topics"] for line in part.read_text().splitlines()]
+        found = [(tag["topic"], tag["status"]) for row in rows for tag in row]
+    elif to == "csv":
+        with part.open(newline="") as lines:
+            found = [(row["topic"], row["status"]) for row in csv.DictReader(lines) if row["topic"]]
+    else:
+        rows = pytest.importorskip("pyarrow.parquet").read_table(part).to_pylist()
+        found = [(tag["topic"], tag["status"]) for row in rows for tag in row["topics"]]
+    assert found == [(tag.topic, tag.status.value) for tags in promising.tag(texts) for tag in tags]
+
+
+def test_outputs_of_models_without_promises_have_no_status(newswire_model, newswire, tmp_path):
+    (tmp_path / "documents.jsonl").write_text(json.dumps(newswire.test[0].zones) + "\n")
+    textcat.tag_archive(newswire_model, tmp_path / "documents.jsonl", tmp_path / "out", jobs=1)
+    (part,) = (tmp_path / "out").glob("part-*.jsonl")
+    assert "status" not in part.read_text()
+
+
+def test_single_topics_can_promise_otherwise_than_all(newswire):
+    topic = max(newswire.topics, key=lambda topic: sum(topic in document.topics for document in newswire.train))
+    recipe = textcat.read_recipe("default").with_settings(
+        ["promise.confidence=0.8", f"promise.precision_of={{ {topic} = 0.7 }}"]
+    )
+    promises = textcat.train(newswire, recipe).promises
+    assert promises[topic].precision == 0.7
+    assert all(promise.precision is None for name, promise in promises.items() if name != topic)
+
+
+def test_small_topics_together_get_a_promise(newswire):
+    settings = ["promise.precision=0.8", "promise.confidence=0.8"]
+    alone = textcat.train(newswire, textcat.read_recipe("default").with_settings(settings)).promises
+    settings.append("promise.small_topics=together")
+    together = textcat.train(newswire, textcat.read_recipe("default").with_settings(settings)).promises
+    small = [topic for topic, promise in alone.items() if promise.precision is None]
+    assert small
+    assert all(together[topic].together and together[topic].precision == 0.8 for topic in small)
+    assert all(together[topic] == alone[topic] for topic in alone if topic not in small)
+
+
+def test_each_document_has_one_topic_and_its_status():
+    """Of documents that get exactly one topic, a promise is about those that get the topic."""
+    rng = np.random.default_rng(0)
+    words = {"wheat": "grain crop harvest", "oil": "barrel crude opec", "gold": "mine ounce bullion"}
+    documents = [
+        Document(str(i), {"body": " ".join(rng.choice([*words[topic].split(), "the", "market", "rose"], 8))}, (topic,))
+        for i in range(300)
+        for topic in [rng.choice([*words])]
+    ]
+    settings = ["tags.strategy=single", "promise.precision=0.9"]
+    tagger = textcat.train(
+        Corpus.from_documents("goods", documents), textcat.read_recipe("default").with_settings(settings)
+    )
+    tags = tagger.tag(["crude barrel opec", "the market rose", "ounce the market"])
+    assert [len(of_document) for of_document in tags] == [1, 1, 1]
+    assert all(tag.status in (Status.AUTOMATIC, Status.REVIEW) for (tag,) in tags)
+    assert tags[0][0].status is Status.AUTOMATIC
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["promise.precision=0.9", "promise.confidence=0.999"], "No promise of 0.9 can be kept"),
+        (["promise.precision=1"], "precision of 1.* cannot be promised: give one below 1"),
+        (["promise.precision=0.9", "promise.confidence=0.3"], "confidence of 0.3: give one from 0.5"),
+        (["promise.precision=0.9", "promise.small_topics=none"], "cannot be 'none'; give review or together"),
+        (["promise.precision=0.9", "tags.strategy=zero"], "choose another, as 'probability'"),
+        (["promise.recall=0.9", "tags.strategy=single"], "promise a precision only"),
+        (["promise.precision=0.9", "topics.shortlist=20"], "set topics.shortlist = 0"),
+        (["promise.precision_of={ wheet = 0.9 }"], "'wheet', which is no topic of the corpus. Did you mean 'wheat'"),
+    ],
+)
+def test_what_cannot_be_promised_is_told_with_the_remedy(newswire, settings, message):
+    with pytest.raises(TextcatError, match=message):
+        textcat.train(newswire, textcat.read_recipe("default").with_settings(settings))
+
+
+def test_scores_that_promises_are_made_by_are_of_rows_as_later_documents_have_them(newswire):
+    """Terms that the other folds do not know have no part in a row's length."""
+    recipe = textcat.read_recipe("default")
+    counted = CountedCorpus(newswire, recipe)
+    features = counted.fit(recipe.make_features())
+    examples = counted.examples(features)
+    learner = recipe.make_learner()
+    learner.fit_packed(examples.rows, examples.labels)
+    fold_of = assign_folds(counted.labels, 5, seed=0)
+    found = promise_scores(examples, learner, fold_of, features)
+    plain = held_out_scores(examples, learner, fold_of, own=1.0)
+    X, names = examples.rows[: len(fold_of)].toarray(), features.listed_names()
+    for i in range(0, len(fold_of), 37):
+        others = (X[fold_of != fold_of[i]] > 0).sum(axis=0)
+        least = [features.ngram_min_df if " " in name else features.min_df for name in names]
+        length = np.linalg.norm(X[i, others >= least])
+        expected = learner.intercept_ + (plain[i] - learner.intercept_) / length
+        np.testing.assert_allclose(found[i], expected, rtol=1e-3, atol=1e-3)

@@ -1,0 +1,429 @@
+"""Promise a precision and a recall per topic: thresholds by tests on out-of-fold scores of documents and their labels.
+
+A *promise* of a precision is a threshold above which, with a given confidence, at least this share of the documents has
+the topic; a promise of a recall is a threshold above which are at least this share of the documents that have it. Both
+presume that later documents are like those in the sample. `Y` and `scores` are as in `textcat.evaluation.thresholds`.
+
+**Precision.** A topic's thresholds are tested from high to low until the first one that fails, each by an exact
+binomial test of "the precision is lower than promised" (fixed-sequence testing: Angelopoulos et al., "Learn then Test",
+2021; the test is the bound of Clopper and Pearson). Only the place where the sequence begins depends on the topic: the
+number of documents for which the topic's curve of probabilities expects the clearest success. With many topics, some
+pass their first test by luck, and those are the ones that get promises. So the topics to get one are chosen by the
+procedure of Benjamini and Hochberg (1995), and the tests of the R that are chosen, out of m that could be, are at the
+level 1 - confidence times R / m (Benjamini and Yekutieli, 2005). Hence of the promises that are given, a share of at
+most 1 - confidence is expected to be broken.
+
+Topics with too few documents for a promise of their own can be promised together: the same test, on their pairs of a
+document and a topic, ranked by probability, finds one probability above which the tags of all of them are right.
+
+**Recall.** The threshold is an order statistic of the scores of the topic's documents, the highest one for which the
+same binomial test finds that the recall is as promised.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from textcat.base.calibration import Calibration, positives_of, topic_samples
+from textcat.base.sigmoid import expit
+from textcat.evaluation.thresholds import under_rank
+
+# From one test of a sequence to the next, documents grow by this factor: with smaller steps, bad luck ends fewer
+# sequences early, and more of the promises are broken; with larger ones, the last success is farther from the failure.
+# Chosen on Reuters-21578 and English titles of a library: see docs/benchmarks/promises.md.
+_STEP = 1.03
+
+
+TOGETHER = "small topics together"  # in place of a topic
+
+
+class Status(str, Enum):
+    """What becomes of a tag: it is given without a person, or a person is to review it. Outputs show the values."""
+
+    AUTOMATIC = "automatic"
+    REVIEW = "review"
+
+    __str__ = str.__str__
+
+
+class Promise(NamedTuple):
+    """Hold what is promised of a topic, and by how many training documents.
+
+    Attributes
+    ----------
+    topic : str
+    precision : float or None
+        At least this share of the tags above `threshold` is right; None: no precision is promised.
+    recall : float or None
+        At least this share of the documents of the topic is above `review_threshold`; None: no recall is promised.
+    confidence : float
+        How sure both are.
+    threshold, review_threshold : float
+        Tags with scores above `threshold` are automatic, other tags above `review_threshold` are to be reviewed.
+        Without a promise of precision, `threshold` is inf.
+    documents, correct : int
+        The training documents above `threshold`, scored by rankers that were not trained on them, and how many of these
+        have the topic; of all topics that are promised together, if `together`.
+    together : bool
+        Whether the precision is that of the tags of several topics, which have too few documents for their own.
+    """
+
+    topic: str
+    precision: float | None
+    recall: float | None
+    confidence: float
+    threshold: float
+    review_threshold: float
+    documents: int
+    correct: int
+    together: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Promises:
+    """Hold the promises of all topics, as arrays of shape (n_topics,), float64.
+
+    Parameters
+    ----------
+    precision, recall : ndarray
+        What is promised; nan where nothing is.
+    confidence : ndarray
+    threshold, review_threshold : ndarray
+        As in `Promise`; a review threshold is never higher than the threshold.
+    documents, correct : ndarray
+        As in `Promise`.
+    together : ndarray
+        1 where the promise is one for several topics, otherwise 0.
+    """
+
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    confidence: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+    review_threshold: NDArray[np.float64]
+    documents: NDArray[np.float64]
+    correct: NDArray[np.float64]
+    together: NDArray[np.float64]
+
+    def as_table(self) -> NDArray[np.float64]:
+        """Return all arrays as the rows of one, which `from_table` reads."""
+        return np.stack([getattr(self, field.name) for field in fields(self)])
+
+    @classmethod
+    def from_table(cls, table: NDArray[np.float64], n_topics: int) -> "Promises":
+        """Return the promises of so many topics from the rows of an array; raise ValueError if they can be none."""
+        if table.shape != (len(fields(cls)), n_topics) or np.isnan(table[2:]).any():
+            raise ValueError("these are no promises")
+        return cls(*table)
+
+    @property
+    def has_precision(self) -> NDArray[np.bool_]:
+        """Which topics have a promise of precision."""
+        return ~np.isnan(self.precision)
+
+    @property
+    def has_recall(self) -> NDArray[np.bool_]:
+        """Which topics have a promise of recall."""
+        return ~np.isnan(self.recall)
+
+    def of_topics(self, columns: NDArray[Any]) -> "Promises":
+        """Return the promises of the topics in some columns."""
+        return Promises(*self.as_table()[:, columns])
+
+    def of_topic(self, column: int, topic: str) -> Promise:
+        """Return the promise of the topic in a column."""
+        precision, recall, confidence, threshold, review_threshold, *counts = self.as_table()[:, column].tolist()
+        documents, correct, together = map(int, counts)
+        return Promise(
+            topic,
+            None if np.isnan(precision) else precision,
+            None if np.isnan(recall) else recall,
+            confidence,
+            threshold,
+            review_threshold,
+            documents,
+            correct,
+            bool(together),
+        )
+
+    def statuses(self, scores: NDArray[Any], columns: NDArray[Any], *, all_given: bool = False) -> list[Status | None]:
+        """Return the status of tags, given the score and the column of the topic of each.
+
+        The status is None below both thresholds, unless all tags are given, whatever their scores are.
+        """
+        automatic, review = scores > self.threshold[columns], scores > self.review_threshold[columns]
+        return [
+            Status.AUTOMATIC if is_automatic else Status.REVIEW if is_for_review or all_given else None
+            for is_automatic, is_for_review in zip(automatic.tolist(), review.tolist(), strict=True)
+        ]
+
+
+class Verdict(str, Enum):
+    """What documents with known topics say of a promise; outputs show the values."""
+
+    KEPT = "kept"  # the share is at least as high as promised
+    BY_CHANCE = "below, by chance"  # it is lower, but the true share may be as high as promised
+    BROKEN = "broken"  # it is lower, and so is the upper bound of its interval of 95 %
+    NOT_TESTED = "not tested"  # no document is above the threshold or, for a recall, has the topic
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True)
+class CheckedPromise:
+    """Hold what documents with known topics say of a promise.
+
+    Parameters
+    ----------
+    topic : str
+        `TOGETHER` for the topics that are promised together.
+    measure : {"precision", "recall"}
+    promised : float
+    documents : int
+        The documents with an automatic tag of the topic; for a recall, the documents that have the topic.
+    right : int
+        Those of them that have the topic; for a recall, those above the review threshold.
+    share : float or None
+        `right` divided by `documents`; None without documents.
+    interval : tuple of two floats
+        The interval of 95 % of Clopper and Pearson.
+    verdict : Verdict
+    """
+
+    topic: str
+    measure: str
+    promised: float
+    documents: int
+    right: int
+    share: float | None
+    interval: tuple[float, float]
+    verdict: Verdict
+
+    @classmethod
+    def of(cls, topic: str, measure: str, promised: float, documents: int, right: int) -> "CheckedPromise":
+        """Return a promise with the verdict that so many documents, so many of them right, give."""
+        share = right / documents if documents else None
+        low, high = clopper_pearson(right, documents).tolist()
+        verdict = (
+            Verdict.NOT_TESTED
+            if share is None
+            else Verdict.KEPT
+            if share >= promised
+            else Verdict.BY_CHANCE
+            if high >= promised
+            else Verdict.BROKEN
+        )
+        return cls(topic, measure, promised, documents, right, share, (low, high), verdict)
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[str, Any]) -> "CheckedPromise":
+        """Rebuild a promise from its fields as JSON has them."""
+        low, high = entries["interval"]
+        return cls(**{**entries, "interval": (low, high), "verdict": Verdict(entries["verdict"])})
+
+
+def check_promises(
+    promises: Promises, topics: Sequence[str], scores: NDArray[Any], relevant: Any, given: NDArray[np.bool_]
+) -> tuple[CheckedPromise, ...]:
+    """Return what documents with known topics say of promises: of precision for each topic, then of recall.
+
+    Parameters
+    ----------
+    promises : Promises
+    topics : sequence of str
+    scores : ndarray of shape (n_documents, n_topics)
+    relevant : sparse matrix of the same shape, 1 where a document has a topic
+    given : ndarray of the same shape, bool
+        Whether each document gets each topic, automatically or for review.
+    """
+    positives = positives_of(relevant, scores.shape).toarray()
+    automatic = given & (scores > promises.threshold)
+    n_automatic, n_right = automatic.sum(axis=0), (automatic & positives).sum(axis=0)
+    n_positives, n_found = positives.sum(axis=0), (given & positives).sum(axis=0)
+    together, checked = promises.together > 0, []
+    for j in np.flatnonzero(promises.has_precision & ~together).tolist():
+        counts = int(n_automatic[j]), int(n_right[j])
+        checked.append(CheckedPromise.of(topics[j], "precision", float(promises.precision[j]), *counts))
+    if together.any():
+        counts = int(n_automatic[together].sum()), int(n_right[together].sum())
+        promised = float(promises.precision[together][0])
+        checked.append(CheckedPromise.of(TOGETHER, "precision", promised, *counts))
+    for j in np.flatnonzero(promises.has_recall).tolist():
+        counts = int(n_positives[j]), int(n_found[j])
+        checked.append(CheckedPromise.of(topics[j], "recall", float(promises.recall[j]), *counts))
+    return tuple(checked)
+
+
+def binomial_p_value(correct: ArrayLike, documents: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
+    """Return the probability of so many correct documents, or more, if each is correct with the probability `share`.
+
+    The probability is at most a level if and only if the lower bound of Clopper and Pearson, at the confidence
+    1 - level, is at least `share`. Arrays are broadcast against each other.
+    """
+    from scipy.special import betainc
+
+    k, n = np.asarray(correct, np.float64), np.asarray(documents, np.float64)
+    # P(X >= k) is the regularised incomplete beta function, and 1 for k = 0.
+    return np.where(k > 0, betainc(np.maximum(k, 1), n - k + 1, share), 1.0)
+
+
+def clopper_pearson(correct: ArrayLike, documents: ArrayLike, level: float = 0.95) -> NDArray[np.float64]:
+    """Return intervals of the probability of success, by the exact method of Clopper and Pearson (1934).
+
+    Parameters
+    ----------
+    correct, documents : array-like of int
+        Successes, and trials; 0 trials have the interval from 0 to 1.
+    level : float in (0, 1), default=.95
+        How sure it is that an interval contains the probability.
+
+    Returns
+    -------
+    bounds : ndarray of shape (2, ...), float64
+        Lower and upper bounds.
+    """
+    from scipy.special import betaincinv
+
+    k, n = np.asarray(correct, np.float64), np.asarray(documents, np.float64)
+    beyond = (1 - level) / 2
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, beyond), 0.0)
+    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - beyond), 1.0)
+    return np.stack([low, high])
+
+
+class _Sequence(NamedTuple):
+    """The tests of a topic: one for each of some numbers of documents, those with the highest scores."""
+
+    documents: NDArray[np.int64]  # of each test, ascending
+    correct: NDArray[np.int64]  # how many of them have the topic
+    first_p: float  # of the first test; 1 if no number of documents suffices for a promise
+
+    @classmethod
+    def of(
+        cls, scores: NDArray[Any], is_positive: NDArray[np.bool_], p: NDArray[np.float64], share: float, level: float
+    ) -> "_Sequence":
+        """Return the tests of a topic, given the scores, labels and probabilities of the documents in its sample."""
+        # With more documents than this, the precision is lower than promised even if all positives are among them.
+        most = int(is_positive.sum() / share)
+        order = np.argsort(-scores, kind="stable")[: most + 1]
+        ranked, correct = scores[order], np.cumsum(is_positive[order], dtype=np.int64)
+        n: NDArray[Any] = np.arange(1, len(order) + 1)
+        # A threshold lies between two different scores.
+        may_end = np.append(ranked[:-1] > ranked[1:], len(order) == len(scores)) & (share**n <= level)
+        if not may_end.any():
+            return cls(n[:0], correct[:0], 1.0)
+        n, correct, expected = n[may_end], correct[may_end], np.cumsum(p[order])[may_end]
+        first = int(np.argmax((expected - n * share) / np.sqrt(n)))
+        n, correct = n[first:], correct[first:]
+        sizes = n[0] * _STEP ** np.arange(int(np.log(n[-1] / n[0]) / np.log(_STEP)) + 1)
+        kept = np.unique(np.searchsorted(n, sizes.clip(max=n[-1])))
+        return cls(n[kept], correct[kept], float(binomial_p_value(correct[0], n[0], share)))
+
+    def last_success(self, share: float, level: float) -> int:
+        """Return the number of the last test before the first that fails; -1 if the first one fails."""
+        fails = binomial_p_value(self.correct, self.documents, share) > level
+        return int(np.argmax(np.append(fails, True))) - 1
+
+
+def promise_precision(
+    scores: ArrayLike, Y: Any, precision: ArrayLike, confidence: float, calibration: Calibration | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each topic the lowest threshold at which its precision can be promised.
+
+    Parameters
+    ----------
+    scores, Y
+        Out-of-fold scores and labels of documents; a document whose score is nan is not in the topic's sample.
+    precision : array-like of shape (n_topics,), or float in (0, 1)
+        The precision of each topic; nan: none is to be promised.
+    confidence : float in (0, 1)
+        The share of the promises that are to be kept.
+    calibration : Calibration, optional
+        The curves from scores to probabilities; by default those that fit the scores and labels.
+
+    Returns
+    -------
+    thresholds : ndarray of shape (n_topics,), float64
+        inf where no precision can be promised.
+    documents, correct : ndarray of shape (n_topics,), int64
+        The documents above each threshold, and how many of these have the topic.
+    """
+    values, level = np.asarray(scores), 1 - confidence
+    n_topics = values.shape[1]
+    shares = np.broadcast_to(np.asarray(precision, np.float64), n_topics)
+    curves = Calibration.fit_scores(values, Y) if calibration is None else calibration
+    sequences: dict[int, _Sequence] = {}
+    for j, (column, is_positive) in enumerate(topic_samples(values, Y)):
+        if np.isnan(shares[j]):
+            continue
+        if shares[j] ** is_positive.sum() <= level:  # with fewer positives, no promise is possible
+            p = curves.of_topics(np.array([j])).probabilities(column[:, None])[:, 0]
+            sequences[j] = _Sequence.of(column, is_positive, p, float(shares[j]), level)
+    thresholds, counts = np.full(n_topics, np.inf), np.zeros((2, n_topics), np.int64)
+    p_values = np.sort([sequence.first_p for sequence in sequences.values()])
+    may_be = np.flatnonzero(p_values <= level * np.arange(1, len(p_values) + 1) / max(len(p_values), 1))
+    if len(may_be):
+        level *= (may_be[-1] + 1) / len(p_values)
+        for j, sequence in sequences.items():
+            if sequence.first_p <= level and (last := sequence.last_success(float(shares[j]), level)) >= 0:
+                counts[:, j] = sequence.documents[last], sequence.correct[last]
+                column = values[:, j]
+                thresholds[j] = under_rank(np.sort(column[~np.isnan(column)]), int(counts[0, j]))
+    return thresholds, counts[0], counts[1]
+
+
+def promise_together(
+    scores: ArrayLike, Y: Any, precision: float, confidence: float, calibration: Calibration
+) -> tuple[NDArray[np.float64], int, int]:
+    """Return a threshold for each of several topics, above which their tags together have the precision.
+
+    Parameters
+    ----------
+    scores, Y, calibration
+        As for `promise_precision`, of these topics only.
+    precision, confidence : float
+
+    Returns
+    -------
+    thresholds : ndarray of shape (n_topics,), float64
+        The score of each topic that has the same probability; inf if the precision cannot be promised.
+    documents, correct : int
+        How many tags of the sample are above the thresholds, and how many of these are right.
+    """
+    p = calibration.probabilities(scores)
+    pairs, labels = p.reshape(-1, 1), positives_of(Y, p.shape).toarray().reshape(-1, 1)
+    as_they_are = Calibration(np.ones(1), np.zeros(1))
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(pairs) - np.log1p(-pairs)
+    (cut,), (documents,), (correct,) = promise_precision(log_odds, labels, precision, confidence, as_they_are)
+    probability = float(expit(np.array([cut]))[0])
+    return calibration.threshold(probability), int(documents), int(correct)
+
+
+def promise_recall(scores: ArrayLike, Y: Any, recall: ArrayLike, confidence: float) -> NDArray[np.float64]:
+    """Return for each topic the highest threshold at which its recall can be promised; -inf where it cannot be.
+
+    Parameters
+    ----------
+    scores, Y, confidence
+        As for `promise_precision`; each promise holds with the confidence.
+    recall : array-like of shape (n_topics,), or float in (0, 1)
+        The recall of each topic; nan: none is to be promised.
+    """
+    values = np.asarray(scores)
+    shares = np.broadcast_to(np.asarray(recall, np.float64), values.shape[1])
+    thresholds = np.full(len(shares), -np.inf)
+    for j, (column, is_positive) in enumerate(topic_samples(values, Y)):
+        if np.isnan(shares[j]):
+            continue
+        n = int(is_positive.sum())
+        suffices = binomial_p_value(np.arange(n + 1), n, shares[j]) <= 1 - confidence
+        if suffices.any():
+            k = int(np.argmax(suffices))  # the least number of positives that must be above the threshold
+            least, ranked = np.partition(column[is_positive], n - k)[n - k], np.sort(column)
+            thresholds[j] = under_rank(ranked, len(ranked) - int(np.searchsorted(ranked, least)))
+    return thresholds
