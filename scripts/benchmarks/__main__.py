@@ -47,6 +47,7 @@ BENCHMARKS = {
     "thresholds": Benchmark("Thresholds and probabilities", NAMED, thresholds.measure),
     "gates": Benchmark("Conditions on a new model", "default", gates.measure),
     "promises": Benchmark("Promises: kept on held-out documents", BY_SIZE, promises.measure),
+    "expected-recall": Benchmark("Expected recall of documents", BY_SIZE, promises.expected_recall),
     "few-labels": Benchmark("Few labels: quality by training documents", BY_SIZE, few_labels.measure),
     "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),
     "few-labels-unlabelled": Benchmark("Few labels: unlabelled documents", BY_SIZE, few_labels.unlabelled),

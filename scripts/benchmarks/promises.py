@@ -11,12 +11,17 @@ import few_labels
 import numpy as np
 import titles
 from harness import Row, Work
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from training import reuters
 
 from textcat.base.errors import TextcatError
 from textcat.base.folds import assign_folds
 from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.documents import Corpus, Document
+from textcat.evaluation.expected_recall import ExpectedRecall
+from textcat.evaluation.thresholds import choose_thresholds
 from textcat.recipes.recipe import Recipe, default_recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.thresholds import decisions_by_scores, promise_scores
@@ -27,12 +32,14 @@ LARGEST_SUBJECTS = 100
 
 
 class Split(NamedTuple):
-    """Out-of-fold scores of documents, scores of held-out ones by the final ranker, and the labels of both."""
+    """Out-of-fold scores of documents, scores of held-out ones by the final ranker, labels and lengths of both."""
 
     scores: np.ndarray
     labels: Any
     new_scores: np.ndarray
     new_labels: np.ndarray
+    lengths: np.ndarray  # distinct terms
+    new_lengths: np.ndarray
 
 
 def measure(work: Work) -> list[Row]:
@@ -90,8 +97,10 @@ def _split(counts: CountedCorpus, recipe: Recipe, seed: int) -> Split:
     learner = recipe.make_learner(n_jobs=1)
     learner.fit(examples.rows, examples.labels, left_out=examples.left_out)
     scores = promise_scores(examples, learner, assign_folds(labels, recipe.tags.folds, seed=0), features)
-    new = learner.decision_function(counts.held_out_rows(features, judged))
-    return Split(scores, labels, new, counts.labels[judged].toarray() > 0)
+    new_rows = counts.held_out_rows(features, judged)
+    new, new_labels = learner.decision_function(new_rows), counts.labels[judged].toarray() > 0
+    lengths = np.diff(examples.rows.indptr)[: len(trained)]
+    return Split(scores, labels, new, new_labels, lengths, np.diff(new_rows.indptr))
 
 
 def _counts(split: Split, recipe: Recipe, precision: float, topics: Any) -> list[tuple[int, ...]]:
@@ -134,3 +143,60 @@ def _row(corpus: Corpus, precision: float, counts: np.ndarray) -> Row:
         "true tags / oracle's": f"{right.sum() / oracle.sum():.3f}" if len(kept) else "",
         "true tags / all": f"{counts[:, 2].sum() / counts[:, 4].sum():.3f}",
     }
+
+
+# --- expected recall -------------------------------------------------------------------------------------------------
+
+
+def expected_recall(work: Work) -> list[Row]:
+    """Compare what is expected of the recall of documents with a regression on length, highest scores and tags."""
+    return [_recall_row(corpus, work) for corpus in corpora(work)]
+
+
+def _recall_row(corpus: Corpus, work: Work) -> Row:
+    recipe, _ = default_recipe().for_corpus(corpus)
+    counts = CountedCorpus(corpus, recipe)
+    areas = [_areas(_split(counts, recipe, seed), recipe) for seed in range(work.rounds)]
+    means = np.mean([list(of_split.values()) for of_split in areas], axis=0)
+    return {"corpus": corpus.name} | {name: f"{mean:.4f}" for name, mean in zip(areas[0], means, strict=True)}
+
+
+def _areas(split: Split, recipe: Recipe) -> dict[str, float]:
+    """Return the area under the curve of risk and coverage, by each way to order documents.
+
+    The risk is 1 - recall, on average over the documents that are expected to have the highest recall.
+    """
+    labels = split.labels.toarray() > 0
+    thresholds, curves = choose_thresholds(recipe.tags.strategy, split.scores, labels, recipe.tags.probability)
+    given, new_given = split.scores > thresholds, split.new_scores > thresholds
+    fitted = ExpectedRecall.fit(split.scores, curves.probabilities(split.scores), given, labels)
+    known, judged = labels.any(axis=1), split.new_labels.any(axis=1)
+    X, new_X = (
+        _of_qualle(lengths, scores, tags)
+        for lengths, scores, tags in (
+            (split.lengths, split.scores, given),
+            (split.new_lengths, split.new_scores, new_given),
+        )
+    )
+    ridge = make_pipeline(StandardScaler(), Ridge()).fit(X[known], _recall(labels, given)[known])
+    recall = _recall(split.new_labels, new_given)[judged]
+    expected = {
+        "perfect": recall,
+        "textcat": fitted.of(split.new_scores, curves.probabilities(split.new_scores), new_given)[judged],
+        "ridge regression": ridge.predict(new_X)[judged],
+        "at random": np.random.default_rng(0).random(len(recall)),
+    }
+    return {name: _area(values, recall) for name, values in expected.items()}
+
+
+def _of_qualle(lengths: np.ndarray, scores: np.ndarray, given: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.log1p(lengths), -np.sort(-scores, axis=1)[:, :5], given.sum(axis=1)])
+
+
+def _recall(labels: np.ndarray, given: np.ndarray) -> np.ndarray:
+    return np.asarray((labels & given).sum(axis=1) / np.maximum(labels.sum(axis=1), 1))
+
+
+def _area(expected: np.ndarray, recall: np.ndarray) -> float:
+    risk = 1 - recall[np.argsort(-expected, kind="stable")]
+    return float((np.cumsum(risk) / np.arange(1, len(risk) + 1)).mean())

@@ -115,7 +115,10 @@ def test_wrong_use_ends_as_such(run, arguments, message):
         ('[learner]\nname = "svm"\n', "No learner 'svm'. Known learners:"),
         ("[learner]\nname = 3\n", "No learner '3'"),
         ("[learner]\neta = 1e39\nmax_epochs = 3\n", "overflowed; lower eta or the margins."),
-        ("[lerner]\n", "Known: features, learner, ranker, tags, title, tokens, topics. Did you mean 'learner'?"),
+        (
+            "[lerner]\n",
+            "Known: features, learner, promise, ranker, tags, title, tokens, topics. Did you mean 'learner'?",
+        ),
         ("title = 3\n", "'title' in the recipe mine.toml cannot be 3; give a text."),
         ("learner = 3\n", "'learner' in the recipe mine.toml cannot be 3; give a table."),
         ("learner\n", "is not valid TOML"),

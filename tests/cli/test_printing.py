@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 from evaluations import EVALUATION
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from printed_tables import printed, shown
 
 from textcat.cli import corpora, measure, printing, tag
 from textcat.corpus.cards import Card
+from textcat.model.decisions import Decisions
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are():
@@ -20,7 +22,8 @@ def test_names_that_look_like_markup_are_printed_as_they_are():
 def test_topics_come_the_largest_first_and_equals_by_name():
     facts = {"end": ["x", "y", "z"]}
     manifest = SimpleNamespace(topics=["c", "a", "b"], train_sizes=[1, 1, 5], train_documents=10, facts=facts, names={})
-    lines = printed(tag.show_topics, manifest, [0.25, -1.5, 2.0], "text")
+    tagger = SimpleNamespace(decisions=Decisions(np.array([0.25, -1.5, 2.0])), promises={})
+    lines = printed(tag.show_topics, manifest, tagger, "text")
     assert [line.split() for line in lines[1:]] == [
         ["b", "5", "0.5", "2", "z"],
         ["a", "1", "0.1", "-1.5", "y"],

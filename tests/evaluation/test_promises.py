@@ -17,6 +17,7 @@ from textcat.evaluation.promises import (
     binomial_p_value,
     check_promises,
     clopper_pearson,
+    limit_missed,
     promise_precision,
     promise_recall,
     promise_together,
@@ -155,6 +156,26 @@ def test_small_topics_are_promised_together():
     assert binomial_p_value(correct, documents, 0.9) <= 0.05
     at = curves.probabilities(thresholds[None])
     assert at == pytest.approx(np.full_like(at, at[0, 0]))  # the same probability for all
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.1, 0.2, 0.5]), st.booleans())
+def test_a_limit_of_what_is_missed_is_the_highest_that_risk_control_allows(seed, share, are_tied):
+    scores, Y, curves = drawn(seed, 60, 4)
+    p = np.round(curves.probabilities(scores), 1) if are_tied else curves.probabilities(scores)
+    limit = limit_missed(p, Y, share)
+
+    def is_allowed(probability):
+        mean, n = naive_promises.missed(p.tolist(), Y.tolist(), probability)
+        return (n * mean + 1) / (n + 1) <= share + 1e-12
+
+    assert is_allowed(limit) or limit <= 0
+    higher = [value for value in {*p[Y].tolist()} if value > limit]
+    assert not any(map(is_allowed, higher))
+
+
+def test_too_few_documents_cannot_limit_what_is_missed():
+    with pytest.raises(ValueError, match="2 documents are too few"):
+        limit_missed(np.array([[0.5], [0.4]]), np.array([[True], [True]]), 0.1)
 
 
 def some_promises():

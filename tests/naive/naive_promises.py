@@ -63,3 +63,13 @@ def above(scores, n):
     """The n highest scores are above this, the others are not."""
     ranked = sorted(scores, reverse=True)
     return ranked[n] if n < len(ranked) else -inf
+
+
+def missed(probabilities, Y, probability):
+    """The mean share of their topics that documents miss above a probability."""
+    shares = [
+        sum(p <= probability for p, is_topic in zip(row, labels, strict=True) if is_topic) / sum(labels)
+        for row, labels in zip(probabilities, Y, strict=True)
+        if any(labels)
+    ]
+    return sum(shares) / len(shares), len(shares)

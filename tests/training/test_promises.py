@@ -54,6 +54,10 @@ def test_a_model_in_a_folder_makes_the_same_promises(promising, newswire, tmp_pa
     assert loaded.tag(newswire.test) == promising.tag(newswire.test)
     assert loaded.evaluation == promising.evaluation
     assert loaded.evaluation.promises
+    scores = promising.scores(newswire.test)
+    np.testing.assert_array_equal(
+        loaded.decisions.expected_recalls(scores), promising.decisions.expected_recalls(scores)
+    )
 
 
 def test_damaged_promises_are_refused(promising, tmp_path):
@@ -77,16 +81,34 @@ def test_every_output_has_the_status_of_each_tag(promising, newswire, tmp_path, 
     documents.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     textcat.tag_archive(folder, documents, tmp_path / "out", output_settings=textcat.OutputSettings(to), jobs=1)
     (part,) = (tmp_path / "out").glob(f"part-*.{to}")
+    recalls = promising.decisions.expected_recalls(*promising.scored(texts)).round(4).tolist()
     if to == "jsonl":
-        rows = [json.loads(line)["topics"] for line in part.read_text().splitlines()]
+        lines = [json.loads(line) for line in part.read_text().splitlines()]
+        assert [line["expected_recall"] for line in lines] == recalls
+        rows = [line["topics"] for line in lines]
         found = [(tag["topic"], tag["status"]) for row in rows for tag in row]
     elif to == "csv":
         with part.open(newline="") as lines:
             found = [(row["topic"], row["status"]) for row in csv.DictReader(lines) if row["topic"]]
     else:
         rows = pytest.importorskip("pyarrow.parquet").read_table(part).to_pylist()
+        assert [row["expected_recall"] for row in rows] == recalls
         found = [(tag["topic"], tag["status"]) for row in rows for tag in row["topics"]]
     assert found == [(tag.topic, tag.status.value) for tags in promising.tag(texts) for tag in tags]
+
+
+def test_few_topics_are_missed_if_that_is_promised(newswire):
+    """The limit holds on the scores that it was chosen by, and more tags are for review than without it."""
+    settings = ["promise.precision=0.8", "promise.confidence=0.8"]
+    plain = textcat.train(newswire, textcat.read_recipe("default").with_settings(settings))
+    limited = textcat.train(newswire, textcat.read_recipe("default").with_settings([*settings, "promise.missed=0.05"]))
+    assert [promise.threshold for promise in plain.promises.values()] == [
+        promise.threshold for promise in limited.promises.values()
+    ]
+    given, more = (tagger.predict(newswire.test).astype(bool) for tagger in (plain, limited))
+    labels = newswire.labels(newswire.test).toarray() > 0
+    assert more.sum() > given.sum()
+    assert (more & labels).sum() / labels.sum() >= 0.9
 
 
 def test_outputs_of_models_without_promises_have_no_status(newswire_model, newswire, tmp_path):

@@ -404,6 +404,35 @@ def promise_together(
     return calibration.threshold(probability), int(documents), int(correct)
 
 
+def limit_missed(probabilities: ArrayLike, Y: Any, share: float) -> float:
+    """Return the highest probability above which are, on average over documents, all but a share of their topics.
+
+    This is conformal risk control (Angelopoulos et al. 2022): the mean share of their topics that later documents miss
+    is expected to be at most `share`. Raise ValueError if there are too few documents for that.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_documents, n_topics)
+        Of held-out documents; those with a nan, or without a topic, do not count.
+    Y
+        Labels of the same shape.
+    share : float in (0, 1)
+    """
+    p = np.asarray(probabilities)
+    positives = positives_of(Y, p.shape).toarray() & ~np.isnan(p).any(axis=1, keepdims=True)
+    n_topics = positives.sum(axis=1)
+    rows, columns = np.nonzero(positives)
+    order = np.argsort(p[rows, columns], kind="stable")
+    missed, n = p[rows, columns][order], int((n_topics > 0).sum())
+    if share * (n + 1) < 1:
+        raise ValueError(f"{n:,} documents are too few to limit what is missed to {share:g}.")
+    # All that is missed, with what a document that is still to come may miss: everything.
+    total = np.cumsum(1 / n_topics[rows[order]]) + 1
+    may_miss = int(np.searchsorted(total, share * (n + 1), "right"))
+    # The first that may not be missed must be above the threshold, and so must all that are equal to it.
+    return float(np.nextafter(missed[may_miss], 0)) if may_miss < len(missed) else 1.0
+
+
 def promise_recall(scores: ArrayLike, Y: Any, recall: ArrayLike, confidence: float) -> NDArray[np.float64]:
     """Return for each topic the highest threshold at which its recall can be promised; -inf where it cannot be.
 

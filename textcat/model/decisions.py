@@ -8,6 +8,7 @@ import numpy as np
 from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
 from textcat.evaluation.evaluation import one_topic
+from textcat.evaluation.expected_recall import ExpectedRecall
 from textcat.evaluation.promises import Promises, Status
 from textcat.model.scorer import highest_scores
 
@@ -27,12 +28,15 @@ class Decisions:
         thresholds do not count; the other strategies differ in how training chooses the thresholds.
     promises : Promises, optional
         Which tags are given without a person, and which a person is to review. The thresholds are then those of review.
+    expected_recall : ExpectedRecall, optional
+        What share of each document's topics its tags have found, as far as scores tell; for models with promises.
     """
 
     thresholds: np.ndarray
     calibration: Calibration | None = None
     strategy: str = "zero"
     promises: Promises | None = None
+    expected_recall: ExpectedRecall | None = None
 
     def checked(self, topics: Sequence[str]) -> "Decisions":
         """Return a copy with an array of thresholds; raise TextcatError unless each topic has a number there."""
@@ -117,6 +121,24 @@ class Decisions:
         if self.promises is None:
             return [None] * len(scores)
         return self.promises.statuses(scores, columns, all_given=self.single)
+
+    def expected_recalls(self, scores: np.ndarray, has_terms: np.ndarray | None = None) -> np.ndarray | None:
+        """Return the recall that is expected of the tags of each document, those above the thresholds.
+
+        Parameters
+        ----------
+        scores, has_terms
+            As for `Tagger.select`.
+
+        Returns
+        -------
+        recalls : ndarray of shape (n_documents,), float64, or None
+            None if the model makes no promises.
+        """
+        if self.expected_recall is None:
+            return None
+        probabilities = self.curves().probabilities(scores)
+        return self.expected_recall.of(scores, probabilities, self.decide(scores, has_terms))
 
     def curves(self) -> Calibration:
         """Return the curves from scores to probabilities; raise TextcatError if there are none."""

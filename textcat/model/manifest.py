@@ -7,6 +7,7 @@ from typing import Any
 
 from textcat.base.folders import FolderFormat
 from textcat.evaluation.evaluation import Evaluation
+from textcat.evaluation.expected_recall import N_WEIGHTS
 from textcat.model import CARD, ModelError
 from textcat.recipes.recipe import Recipe
 
@@ -118,6 +119,7 @@ class Manifest:
     choices: dict[str, Any] = field(default_factory=dict)
     scorer: ScorerSettings
     train_sizes: list[int]
+    expected_recall: list[float] = field(default_factory=list)  # `ExpectedRecall.weights`; []: no promises
     facts: dict[str, list[Any]]
     features: Statistics
     evaluation: Evaluation | None  # without the facts of topics, which are in `facts`
@@ -133,6 +135,7 @@ class Manifest:
             or any(len(values) != n for values in (self.train_sizes, *self.facts.values()))
             or len(self.topic_names) not in (0, n)
             or len(self.train_dates) not in (0, 2)
+            or len(self.expected_recall) not in (0, N_WEIGHTS)
             or self.train_documents < 1
         ):
             raise ValueError("its files, or its facts of topics and documents, do not fit together")

@@ -16,6 +16,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.folders import OpenFolder
 from textcat.base.records import read_record
 from textcat.evaluation.evaluation import Evaluation
+from textcat.evaluation.expected_recall import ExpectedRecall
 from textcat.evaluation.promises import Promises
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
@@ -186,6 +187,7 @@ def _manifest(tagger: Tagger, recipe: Recipe, folder: Path) -> Manifest:
         choices={**facts.choices},
         scorer=tagger.scorer.settings(),
         train_sizes=[int(size) for size in facts.train_sizes],
+        expected_recall=[] if (expected := tagger.decisions.expected_recall) is None else expected.weights.tolist(),
         facts={name: np.asarray(values).tolist() for name, values in facts.per_topic.items()},
         features=Statistics(int(features.n_documents_), len(features.idf_), features.average_lengths_),
         evaluation=None if tagger.evaluation is None else _without_facts(tagger.evaluation),
@@ -305,7 +307,13 @@ class _Contents(NamedTuple):
         return Tagger(
             features,
             self._scorer.restored(arrays, manifest.scorer, len(manifest.topics)),
-            Decisions(arrays[THRESHOLDS], calibration, manifest.recipe.tags.strategy, self._promises),
+            Decisions(
+                arrays[THRESHOLDS],
+                calibration,
+                manifest.recipe.tags.strategy,
+                self._promises,
+                ExpectedRecall(np.array(manifest.expected_recall)) if manifest.expected_recall else None,
+            ),
             topics=tuple(manifest.topics),
             facts=TrainingFacts(
                 np.array(manifest.train_sizes, int),

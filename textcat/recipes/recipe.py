@@ -174,8 +174,11 @@ class PromiseSettings:
     recall : float
         At least this share of the documents of each topic is to get the topic, automatically or for review; 0: promise
         none, and review what is above the thresholds of [tags].
+    missed : float
+        The tags of a document, automatic or for review, are to miss at most this share of its topics on average; 0:
+        promise none.
     confidence : float
-        The share of the promises that are to be kept.
+        The share of the promises of precision and recall that are to be kept.
     small_topics : str
         What becomes of topics with too few documents for a promise of precision: "review": all their tags are to be
         reviewed. "together": they get one promise, for the tags of all of them.
@@ -185,6 +188,7 @@ class PromiseSettings:
 
     precision: float = 0.0
     recall: float = 0.0
+    missed: float = 0.0
     confidence: float = 0.9
     small_topics: str = "review"
     precision_of: dict[str, float] = field(default_factory=dict)
@@ -196,7 +200,8 @@ class PromiseSettings:
             for name in ("precision", "recall")
             for topic, share in getattr(self, f"{name}_of").items()
         }
-        for name, share in {"precision": self.precision, "recall": self.recall, **of_topics}.items():
+        shares = {"precision": self.precision, "recall": self.recall, "missed share": self.missed}
+        for name, share in {**shares, **of_topics}.items():
             if not 0 <= share < 1:
                 raise TextcatError(
                     f"A {name} of {share} cannot be promised: give one below 1, such as 0.9; 0 for none."
@@ -213,7 +218,7 @@ class PromiseSettings:
     @property
     def is_asked(self) -> bool:
         """Whether anything is to be promised."""
-        return any((self.precision, self.recall, *self.precision_of.values(), *self.recall_of.values()))
+        return any((self.precision, self.recall, self.missed, *self.precision_of.values(), *self.recall_of.values()))
 
 
 @dataclass(frozen=True)
@@ -503,7 +508,9 @@ class Recipe:
                 "its strategy 'zero' in [tags] scores no held-out documents",
                 "choose another, as 'probability'",
             )
-        elif self.tags.strategy == "single" and (self.promise.recall or any(self.promise.recall_of.values())):
+        elif self.tags.strategy == "single" and (
+            self.promise.recall or self.promise.missed or any(self.promise.recall_of.values())
+        ):
             why, remedy = "each document gets exactly one topic, whatever its recall is", "promise a precision only"
         if why:
             raise TextcatError(

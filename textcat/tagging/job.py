@@ -222,8 +222,12 @@ def _encode(
         explained = tagger.explain_all(record, topics, output.explain, with_spans=False)
         return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
 
-    options = ({"terms": terms} if output.explain else {}) | ({"names": tagger.topic_names} if output.names else {})
+    options: dict[str, Any] = ({"terms": terms} if output.explain else {}) | (
+        {"names": tagger.topic_names} if output.names else {}
+    )
     reasons = [reason and reason.value for reason in reasons_of(has_terms)]
+    if (recalls := tagger.decisions.expected_recalls(scores, has_terms)) is not None:
+        options["recalls"] = recalls.tolist()
     return ENCODERS[output.to](records, tags, reasons, settings=output, **options)
 
 

@@ -23,6 +23,7 @@ _OF_DOCUMENT, _OF_TOPIC = ("id", "source", "position"), ("topic", "name", "score
 _OF_TOPICS = ("topics", "names", "scores", "probabilities", "statuses")
 BETWEEN_TOPICS = "; "  # in a cell that has all topics of a document
 
+RECALL = "expected_recall"  # of the tags of a document, by models that make promises
 REASON = "reason"  # why a document gives no evidence for any topic
 # A document's tags: topic, score, probability (None if the model has no probabilities), and status (None if it makes no
 # promises, or the score is below all thresholds).
@@ -54,7 +55,8 @@ class OutputSettings(NamedTuple):
     names : bool
         Write the name of each topic next to its id. A run sets it to whether its model has names of topics.
     status : bool
-        Write the status of each topic. A run sets it to whether its model makes promises.
+        Write the status of each topic, and the expected recall of each document's tags above their thresholds. A run
+        sets it to whether its model makes promises.
     keep_fields : tuple of str
         Copy these fields of each record, such as ``("title", "date")``: to an object ``fields`` in JSON Lines, to a
         column each in CSV and Parquet.
@@ -108,7 +110,12 @@ def check_output(settings: OutputSettings) -> None:
     """Raise a TextcatError if settings contradict each other, or need a library that is not installed."""
     top, least, all_topics = settings.top, settings.min_probability, settings.all_topics
     taken = next(
-        (name for name in settings.keep_fields if name in (*_OF_DOCUMENT, *_OF_TOPIC, *_OF_TOPICS, "terms", REASON)), ""
+        (
+            name
+            for name in settings.keep_fields
+            if name in (*_OF_DOCUMENT, *_OF_TOPIC, *_OF_TOPICS, "terms", RECALL, REASON)
+        ),
+        "",
     )
     faults = {
         f"Tags cannot be written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
@@ -146,6 +153,7 @@ def _encode_jsonl(
     terms: TermsOf | None = None,
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
+    recalls: Sequence[float] | None = None,
 ) -> bytes:
     """Return a line for each record, with a JSON object of its id, source, position, topics, scores and probabilities.
 
@@ -153,7 +161,7 @@ def _encode_jsonl(
     given, it has the name of the topic. A document that gives no evidence has its reason.
     """
     lines, is_plain, keeps_fields = [], terms is None and names is None, bool(settings.keep_fields)
-    for record, tags_of_record, reason in zip(records, tags, reasons, strict=True):
+    for record, tags_of_record, reason, recall in zip(records, tags, reasons, recalls or repeat(None), strict=False):
         if is_plain:
             topics = [_topic_object(*tag[:3]) for tag in tags_of_record]
         else:
@@ -167,6 +175,8 @@ def _encode_jsonl(
         if keeps_fields:
             line["fields"] = record.fields or {}
         line["topics"] = topics
+        if recall is not None:
+            line[RECALL] = round(recall, DECIMALS)
         if reason is not None:
             line["reason"] = reason
         try:
@@ -226,6 +236,7 @@ def _encode_csv(
     terms: TermsOf | None = None,
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
+    recalls: Sequence[float] | None = None,
 ) -> bytes:
     """Return CSV with a row per document and topic; a document without topics has one row, with an empty topic.
 
@@ -240,14 +251,15 @@ def _encode_csv(
     def write(cells: Iterable[Any]) -> None:
         write_row(map(safe, cells))
 
-    for record, tags_of_record, reason in zip(records, tags, reasons, strict=True):
+    for record, tags_of_record, reason, recall in zip(records, tags, reasons, recalls or repeat(None), strict=False):
         date = (record.date,) if settings.dates else ()
         of_document = (record.id, record.source, record.position, *date, *_kept_cells(record, settings))
+        last = (*(() if recall is None else (round(recall, DECIMALS),)), reason or "")
         if settings.per_document:
             columns = _columns_of(tags_of_record, names)
             if settings.status:
                 columns.append([tag[3] or "" for tag in tags_of_record])
-            write((*of_document, *map(BETWEEN_TOPICS.join, columns), reason or ""))
+            write((*of_document, *map(BETWEEN_TOPICS.join, columns), *last))
             continue
         of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
         for tag, extra in zip(tags_of_record, of_topics or repeat(()), strict=False):
@@ -255,10 +267,10 @@ def _encode_csv(
             name = () if names is None else (names.get(topic, ""),)
             numbers = round(score, DECIMALS), "" if p is None else round(p, DECIMALS)
             statuses = (status[0] or "",) if settings.status else ()
-            write((*of_document, topic, *name, *numbers, *statuses, *extra, reason or ""))
+            write((*of_document, topic, *name, *numbers, *statuses, *extra, *last))
         if not tags_of_record:
             n_empty = 3 + (terms is not None) + (names is not None) + settings.status
-            write((*of_document, *[""] * n_empty, reason or ""))
+            write((*of_document, *[""] * n_empty, *last))
     return escape_undecodable(rows.getvalue()).encode()
 
 
@@ -281,6 +293,7 @@ def _encode_parquet(
     terms: TermsOf | None = None,
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
+    recalls: Sequence[float] | None = None,
 ) -> bytes:
     """Return rows for a Parquet file, serialised as an Arrow IPC stream.
 
@@ -305,6 +318,8 @@ def _encode_parquet(
     cells = [[escape_undecodable(text) for text in _kept_cells(record, settings)] for record in records]
     columns |= dict(zip(settings.keep_fields, map(list, zip(*cells, strict=True)), strict=False))
     columns |= {"topics": topics, "reason": reasons}
+    if settings.status:
+        columns[RECALL] = [round(recall, DECIMALS) for recall in recalls or ()] or [None] * len(records)
     schema = _arrow_schema(terms is not None, names is not None, settings.status, _extra_columns(settings))
     return packed_column(pa, pa.RecordBatch.from_pydict(columns, schema))
 
@@ -324,7 +339,9 @@ def _arrow_schema(with_terms: bool, with_names: bool, with_status: bool, extra: 
     status = [("status", pa.string())] if with_status else []
     tag = pa.struct([("topic", pa.string()), *name, *numbers, *status, *extra_fields])
     types = {"id": pa.string(), "source": pa.string(), "position": pa.int64()}
-    types |= dict.fromkeys(extra, pa.string()) | {"topics": pa.list_(tag), "reason": pa.string()}
+    types |= dict.fromkeys(extra, pa.string()) | {"topics": pa.list_(tag)}
+    types |= {RECALL: pa.float64()} if with_status else {}
+    types |= {"reason": pa.string()}
     return pa.schema(types.items())
 
 
@@ -348,6 +365,6 @@ def _csv_head(settings: OutputSettings) -> bytes:
     columns = _extra_columns(settings)
     safe_columns = columns if settings.no_csv_escape else map(safe_cell, columns)
     line = io.StringIO()
-    terms = ["terms"] if settings.explain else []
-    csv.writer(line, lineterminator="\n").writerow([*_OF_DOCUMENT, *safe_columns, *topic_columns, *terms, REASON])
+    last = [*(["terms"] if settings.explain else []), *([RECALL] if settings.status else []), REASON]
+    csv.writer(line, lineterminator="\n").writerow([*_OF_DOCUMENT, *safe_columns, *topic_columns, *last])
     return line.getvalue().encode()

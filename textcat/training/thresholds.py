@@ -15,7 +15,8 @@ import scipy.sparse as sp
 
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.progress import Advance
-from textcat.evaluation.promises import Promises, promise_precision, promise_recall, promise_together
+from textcat.evaluation.expected_recall import ExpectedRecall
+from textcat.evaluation.promises import Promises, limit_missed, promise_precision, promise_recall, promise_together
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.features.rows import release_memory
 from textcat.features.tfidf import TfIdf
@@ -66,31 +67,44 @@ def _with_promises(
         _by_topic(*wanted, topics)
         for wanted in ((asked.precision, asked.precision_of), (asked.recall, asked.recall_of))
     )
-    curves, confidence = decisions.curves(), asked.confidence
+    curves, confidence, in_sample = decisions.curves(), asked.confidence, scores
     if decisions.single:  # a document is in the sample of the topic that it gets
-        scores = np.where(scores > decisions.cut_scores(np.nan_to_num(scores, nan=-np.inf)), scores, np.nan)
-    threshold, *counts = promise_precision(scores, labels, precision, confidence, curves)
+        in_sample = np.where(scores > decisions.cut_scores(np.nan_to_num(scores, nan=-np.inf)), scores, np.nan)
+    threshold, *counts = promise_precision(in_sample, labels, precision, confidence, curves)
     documents, correct = (of_topics.astype(np.float64) for of_topics in counts)
     together = np.zeros(len(topics))
     small = np.flatnonzero(np.isinf(threshold) & (precision == asked.precision) & (asked.small_topics == "together"))
     if len(small):
         pooled = promise_together(
-            scores[:, small], labels[:, small], asked.precision, confidence, curves.of_topics(small)
+            in_sample[:, small], labels[:, small], asked.precision, confidence, curves.of_topics(small)
         )
         threshold[small], documents[small], correct[small] = pooled
         together[small] = np.isfinite(threshold[small])
     precision[np.isinf(threshold)] = np.nan
     lower = promise_recall(scores, labels, recall, confidence)
     recall[np.isinf(lower)] = np.nan
-    if np.isnan(precision).all() and np.isnan(recall).all():
+    if not asked.missed and np.isnan(precision).all() and np.isnan(recall).all():
         raise TextcatError(_no_promise(asked, labels))
-    review = np.minimum(np.where(np.isinf(lower), decisions.thresholds, lower), threshold)
+    probabilities = curves.probabilities(scores)
+    review = np.where(np.isinf(lower), decisions.thresholds, lower)
+    if asked.missed:
+        limit = curves.threshold(_limit_missed(asked, probabilities, labels))
+        review = np.where(np.isinf(lower), limit, np.minimum(lower, limit))
+    review = np.minimum(review, threshold)
     promises = Promises(
         precision, recall, np.full(len(topics), confidence), threshold, review, documents, correct, together
     )
-    if decisions.single:
-        return replace(decisions, promises=promises)
-    return replace(decisions, thresholds=review.astype(decisions.thresholds.dtype), promises=promises)
+    if not decisions.single:
+        decisions = replace(decisions, thresholds=review.astype(decisions.thresholds.dtype))
+    expected = ExpectedRecall.fit(scores, probabilities, decisions.decide(scores), labels.toarray() > 0)
+    return replace(decisions, promises=promises, expected_recall=expected)
+
+
+def _limit_missed(asked: PromiseSettings, probabilities: np.ndarray, labels: sp.csc_matrix) -> float:
+    try:
+        return limit_missed(probabilities, labels, asked.missed)
+    except ValueError as error:
+        raise TextcatError(f"{error} Give a higher share, or label more documents.") from error
 
 
 def _by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]) -> np.ndarray:

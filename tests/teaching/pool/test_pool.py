@@ -80,7 +80,7 @@ def test_what_is_no_pool_and_holds_no_document_is_told_in_a_sentence(tmp_path, a
         build_pool(tmp_path, tmp_path / "pool")
 
 
-@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("version", [5, 7])
 def test_a_pool_of_another_format_is_refused(tmp_path, archive, version):
     folder = build_pool(archive, tmp_path / "pool").folder
     manifest = json.loads((folder / "index" / "manifest.json").read_text())

@@ -1,0 +1,78 @@
+"""Expect which share of a document's topics its tags have found, from the scores of all topics.
+
+The share is estimated by a ridge regression on held-out documents, on the number of tags, the five highest scores and
+probabilities, and what the probabilities themselves let expect: the sum of those of tags, divided by the sum of all.
+Toepfer and Seifert ("Fusion architectures for automatic subject indexing under concept drift", 2020) estimate it from a
+document's length, its scores and its number of tags; docs/benchmarks/promises.md compares the two.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_HIGHEST = 5  # scores, and probabilities, of a document
+N_WEIGHTS = 2 * _HIGHEST + 6
+_PENALTY = 1.0  # of the ridge regression, on features of deviation 1
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedRecall:
+    """Hold the weights of a regression; `of` returns what it expects.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_features + 1,), float64
+        The weight of each feature, and the constant.
+    """
+
+    weights: NDArray[np.float64]
+
+    def of(self, scores: NDArray[Any], probabilities: NDArray[Any], given: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the expected recall of the tags of documents, in [0, 1]: shape (n_documents,).
+
+        Parameters
+        ----------
+        scores, probabilities : ndarray of shape (n_documents, n_topics)
+        given : ndarray of the same shape, bool
+            The tags of each document.
+        """
+        return np.clip(_features(scores, probabilities, given) @ self.weights[:-1] + self.weights[-1], 0, 1)
+
+    @classmethod
+    def fit(
+        cls, scores: NDArray[Any], probabilities: NDArray[Any], given: NDArray[np.bool_], Y: Any
+    ) -> "ExpectedRecall":
+        """Fit the regression to held-out documents; those without a topic, or with a nan, do not count.
+
+        Parameters
+        ----------
+        scores, probabilities, given
+            As for `of`.
+        Y : ndarray of the same shape, bool
+            Whether each document has each topic.
+        """
+        counts = ~np.isnan(probabilities).any(axis=1) & Y.any(axis=1)
+        X = _features(scores[counts], probabilities[counts], given[counts])
+        recall = (given & Y)[counts].sum(axis=1) / Y[counts].sum(axis=1)
+        mean, deviation = X.mean(axis=0), X.std(axis=0)
+        deviation[deviation == 0] = 1
+        Z = (X - mean) / deviation
+        slopes = np.linalg.solve(Z.T @ Z + _PENALTY * np.eye(Z.shape[1]), Z.T @ (recall - recall.mean())) / deviation
+        return cls(np.append(slopes, recall.mean() - mean @ slopes))
+
+
+def _features(scores: NDArray[Any], probabilities: NDArray[Any], given: NDArray[np.bool_]) -> NDArray[np.float64]:
+    p = np.asarray(probabilities, np.float64)
+    n_tags = given.sum(axis=1)
+    found, missed = (p * given).sum(axis=1), (p * ~given).sum(axis=1)
+    shares = found / np.maximum(found + missed, 1e-9), found / np.maximum(found + missed, 1)
+    return np.column_stack([n_tags, n_tags > 0, np.log1p(missed), *shares, _highest(p), _highest(scores)])
+
+
+def _highest(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the five highest values of each document, the highest first; 0 where there are fewer topics."""
+    highest, kept = np.zeros((len(values), _HIGHEST)), min(_HIGHEST, values.shape[1])
+    highest[:, :kept] = -np.sort(-values, axis=1)[:, :kept]
+    return highest
