@@ -12,6 +12,7 @@ from textcat.base.folds import assign_folds
 from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.promises import Status
 from textcat.model.storage import load, save
+from textcat.report.card import card_text
 from textcat.training.examples import CountedCorpus
 from textcat.training.thresholds import held_out_scores, promise_scores
 from textcat.training.train import train_and_evaluate
@@ -194,3 +195,15 @@ def test_scores_that_promises_are_made_by_are_of_rows_as_later_documents_have_th
         length = np.linalg.norm(X[i, others >= least])
         expected = learner.intercept_ + (plain[i] - learner.intercept_) / length
         np.testing.assert_allclose(found[i], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_the_report_and_the_card_tell_of_promises(promising, newswire, newswire_tagger, tmp_path):
+    options = {"folds": 0, "resamples": 0}
+    textcat.write_report(tmp_path / "report.html", promising, newswire, **options)
+    page = (tmp_path / "report.html").read_text()
+    assert "Promises, and what test documents say of them" in page
+    assert page.count(">precision 0.8<") == sum(promise.precision == 0.8 for promise in promising.promises.values())
+    textcat.write_report(tmp_path / "plain.html", newswire_tagger, newswire, **options)
+    assert "what test documents say" not in (tmp_path / "plain.html").read_text()
+    assert "with a promised precision" in card_text(promising, None)
+    assert "with a promised precision" not in card_text(newswire_tagger, None)

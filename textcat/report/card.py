@@ -244,6 +244,12 @@ def _rounded(value: float | None) -> str:
 def _thresholds(tagger: Tagger) -> str:
     tags = tagger.facts.recipe.tags
     decision = _DECISIONS.get(tagger.decisions.strategy, "").format(probability=tags.probability)
+    if (promises := tagger.decisions.promises) is not None:
+        automatic, recall = int(promises.has_precision.sum()), int(promises.has_recall.sum())
+        decision += (
+            f" Tags of {automatic:,} of {len(tagger.topics):,} topics can be automatic, with a promised precision, and "
+            f"{recall:,} topics have a promised recall; all other tags are for people to review."
+        )
     if tagger.decisions.calibration is None:
         return f"{decision} Scores only rank documents; the model has no probabilities."
     return (

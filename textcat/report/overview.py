@@ -52,6 +52,31 @@ def bands_table(name: str, evaluation: Evaluation) -> str:
     return scrolled_table(name, f"Quality by bands of topics{intervals}", ["", *(row.band for row in bands)], rows)
 
 
+def promises_table(evaluation: Evaluation) -> str:
+    """Return an HTML table of the promises: what share of the topic's documents is found, and how often tags are right.
+
+    It is "" if the model makes no promises, or was not measured on test documents.
+    """
+    if not evaluation.promises:
+        return ""
+    rows = [
+        [
+            promise.topic,
+            f"{promise.measure} {promise.promised:g}",
+            promise.documents,
+            promise.right,
+            _with_bounds(promise.share, promise.interval),
+            str(promise.verdict),
+        ]
+        for promise in evaluation.promises
+    ]
+    automatic = [promise for promise in evaluation.promises if promise.measure == "precision"]
+    given, right = (sum(getattr(promise, name) for promise in automatic) for name in ("documents", "right"))
+    all_right = f"; {given:,} automatic tags, {right / given:.1%} of them right" if given else ""
+    head = ["topic", "promised", "documents", "right", "share (interval of 95 %)", "verdict"]
+    return scrolled_table("promises", f"Promises, and what test documents say of them{all_right}", head, rows)
+
+
 def _with_bounds(value: float | None, bounds: tuple[float, float] | None) -> str | float | None:
     return value if value is None or bounds is None else f"{value:.3f} ({bounds[0]:.3f} to {bounds[1]:.3f})"
 

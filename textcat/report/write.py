@@ -29,7 +29,7 @@ from textcat.report import figures
 from textcat.report.changes import decision_changes
 from textcat.report.contents import Measured, example_of, report_contents
 from textcat.report.many_topics import sections_of_many
-from textcat.report.overview import about_evaluation, bands_table, document_heading
+from textcat.report.overview import about_evaluation, bands_table, document_heading, promises_table
 from textcat.report.page import report_page, scrolled_table
 
 if TYPE_CHECKING:
@@ -263,7 +263,8 @@ def _sections(
 ) -> list[tuple[str, str, str]]:
     evaluation, tagger = measured.evaluation, measured.tagger
     overview = (
-        f"<p>{html_text(about_evaluation(tagger, evaluation))}</p>{bands_table('bands', evaluation)}"
+        f"<p>{html_text(about_evaluation(tagger, evaluation))}</p>"
+        f"{bands_table('bands', evaluation)}{promises_table(evaluation)}"
         '<div class="plots" id="plots"></div><p id="moved" aria-live="polite"></p>'
     )
     topics = (
