@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from textcat.evaluation.expected_recall import N_WEIGHTS, ExpectedRecall, _features
+from textcat.evaluation.expected_recall import N_WEIGHTS, ExpectedRecall, features_of
 
 
 def drawn(seed, n=1500, n_topics=8):
@@ -16,7 +16,7 @@ def drawn(seed, n=1500, n_topics=8):
 def test_the_regression_is_that_of_scikit_learn():
     scores, p, given, Y = drawn(0)
     fitted, has_topic = ExpectedRecall.fit(scores, p, given, Y), Y.any(axis=1)
-    X = _features(scores, p, given)
+    X = features_of(scores, p, given)
     mean, deviation = X[has_topic].mean(axis=0), X[has_topic].std(axis=0)
     recall = (given & Y)[has_topic].sum(axis=1) / Y[has_topic].sum(axis=1)
     theirs = Ridge(1.0).fit((X[has_topic] - mean) / deviation, recall)

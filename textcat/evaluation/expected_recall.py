@@ -38,7 +38,7 @@ class ExpectedRecall:
         given : ndarray of the same shape, bool
             The tags of each document.
         """
-        return np.clip(_features(scores, probabilities, given) @ self.weights[:-1] + self.weights[-1], 0, 1)
+        return np.clip(features_of(scores, probabilities, given) @ self.weights[:-1] + self.weights[-1], 0, 1)
 
     @classmethod
     def fit(
@@ -54,7 +54,7 @@ class ExpectedRecall:
             Whether each document has each topic.
         """
         counts = ~np.isnan(probabilities).any(axis=1) & Y.any(axis=1)
-        X = _features(scores[counts], probabilities[counts], given[counts])
+        X = features_of(scores[counts], probabilities[counts], given[counts])
         recall = (given & Y)[counts].sum(axis=1) / Y[counts].sum(axis=1)
         mean, deviation = X.mean(axis=0), X.std(axis=0)
         deviation[deviation == 0] = 1
@@ -63,7 +63,8 @@ class ExpectedRecall:
         return cls(np.append(slopes, recall.mean() - mean @ slopes))
 
 
-def _features(scores: NDArray[Any], probabilities: NDArray[Any], given: NDArray[np.bool_]) -> NDArray[np.float64]:
+def features_of(scores: NDArray[Any], probabilities: NDArray[Any], given: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the features of documents: shape (n_documents, n_features). Parameters as for `ExpectedRecall.of`."""
     p = np.asarray(probabilities, np.float64)
     n_tags = given.sum(axis=1)
     found, missed = (p * given).sum(axis=1), (p * ~given).sum(axis=1)

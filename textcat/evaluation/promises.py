@@ -425,7 +425,7 @@ def limit_missed(probabilities: ArrayLike, Y: Any, share: float) -> float:
     order = np.argsort(p[rows, columns], kind="stable")
     missed, n = p[rows, columns][order], int((n_topics > 0).sum())
     if share * (n + 1) < 1:
-        raise ValueError(f"{n:,} documents are too few to limit what is missed to {share:g}.")
+        raise ValueError(f"{n:,} documents are too few to limit what is missed to {share:g}")
     # All that is missed, with what a document that is still to come may miss: everything.
     total = np.cumsum(1 / n_topics[rows[order]]) + 1
     may_miss = int(np.searchsorted(total, share * (n + 1), "right"))

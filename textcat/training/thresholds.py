@@ -104,7 +104,7 @@ def _limit_missed(asked: PromiseSettings, probabilities: np.ndarray, labels: sp.
     try:
         return limit_missed(probabilities, labels, asked.missed)
     except ValueError as error:
-        raise TextcatError(f"{error} Give a higher share, or label more documents.") from error
+        raise TextcatError(f"{error}: give a higher share, or label more documents.") from error
 
 
 def _by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]) -> np.ndarray:
