@@ -10,9 +10,12 @@ from textcat.evaluation.at_k import evaluate_at_k as evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation as Evaluation
 from textcat.evaluation.evaluation import MeasuredOn as MeasuredOn
 from textcat.evaluation.evaluation import evaluate_scores as evaluate_scores
+from textcat.evaluation.precision_thresholds import PrecisionThresholds as PrecisionThresholds
 from textcat.evaluation.promises import Promise as Promise
 from textcat.evaluation.promises import Status as Status
 from textcat.evaluation.significance import compare_evaluations as compare_evaluations
+from textcat.evaluation.splitters import MultilabelStratifiedGroupKFold as MultilabelStratifiedGroupKFold
+from textcat.evaluation.splitters import MultilabelStratifiedKFold as MultilabelStratifiedKFold
 from textcat.features.store import open_rows as open_rows
 from textcat.features.store import write_rows as write_rows
 from textcat.features.tfidf import TfIdf as TfIdf

@@ -1,0 +1,236 @@
+"""Promise a precision of each class for any classifier of scikit-learn, by thresholds of its out-of-fold scores."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from textcat.base.parameters import is_whole
+from textcat.evaluation.promises import promise_precision
+from textcat.evaluation.splitters import MultilabelStratifiedKFold
+
+
+def _if_estimator_has(method: str) -> Callable[[PrecisionThresholds], bool]:
+    """Return the condition under which a method is passed on to the estimator."""
+    return lambda model: hasattr(getattr(model, "estimator_", model.estimator), method)
+
+
+class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Find for each class the lowest threshold above which a classifier's precision can be promised.
+
+    Scores of samples by estimators that were not trained on them say how precise each class is above a threshold; exact
+    binomial tests say which precision can be promised, and a class without enough samples, or without a precision that
+    is high enough, has no promise. Of the promises, a share of at most 1 - `confidence` is expected to be broken, on
+    later samples that are like those of `fit`: see `textcat.evaluation.promises`. Then the estimator is fitted to all
+    samples.
+
+    If samples may have several classes, `predict` gives a sample those that have a score above the threshold. If
+    samples have one class each, `predict` gives the class of the highest score, and `predict_automatic` says whether
+    this score is above the threshold.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba` or `decision_function`
+        If it has both, scores are probabilities: of one class per sample, they say more of how sure the class is.
+    precision : float or array-like of shape (n_classes,), default=0.9
+        The precision to promise, of each class; in (0, 1).
+    confidence : float, default=0.9
+        The share of promises that is to be kept, in (0, 1).
+    cv : int, splitter of scikit-learn or iterable of splits, default=5
+        Folds for out-of-fold scores, each sample in one of them. int: the number of folds of `StratifiedKFold` or, for
+        several classes per sample, `MultilabelStratifiedKFold`. Samples that are alike, such as duplicates, should be
+        in one fold: give `MultilabelStratifiedGroupKFold`.
+    n_jobs : int, optional
+        Number of folds to fit at the same time, as in scikit-learn.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The estimator, fitted to all samples.
+    classes_ : ndarray of shape (n_classes,)
+        The classes; the numbers of columns, if `y` was an indicator.
+    thresholds_ : ndarray of shape (n_classes,)
+        inf where no precision can be promised.
+    n_above_, n_correct_ : ndarray of shape (n_classes,), int
+        How many samples of `fit` have an out-of-fold score above the threshold, and how many of these have the class.
+    multilabel_ : bool
+        Whether a sample may have several classes.
+    n_features_in_, feature_names_in_
+        As of `estimator_`, if it has them.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        precision: float | ArrayLike = 0.9,
+        confidence: float = 0.9,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+    ):
+        self.estimator, self.precision, self.confidence = estimator, precision, confidence
+        self.cv, self.n_jobs = cv, n_jobs
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> PrecisionThresholds:
+        """Find the thresholds, and fit the estimator to all samples; warn if no class has a promise.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or other rows of shape (n_samples, ...)
+            As the estimator takes it.
+        y : array-like of shape (n_samples,), or array-like or sparse of shape (n_samples, n_classes), 0 or 1
+        groups : array-like of shape (n_samples,), optional
+            The group of each sample, for a `cv` that keeps groups together.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter or `y` is out of range, or the estimator has no scores of classes.
+        """
+        X, y, groups = indexable(X, y, groups)
+        y, labels, self.classes_ = _read_classes(y)
+        self.multilabel_ = y.ndim == 2
+        precision = self._checked_precision()
+        cv = MultilabelStratifiedKFold(self.cv) if self.multilabel_ and is_whole(2)(self.cv) else self.cv
+        splits = [*check_cv(cv, y, classifier=True).split(X, y, groups)]
+        method = _score_method(self.estimator)
+        responses = cross_val_predict(self.estimator, X, y, cv=splits, n_jobs=self.n_jobs, method=method)
+        scores = self._sampled(self._class_scores(responses))
+        self.thresholds_, self.n_above_, self.n_correct_ = promise_precision(scores, labels, precision, self.confidence)
+        if np.isinf(self.thresholds_).all():
+            warnings.warn(_no_promise(precision, self.confidence, labels), stacklevel=2)
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of the highest score of each sample, shape (n_samples,).
+
+        If `y` was an indicator, return one of shape (n_samples, n_classes), int: 1 for the classes that
+        `predict_automatic` gives.
+        """
+        check_is_fitted(self)
+        if self.multilabel_:
+            return self.predict_automatic(X).astype(int)
+        return self.classes_[self._scores(X).argmax(axis=1)]
+
+    def predict_automatic(self, X: Any) -> NDArray[np.bool_]:
+        """Return which classes may be given to each sample without a person, as their precision is promised.
+
+        These are the classes whose score is above the threshold and, if samples have one class each, is the highest.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), bool
+        """
+        check_is_fitted(self)
+        return self._sampled(self._scores(X)) > self.thresholds_  # nan is not above
+
+    @available_if(_if_estimator_has("decision_function"))
+    def decision_function(self, X: Any) -> Any:
+        """Return what the estimator's method of this name returns."""
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    @available_if(_if_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """Return what the estimator's method of this name returns."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, of_estimator = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags = of_estimator.input_tags
+        if of_estimator.classifier_tags is not None:
+            tags.classifier_tags = of_estimator.classifier_tags
+        return tags
+
+    def _checked_precision(self) -> NDArray[np.float64]:
+        """Return the precision of each class, after a check of it and the confidence."""
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence={self.confidence!r} must be between 0 and 1")
+        precision = np.asarray(self.precision, np.float64)
+        if not ((precision > 0) & (precision < 1)).all():
+            raise ValueError(f"precision={self.precision!r} must be between 0 and 1")
+        if precision.shape not in ((), self.classes_.shape):
+            raise ValueError(
+                f"precision has the shape {precision.shape}, for {len(self.classes_)} classes; give one number, or one "
+                "for each class"
+            )
+        return np.broadcast_to(precision, self.classes_.shape)
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        return self._class_scores(getattr(self.estimator_, _score_method(self.estimator_))(X))
+
+    def _class_scores(self, responses: Any) -> NDArray[Any]:
+        """Return scores of shape (n_samples, n_classes) from what an estimator returns."""
+        if isinstance(responses, list):  # of some multilabel estimators: the probabilities of 0 and 1 of each class
+            responses = np.column_stack([of_class[:, -1] for of_class in responses])
+        scores = np.asarray(responses)
+        if scores.ndim == 1:
+            scores = np.column_stack([-scores, scores])
+        if scores.shape[1] != len(self.classes_):
+            raise ValueError(
+                f"The estimator has {scores.shape[1]} scores of each sample, for {len(self.classes_)} classes; "
+                "give one with a score for each class, such as SVC(decision_function_shape='ovr')"
+            )
+        return scores
+
+    def _sampled(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return scores with nan where a class may not be given, as another one of the sample has a higher score."""
+        if self.multilabel_:
+            return scores
+        is_highest = np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, None]
+        return np.where(is_highest, scores, np.nan)
+
+
+def _score_method(estimator: Any) -> str:
+    """Return the method by which an estimator scores samples; raise ValueError if it has none."""
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(estimator, method):
+            return method
+    raise ValueError(
+        f"{type(estimator).__name__} has neither predict_proba nor decision_function; give a classifier with scores"
+    )
+
+
+def _read_classes(y: Any) -> tuple[NDArray[Any], sp.csc_array, NDArray[Any]]:
+    """Return y as an array, as a sparse indicator of shape (n_samples, n_classes), and the classes."""
+    if y is None:
+        raise ValueError("PrecisionThresholds requires y to be passed, but the target y is None")
+    check_classification_targets(y)
+    if type_of_target(y, input_name="y") == "multilabel-indicator":
+        indicator = y.toarray() if sp.issparse(y) else np.asarray(y)
+        return indicator, sp.csc_array(indicator), np.arange(indicator.shape[1])
+    y = column_or_1d(y, warn=True)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y has less than two classes: {classes.tolist()}; training needs more than one class")
+    return y, sp.csc_array(codes[:, None] == np.arange(len(classes))), classes
+
+
+def _no_promise(precision: NDArray[np.float64], confidence: float, labels: sp.csc_array) -> str:
+    lowest = float(precision.min())
+    least, most = math.ceil(math.log(1 - confidence) / math.log(lowest)), int(labels.sum(axis=0).max())
+    return (
+        f"No promise of a precision of {lowest:g} can be kept with a confidence of {confidence:g} (it takes at least "
+        f"{least:,} samples of a class, all of them right, and the largest class has {most:,}): give a lower precision "
+        "or confidence, more samples, or an estimator that is right more often"
+    )

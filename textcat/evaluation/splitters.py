@@ -1,0 +1,151 @@
+"""Split samples of several labels each into folds with equal shares of every label, by splitters of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import check_random_state, column_or_1d, indexable
+from sklearn.utils.multiclass import type_of_target
+
+from textcat.base.folds import assign_units
+from textcat.base.parameters import is_whole
+
+_Splits = Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+
+class MultilabelStratifiedKFold(BaseCrossValidator):
+    """Split samples into folds that have nearly the same share of each label, where a sample may have several.
+
+    Each sample goes into the fold where it adds least to the sum of the squares of all labels' shares, samples of rare
+    labels first. To have every sample counts as one more label, which makes the folds equally large. If `y` has one
+    class per sample instead, two folds differ by one sample of each class at most.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2.
+    shuffle : bool, default=False
+        Whether to shuffle the samples before. False: the same samples have the same folds each time.
+    random_state : int, RandomState or None, default=None
+        With `shuffle`, draws the order of samples; the same int draws the same order.
+    """
+
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = False, random_state: int | np.random.RandomState | None = None
+    ):
+        if not is_whole(2)(n_splits):
+            raise ValueError(f"n_splits={n_splits!r} is no number of folds; give a whole number, at least 2")
+        if random_state is not None and not shuffle:
+            raise ValueError("random_state has no effect if shuffle is False; set shuffle=True, or leave it out")
+        self.n_splits, self.shuffle, self.random_state = n_splits, shuffle, random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds.
+
+        Parameters
+        ----------
+        X, y, groups : ignored
+
+        Returns
+        -------
+        int
+        """
+        return self.n_splits
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> _Splits:
+        """Yield for each fold the numbers of all other samples, to train on, and of its own, to test on.
+
+        Parameters
+        ----------
+        X : sequence or array of n_samples
+            Only its length has an effect.
+        y : array-like or sparse of shape (n_samples, n_labels), 0 or 1; or array-like of shape (n_samples,)
+        groups : ignored
+
+        Yields
+        ------
+        train, test : ndarray of int
+
+        Raises
+        ------
+        ValueError
+            If there are fewer samples than folds, or `y` has neither several labels per sample nor one class.
+        """
+        X, y = indexable(X, y)
+        labels = _indicator(y)
+        yield from self._split(labels, np.arange(labels.shape[0]))
+
+    def _split(self, labels: Any, group_of: NDArray[Any]) -> _Splits:
+        """Yield the splits in which samples of a group are in one fold; groups have the numbers from 0 on."""
+        n_groups = int(group_of.max(initial=-1)) + 1
+        if n_groups < self.n_splits:
+            raise ValueError(f"{n_groups:,} samples or groups of them cannot be split into {self.n_splits:,} folds")
+        labels = sp.hstack([np.ones((labels.shape[0], 1), np.int64), labels], format="csr")
+        order = np.arange(n_groups)
+        if self.shuffle:
+            order = check_random_state(self.random_state).permutation(n_groups)
+        place_of = np.argsort(order)[group_of]
+        members = sp.csr_array((np.ones(len(place_of), np.int64), (place_of, np.arange(len(place_of)))))
+        fold_of = assign_units(members @ labels, self.n_splits)[place_of]
+        for fold in range(self.n_splits):
+            yield np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+
+
+class MultilabelStratifiedGroupKFold(MultilabelStratifiedKFold):
+    """Split samples as `MultilabelStratifiedKFold` does, but keep the samples of a group together, in one fold.
+
+    The largest groups are dealt out first. If groups are few or large, folds are as even as they can be made so.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2.
+    shuffle : bool, default=False
+        Whether to shuffle the groups before; this changes which of equally large groups go together.
+    random_state : int, RandomState or None, default=None
+        With `shuffle`, draws the order of groups; the same int draws the same order.
+    """
+
+    # The name by which scikit-learn reads that `split` asks for groups, where metadata are routed.
+    __metadata_request__split: ClassVar = {"groups": True}
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> _Splits:
+        """Yield for each fold the numbers of all other samples, to train on, and of its own, to test on.
+
+        Parameters
+        ----------
+        X, y
+            As for `MultilabelStratifiedKFold`.
+        groups : array-like of shape (n_samples,)
+            The group of each sample: any values that can be sorted.
+
+        Yields
+        ------
+        train, test : ndarray of int
+
+        Raises
+        ------
+        ValueError
+            If there are no groups or fewer than folds, or `y` has neither several labels per sample nor one class.
+        """
+        if groups is None:
+            raise ValueError("The groups parameter is None; give the group of each sample")
+        X, y, groups = indexable(X, y, groups)
+        yield from self._split(_indicator(y), np.unique(column_or_1d(groups), return_inverse=True)[1])
+
+
+def _indicator(y: Any) -> sp.csr_array:
+    """Return the labels of each sample as a sparse array of 0 and 1, with a column for each label or class."""
+    kind = type_of_target(y, input_name="y")
+    if kind == "multilabel-indicator":
+        labels = sp.csr_array(y if sp.issparse(y) else np.asarray(y))
+        return (labels != 0).astype(np.int64)
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(f"Labels cannot be shared out if they are {kind}; give an indicator of 0 and 1, or classes")
+    classes, codes = np.unique(column_or_1d(y), return_inverse=True)
+    return sp.csr_array((np.ones(len(codes), np.int64), (np.arange(len(codes)), codes)), (len(codes), len(classes)))
