@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,7 +81,9 @@ def test_every_output_has_the_status_of_each_tag(promising, newswire, tmp_path, 
     documents = tmp_path / "documents.jsonl"
     texts = ["\n".join(document.zones.values()) for document in newswire.test[:20]]
     documents.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    textcat.tag_archive(folder, documents, tmp_path / "out", output_settings=textcat.OutputSettings(to), jobs=1)
+    textcat.tag_archive(
+        folder, documents, tmp_path / "out", output_settings=textcat.OutputSettings(to, expected_recall=True), jobs=1
+    )
     (part,) = (tmp_path / "out").glob(f"part-*.{to}")
     recalls = promising.decisions.expected_recalls(*promising.scored(texts)).round(4).tolist()
     if to == "jsonl":
@@ -110,6 +113,27 @@ def test_few_topics_are_missed_if_that_is_promised(newswire):
     labels = newswire.labels(newswire.test).toarray() > 0
     assert more.sum() > given.sum()
     assert (more & labels).sum() / labels.sum() >= 0.9
+
+
+def test_only_automatic_tags_are_given_where_these_are_asked_for(promising, newswire, newswire_model, tmp_path):
+    folder = save(promising, tmp_path / "model")
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text("".join(json.dumps({"text": "\n".join(each.zones.values())}) + "\n" for each in newswire.test))
+    settings = textcat.OutputSettings(automatic=True)
+    summary = textcat.tag_archive(folder, documents, tmp_path / "out", output_settings=settings, jobs=1)
+    (part,) = (tmp_path / "out").glob("part-*.jsonl")
+    given = [tag for line in part.read_text().splitlines() for tag in json.loads(line)["topics"]]
+    texts = ["\n".join(each.zones.values()) for each in newswire.test]
+    automatic = [tag for tags in promising.tag(texts) for tag in tags if tag.status is Status.AUTOMATIC]
+    assert [tag["topic"] for tag in given] == [tag.topic for tag in automatic]
+    assert {tag["status"] for tag in given} == {"automatic"}
+    assert summary.counts.topics.total() == len(given)
+    for wanted in (settings, textcat.OutputSettings(expected_recall=True)):
+        with pytest.raises(TextcatError, match="makes no promises: leave out --automatic"):
+            textcat.tag_archive(newswire_model, documents, tmp_path / "none", output_settings=wanted, jobs=1)
+    both = settings._replace(top=3)
+    with pytest.raises(TextcatError, match="Ask for automatic tags"):
+        textcat.tag_archive(folder, documents, tmp_path / "none", output_settings=both, jobs=1)
 
 
 def test_outputs_of_models_without_promises_have_no_status(newswire_model, newswire, tmp_path):
@@ -157,6 +181,9 @@ def test_each_document_has_one_topic_and_its_status():
     assert [len(of_document) for of_document in tags] == [1, 1, 1]
     assert all(tag.status in (Status.AUTOMATIC, Status.REVIEW) for (tag,) in tags)
     assert tags[0][0].status is Status.AUTOMATIC
+    only = replace(tagger, decisions=replace(tagger.decisions, automatic_only=True))
+    texts = ["crude barrel opec", "the market rose", "ounce the market"]
+    assert only.tag(texts) == [[tag for tag in of_one if tag.status is Status.AUTOMATIC] for of_one in tags]
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,13 @@ def output_settings(
     min_probability: Annotated[
         float | None, _output(min=0, max=1, help="Print the topics of at least this probability.")
     ] = None,
+    automatic: Annotated[
+        bool, _output("--automatic", help="Print only topics that may be given without a person, as promised.")
+    ] = False,
+    expected_recall: Annotated[
+        bool,
+        _output("--expected-recall", help="Add what share of its topics each document's tags are expected to find."),
+    ] = False,
     explain: Annotated[
         int,
         _output(min=0, help="Number of terms to print with each topic: those that change its score most."),
@@ -73,6 +80,7 @@ def output_settings(
     shown = OutputSettings(to, compress, top, all_topics, explain, tuple(topic or ()), min_probability)
     kept = tuple(dict.fromkeys(filter(None, names)))
     shown = shown._replace(other_languages=other_languages, duplicates=str(duplicates or ""))
+    shown = shown._replace(automatic=automatic, expected_recall=expected_recall)
     return shown._replace(keep_fields=kept, per_document=per_document, no_csv_escape=no_csv_escape)
 
 

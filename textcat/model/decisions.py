@@ -30,6 +30,8 @@ class Decisions:
         Which tags are given without a person, and which a person is to review. The thresholds are then those of review.
     expected_recall : ExpectedRecall, optional
         What share of each document's topics its tags have found, as far as scores tell; for models with promises.
+    automatic_only : bool, default=False
+        Give only automatic tags; this needs promises.
     """
 
     thresholds: np.ndarray
@@ -37,6 +39,7 @@ class Decisions:
     strategy: str = "zero"
     promises: Promises | None = None
     expected_recall: ExpectedRecall | None = None
+    automatic_only: bool = False
 
     def checked(self, topics: Sequence[str]) -> "Decisions":
         """Return a copy with an array of thresholds; raise TextcatError unless each topic has a number there."""
@@ -79,7 +82,10 @@ class Decisions:
 
         If `single`, each document gets exactly one topic, so that its thresholds depend on its other scores.
         """
-        return one_topic(self._comparable(scores)) if self.single else self.thresholds
+        cuts = one_topic(self._comparable(scores)) if self.single else self.thresholds
+        if self.automatic_only and self.promises is not None:
+            return np.maximum(cuts, self.promises.threshold)
+        return cuts
 
     def first_topics(self, scores: np.ndarray, n: int | None) -> np.ndarray:
         """Rank the topics of each document; topics of equal scores keep their order.

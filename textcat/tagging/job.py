@@ -226,7 +226,7 @@ def _encode(
         {"names": tagger.topic_names} if output.names else {}
     )
     reasons = [reason and reason.value for reason in reasons_of(has_terms)]
-    if (recalls := tagger.decisions.expected_recalls(scores, has_terms)) is not None:
+    if output.expected_recall and (recalls := tagger.decisions.expected_recalls(scores, has_terms)) is not None:
         options["recalls"] = recalls.tolist()
     return ENCODERS[output.to](records, tags, reasons, settings=output, **options)
 
@@ -250,7 +250,7 @@ def load_taggers(job: Job) -> "dict[str, Tagger]":
 
 
 def load_tagger(job: Job) -> "Tagger":
-    """Load a tagger with only the topics that its job writes, and with the job's minimal probability.
+    """Load a tagger with only the topics that its job writes, its minimal probability, or automatic tags only.
 
     A TextcatError is raised as by `tag_batch`.
     """
@@ -270,5 +270,7 @@ def load_tagger(job: Job) -> "Tagger":
     if job.output.min_probability is not None and tagger.decisions.calibration is not None:
         decisions = tagger.decisions.with_min_probability(job.output.min_probability)
         tagger = replace(tagger, decisions=decisions)
+    if job.output.automatic:
+        tagger = replace(tagger, decisions=replace(tagger.decisions, automatic_only=True))
     tagger.scores([""])  # makes tables of the vocabulary
     return tagger

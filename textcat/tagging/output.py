@@ -54,9 +54,13 @@ class OutputSettings(NamedTuple):
         number. The model must have calibrated probabilities.
     names : bool
         Write the name of each topic next to its id. A run sets it to whether its model has names of topics.
+    automatic : bool
+        Write only topics that may be given without a person. The model must make promises.
+    expected_recall : bool
+        Write what share of each document's topics its tags above their thresholds are expected to find. The model must
+        make promises.
     status : bool
-        Write the status of each topic, and the expected recall of each document's tags above their thresholds. A run
-        sets it to whether its model makes promises.
+        Write the status of each topic. A run sets it to whether its model makes promises.
     keep_fields : tuple of str
         Copy these fields of each record, such as ``("title", "date")``: to an object ``fields`` in JSON Lines, to a
         column each in CSV and Parquet.
@@ -84,6 +88,8 @@ class OutputSettings(NamedTuple):
     topics: tuple[str, ...] = ()
     min_probability: float | None = None
     names: bool = False
+    automatic: bool = False
+    expected_recall: bool = False
     status: bool = False
     keep_fields: tuple[str, ...] = ()
     per_document: bool = False
@@ -133,6 +139,8 @@ def check_output(settings: OutputSettings) -> None:
         "A row per document has no room for terms: leave out --explain or --per-document.": settings.per_document
         and settings.explain,
         "Ask for a minimal probability, or for all topics, not both.": least is not None and all_topics,
+        "Ask for automatic tags, or for a number of topics, or for all, not both.": settings.automatic
+        and (top is not None or all_topics),
     }
     for sentence, is_so in faults.items():
         if is_so:
@@ -318,9 +326,9 @@ def _encode_parquet(
     cells = [[escape_undecodable(text) for text in _kept_cells(record, settings)] for record in records]
     columns |= dict(zip(settings.keep_fields, map(list, zip(*cells, strict=True)), strict=False))
     columns |= {"topics": topics, "reason": reasons}
-    if settings.status:
+    if settings.expected_recall:
         columns[RECALL] = [round(recall, DECIMALS) for recall in recalls or ()] or [None] * len(records)
-    schema = _arrow_schema(terms is not None, names is not None, settings.status, _extra_columns(settings))
+    schema = _arrow_schema(settings, terms is not None, names is not None)
     return packed_column(pa, pa.RecordBatch.from_pydict(columns, schema))
 
 
@@ -329,18 +337,18 @@ def _extra_columns(settings: OutputSettings) -> tuple[str, ...]:
     return (*(("date",) if settings.dates else ()), *settings.keep_fields)
 
 
-def _arrow_schema(with_terms: bool, with_names: bool, with_status: bool, extra: Sequence[str]) -> Any:
+def _arrow_schema(settings: OutputSettings, with_terms: bool, with_names: bool) -> Any:
     import pyarrow as pa
 
     term = pa.struct([("term", pa.string()), ("adds", pa.float64())])
     extra_fields = [("terms", pa.list_(term))] if with_terms else []
     name = [("name", pa.string())] if with_names else []
     numbers = [("score", pa.float64()), ("probability", pa.float64())]
-    status = [("status", pa.string())] if with_status else []
+    status = [("status", pa.string())] if settings.status else []
     tag = pa.struct([("topic", pa.string()), *name, *numbers, *status, *extra_fields])
     types = {"id": pa.string(), "source": pa.string(), "position": pa.int64()}
-    types |= dict.fromkeys(extra, pa.string()) | {"topics": pa.list_(tag)}
-    types |= {RECALL: pa.float64()} if with_status else {}
+    types |= dict.fromkeys(_extra_columns(settings), pa.string()) | {"topics": pa.list_(tag)}
+    types |= {RECALL: pa.float64()} if settings.expected_recall else {}
     types |= {"reason": pa.string()}
     return pa.schema(types.items())
 
@@ -354,7 +362,7 @@ def file_format(settings: OutputSettings) -> PlainFile:
     head = _csv_head(settings) if settings.to == "csv" else b""
     if settings.to != "parquet":
         return (ZstandardFile if settings.compress else PlainFile)(settings.suffix, head)
-    schema = partial(_arrow_schema, settings.explain > 0, settings.names, settings.status, _extra_columns(settings))
+    schema = partial(_arrow_schema, settings, settings.explain > 0, settings.names)
     return ParquetFile(settings.suffix, schema)
 
 
@@ -365,6 +373,6 @@ def _csv_head(settings: OutputSettings) -> bytes:
     columns = _extra_columns(settings)
     safe_columns = columns if settings.no_csv_escape else map(safe_cell, columns)
     line = io.StringIO()
-    last = [*(["terms"] if settings.explain else []), *([RECALL] if settings.status else []), REASON]
+    last = [*(["terms"] if settings.explain else []), *([RECALL] if settings.expected_recall else []), REASON]
     csv.writer(line, lineterminator="\n").writerow([*_OF_DOCUMENT, *safe_columns, *topic_columns, *last])
     return line.getvalue().encode()

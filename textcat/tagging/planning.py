@@ -58,13 +58,19 @@ def make_plan(
     manifests = _manifests_by_language(folder, lang, output_settings)
     if output_settings.min_probability is not None:
         _check_calibrated(folder, manifests.values())
+    promising = [f"{PROMISES}.npy" in manifest.files for manifest in manifests.values()]
+    if (output_settings.automatic or output_settings.expected_recall) and not all(promising):
+        raise TextcatError(
+            f"The model {folder} makes no promises: leave out --automatic and --expected-recall, or train it with "
+            "--promise."
+        )
     trained, kept = _trained([*manifests.values()]), output_settings.keep_fields
     topics = tuple(find_topic(trained.sizes, trained.names, topic) for topic in output_settings.topics)
     if output_settings.duplicates:
         open_groups(output_settings.duplicates)  # which refuses a file that cannot be read
         kept = tuple(dict.fromkeys((*kept, FIELD)))
-    status = any(f"{PROMISES}.npy" in manifest.files for manifest in manifests.values())
-    output = output_settings._replace(topics=topics, names=bool(trained.names), status=status, keep_fields=kept)
+    output = output_settings._replace(topics=topics, keep_fields=kept)
+    output = output._replace(names=bool(trained.names), status=any(promising))
     reading = input_settings._replace(fields=kept) if kept else input_settings
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = find_sources([os.fspath(path) for path in paths], reading)
@@ -160,6 +166,8 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         **({"--keep-fields": ", ".join(write.keep_fields)} if write.keep_fields else {}),
         **({"--per-document": True} if write.per_document else {}),
         **({"--no-csv-escape": True} if write.no_csv_escape else {}),
+        **({"--automatic": True} if write.automatic else {}),
+        **({"--expected-recall": True} if write.expected_recall else {}),
         **({"dates": True} if write.dates else {}),
         **({"--duplicates": write.duplicates} if write.duplicates else {}),
         **({"--other-languages": write.other_languages} if by_language else {}),
