@@ -327,7 +327,10 @@ class _Texts(NamedTuple):
 
     @classmethod
     def of(cls, literals: Iterable["rdflib.Literal"], language: str) -> "_Texts":
-        """Divide texts by language, and sort those of each language; blank ones are left out."""
+        """Divide texts by language, and sort those of each language; blank ones are left out.
+
+        `language` is a code such as "en": the texts in it become `own` or, if there are none, those without a language.
+        """
         texts = sorted({(_language(literal), " ".join(literal.split())) for literal in literals})
         texts = [(code, text) for code, text in texts if text]
         by_language = dict(reversed(texts))

@@ -185,7 +185,10 @@ def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
 
 @cache
 def stop_word_test(lang: str) -> Callable[[str], Any]:
-    """Return a function that tells whether a word in normal form C, in any case, is one of spaCy's stop words."""
+    """Return a function that tells whether a word is one of spaCy's stop words.
+
+    The word must be in Unicode's normal form C; whether its letters are capital or small makes no difference.
+    """
     return open_language(lang).attributes.for_nfc().is_stop
 
 

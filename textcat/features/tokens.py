@@ -158,7 +158,7 @@ class Tokens(Parameters, TokenSettings):
 
     @property
     def divides_runs(self) -> bool:
-        """Whether a term that begins with a character of a script without spaces is an n-gram of characters."""
+        """Whether text in scripts without spaces, such as Chinese and Thai, is divided into n-grams of characters."""
         return self.term_counter().divides_runs
 
     def tables(self) -> LanguageTables | None:

@@ -101,10 +101,11 @@ class ColumnVectors(NamedTuple):
         return x[self.columns[used]] @ (self.values[used].astype(np.float32) * np.float32(self.step))
 
     def in_words(self, weights: np.ndarray) -> np.ndarray:
-        """Return weights without those of the dimensions, which are added to the weights of words.
+        """Convert weights of terms and dimensions to weights of terms alone, which give the same scores.
 
-        `weights` has a row per column of `beside`, and a column per topic. The result is the same to the bit whatever
-        the number of threads.
+        To the weight of each word, the product of its vector and the weights of the dimensions is added. `weights` has
+        a row per column of `beside`, and a column per topic; the result lacks the rows of the dimensions. It is the
+        same to the bit whatever the number of threads.
         """
         n_columns = len(weights) - self.n_dimensions
         of_words = vector_products(np.ascontiguousarray(self.values), np.ascontiguousarray(weights[n_columns:]))

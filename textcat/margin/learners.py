@@ -545,7 +545,7 @@ class MarginClassifier(Parameters):
 
 @dataclass(eq=False, repr=False)
 class PA(MarginClassifier):
-    """Classifier by the rule `rules.PA`, the perceptron: update where a row is misclassified."""
+    """Classifier by the rule `rules.PA`, the perceptron (not passive-aggressive): update if a row is misclassified."""
 
     rule = rules.PA
     eta: float = 1.0

@@ -31,7 +31,7 @@ class Rule:
 RULES: dict[str, type[Rule]]
 
 class PA(Rule):
-    """The perceptron algorithm: update where a row is misclassified."""
+    """The perceptron algorithm (not the passive-aggressive one): update where a row is misclassified."""
 
     eta: float
 
@@ -81,7 +81,7 @@ class MICRA(Rule):
     def __init__(self, eta: float, beta: float, epsilon: float = 0.05, zeta: float = 0.9) -> None: ...
 
 class CRAMMA(Rule):
-    """The constant rate approximate maximum margin algorithm, CRAMMA^ε: MICRA with ζ = 0."""
+    """The constant rate approximate maximum margin algorithm, CRAMMA^ε: steps are a constant fraction of ‖a‖."""
 
     eta: float
     beta: float

@@ -223,7 +223,7 @@ cdef void _pa_step(const double *p, double m, double q, double N, double t, doub
     grow[0] = p[0]
 
 cdef class PA(Rule):
-    """The perceptron algorithm: update where a row is misclassified.
+    """The perceptron algorithm (not the passive-aggressive one): update where a row is misclassified.
 
     Update ``w ← w + η·y·x`` where ``m ≤ 0``.
 
@@ -426,7 +426,9 @@ cdef class MICRA(Rule):
 
 
 cdef class CRAMMA(Rule):
-    """The constant rate approximate maximum margin algorithm, CRAMMA^ε: MICRA with ζ = 0.
+    """The constant rate approximate maximum margin algorithm, CRAMMA^ε: steps are a constant fraction of ‖a‖.
+
+    That is MICRA with ζ = 0: an update adds the row times a constant (η/R) times ‖a‖, the length of the weight vector.
 
     The first row makes ``a = y·x``, ``t = 1``. From then on, update ``a ← a + √N·(η/R)·y·x`` where ``m ≤ √N·β·t^(-ε)``.
 

@@ -1,4 +1,7 @@
-"""What every scorer does: score rows for topics. Each way to score is a class in a file of its own."""
+"""What every scorer does: score rows for topics. Each way to score is a class in a file of its own.
+
+`storage.py` lists the classes, and `manifest.py` the files that each of them stores.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias

@@ -356,9 +356,10 @@ class StoredBytes(NamedTuple):
 
 
 def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
-    """Return a seekable file with all bytes of a stream, and the range of the stored file from which they come.
+    """Return a seekable file with all bytes of a stream, and from which bytes of the file on disk they were read.
 
-    If the stream is not seekable, its bytes are copied into memory or, if they are many, to the disk.
+    The file on disk may be compressed; what is returned is not. If the stream is not seekable, its bytes are copied
+    into memory or, if they are many, to the disk.
     """
     start, file = stream.consumed(), stream.file
     if file is not None:

@@ -93,7 +93,7 @@ class InputChange(NamedTuple):
 
     @property
     def grew(self) -> bool:
-        """Return whether the input only grew, so that nothing is missing from the output."""
+        """Return whether the input has only grown since it was listed, and the output has all that was in it then."""
         return self.change.kind is ChangeKind.GREW and self.missing is None
 
     def __str__(self) -> str:

@@ -313,9 +313,10 @@ def _numbers_by_shard(versions: _Versions, replaced: "np.ndarray") -> dict[str, 
 
 
 def old_rows(files: Sequence[VersionFile], shards: Mapping[str, int]) -> Iterator[tuple[str, OldRows]]:
-    """Yield each of the shards with the rows in it that newer versions replace, for the last generation.
+    """Yield the name of each shard in `shards`, and which of its rows newer versions replace, as `OldRows`.
 
-    `files` has the file of versions of each generation; the last chunk of the last file lists the replaced rows.
+    `files` has a file of versions for each generation (start or continuation) of the run. The last file ends with
+    the list of the rows, of all generations, that are replaced at the end of the last generation.
     """
     import numpy as np
 

@@ -1,8 +1,9 @@
 """Remove from a run's output what later readings of files, and newer versions of news, replace.
 
-This happens at the end of a generation, when all its files are read. Until then, what they replace stays, as they may
-be gone when an interrupted run goes on. The journal says first what is removed, then for each shard (output file) and
-the file of rejections what it is replaced with, before this is put in place.
+A generation of a run lists the input files once, and reads those that are new or have changed. At its end, when all
+these are read, what they replace is removed; not earlier, as they may be gone when an interrupted run goes on. The
+journal says first what is removed, then for each shard (output file) and the file of rejections what it is replaced
+with, before this is put in place.
 """
 
 import hashlib
@@ -42,7 +43,7 @@ RemoveRows = Callable[[Path, Collection[str], OldRows], RemovedRows]
 
 
 class Settlement(NamedTuple):
-    """Describe what the end of a generation has removed from the output."""
+    """Describe what was removed from the output at the end of a generation (one listing and reading of the inputs)."""
 
     counts: Counts  # by which the run's counts change
     is_whole: bool  # False: files must be read again, since older versions in them are the newest ones now

@@ -145,7 +145,7 @@ class _Tasks:
         return future.cancelled() or _is_loss(future.exception(), self._workers.lost)
 
     def check_workers(self) -> None:
-        """Do all batches again if a worker process has ended and the executor has not noticed that.
+        """Call `restart` if a worker process has ended without the executor noticing it.
 
         A TextcatError is raised if no worker can be reached any more.
         """
@@ -166,7 +166,7 @@ class _Tasks:
         return batch, result
 
     def restart(self) -> None:
-        """Do all batches again with new workers; raise a TextcatError if workers were lost three times in a row."""
+        """Give all batches that are held to new workers; raise a TextcatError if this is the third time in a row."""
         self._workers.check()
         self.close()
         self._losses += 1

@@ -26,7 +26,7 @@ class Answer(NamedTuple):
     reason: Reason | None
 
     def entries(self, name: str, tags: Any) -> dict[str, Any]:
-        """Return the entries of an object of JSON: tags under a name, and the reason if there is one."""
+        """Return entries of a JSON object: the tags under `name`, and the reason if no topic has any evidence."""
         return {name: tags} if self.reason is None else {name: tags, "reason": self.reason}
 
 

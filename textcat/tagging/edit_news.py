@@ -1,6 +1,8 @@
 """Tag the news items of a batch; return the edits that write the tags into their files, or why one is not written.
 
-An item that is read, but cannot be written with its tags, is rejected here, with the reason.
+An item that is read, but cannot be written with its tags, is rejected here, with the reason. Other reasons why an item
+is not written back are decided elsewhere: its file is not wanted (read_news.py), it is embargoed or canceled
+(reading/formats/news.py), no model has its language (job.py), or its file is not written (`Fate` in write_news.py).
 """
 
 import logging

@@ -90,7 +90,7 @@ class NewsFiles:
         self.before, self.formats = 0, Counter[str]()
 
     def sources(self) -> list[Source]:
-        """Return the sources of the files to read. Of a folder, files that are not to be read are passed over later."""
+        """Return the sources to read. A folder is returned whole; its unwanted files are skipped when it is listed."""
         chosen = []
         for source in self._sources:
             if source.kind == "folder":

@@ -31,8 +31,9 @@ class Examples(NamedTuple):
 class Weights(NamedTuple):
     """The weights of a ranker: ``score(x) = x·w + bias``, where w has `values` at `columns` and is 0 elsewhere.
 
-    If the attribute `background` is not 0, ``score(x) = (x - m)·(w - background·m) + bias``. Here m is the mean row of
-    the pool times the recipe's setting of that name (`RankerSettings.background`); see `Ranker.whole`.
+    If the attribute `background` is not 0, ``score(x) = (x - m)·(w - background·m) + bias``. In this formula,
+    `background` is that attribute, a number that training finds; m is the mean row of the pool times another number,
+    the recipe's setting `RankerSettings.background`. See `Ranker.whole`.
     """
 
     columns: NDArray[np.int32]  # each once, in no particular order

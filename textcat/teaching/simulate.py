@@ -164,7 +164,7 @@ class _LabelledAnswers:
             self._answer(position)
 
     def add(self, choice: Choice) -> None:
-        """Answer the question about a chosen document."""
+        """Record the label of a chosen document as the answer to the next question."""
         k = self.n_changes
         self._scores[k] = choice.score
         if choice.reason == Reason.AT_RANDOM:

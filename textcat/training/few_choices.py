@@ -38,11 +38,11 @@ class Chosen(NamedTuple):
 
 
 def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = None) -> Chosen:
-    """Choose by which weight of vectors and which margins the best topic is right for the most held-out documents.
+    """Choose the weight of word vectors, and the margins, by the accuracy of the first topic on held-out documents.
 
-    Something else than the recipe says is chosen only if it is right for significantly more training documents, by a
-    paired comparison. Training documents are split into folds several times if they are few. `counted` serves the
-    chosen recipe afterwards.
+    The accuracy is the share of documents that have the topic of their highest score. A choice other than the recipe's
+    is made only if it is right for significantly more documents, by a paired comparison. Training documents are split
+    into folds several times if they are few. Afterwards, `counted` has the settings of the chosen recipe.
 
     Parameters
     ----------

@@ -342,8 +342,9 @@ class _Training:
     ) -> tuple[Tagger, sparse.csr_matrix | None]:
         """Train the tagger, and clear `counted`; return the tagger and the rows of the test documents.
 
-        `kept` has the corpus with the texts that `keep_support` keeps of support documents, unless it keeps "none". The
-        rows are None unless `with_test_rows` is set and the test documents were counted.
+        Support documents are taken from the corpus `kept`, with their texts if `keep_support` is "texts"; if it is
+        "none", `kept` is not used, and may be None. The rows are None unless `with_test_rows` is set and the test
+        documents were counted.
         """
         corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
         features, labels = recipe.make_features(), counted.labels

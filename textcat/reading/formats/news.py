@@ -1,4 +1,9 @@
-"""Turn news items into documents: what the formats of agencies and feeds have in common."""
+"""Turn news items into documents: what the formats of agencies and feeds have in common.
+
+A new format of news is a module beside this one. `FORMATS` in `__init__.py` lists it, and so does `TAGS` in
+`xml_items.py` if it is XML, or else `NEWS` in `__init__.py`. If tags can be written back into its files, `EDITORS` in
+tagging/edit_news.py lists it, too.
+"""
 
 import re
 import time
@@ -64,7 +69,7 @@ def subject_of(code: str, name: str = "", scheme: str = "") -> Subject:
 
 
 def subject_as_given(code: str, name: str = "", scheme: str = "") -> Subject:
-    """Return the subject for a code like `subject_of`, but keep the URI of a scheme of the IPTC if the code has it."""
+    """Return the subject as `subject_of` does, but keep the URI of an IPTC scheme, where that gives its short name."""
     code, name, scheme = (" ".join(mark_surrogates(text).split()) for text in (code, name, scheme))
     match = None if not code or scheme else _URI.fullmatch(code) or _QCODE.fullmatch(code)
     if match:

@@ -96,7 +96,7 @@ def _declared_end(data: bytes, head: "re.Match[bytes]") -> int:
 
 
 class RecordCutter:
-    """Cut a WARC after records."""
+    """Find where records end in the bytes of a WARC, so that it is cut there into blocks of whole records."""
 
     def __init__(self, settings: InputSettings) -> None:
         self._settings = settings

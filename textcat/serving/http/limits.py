@@ -1,4 +1,7 @@
-"""The limits of requests: on their size, on the time they take, and on their number per client."""
+"""The limits of requests: on their size, on the time they take, and on their number per client.
+
+`front.py` refuses bodies that are too large.
+"""
 
 import mmap
 import signal
