@@ -20,7 +20,7 @@ from textcat.model.measure import evaluate_tagger
 from textcat.recipes.recipe import read_recipe
 from textcat.training.train import train
 
-PAIRS, PAIRS_OF_WORSE, PAIRS_QUICK = 1000, 300, 10  # of equal models, and of models of which one is worse
+PAIRS, PAIRS_OF_WORSE, PAIRS_QUICK = 1000, 200, 10  # of equal models, and of models of which one is worse
 MODELS, LOSS, RESAMPLES = 6, 0.02, 400
 NINE_TENTHS, FEWER = 0.9, 0.7  # of the training documents
 MEASURES = ("macro_average_precision", "macro_f1")

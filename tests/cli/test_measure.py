@@ -308,12 +308,20 @@ def test_conditions_are_refused_before_anything_is_measured(run, model, rival, m
     assert "Did you mean 'wheat'?" in run.refuses(*compare, "AP of weat < 0")
     assert "write 'AP of wheat'" in run.refuses(*compare, "MAP of wheat < 0")
     assert "No band 'FEW'" in run.refuses(*compare, "MAP of FEW < 0")
+    assert "train it with `--promise`" in run.refuses(*compare, "precision of automatic < .9")
     assert "cannot be decided with 50 topics" in run.refuses(*compare, "P@1 < 0")
     assert "two models" in run.misuses("compare", model, rival, model, "--fail-if", "MAP < 0")
     assert "two models" in run.misuses("compare", model, rival, "--table", "--fail-if", "MAP < 0")
     assert "--strict is of --fail-if" in run.misuses("compare", model, rival, "--strict")
     with pytest.raises(textcat.TextcatError, match="not of 3"):
         textcat.compare([model, rival, model], "newswire", fail_if="MAP < 0")
+
+
+def test_the_precision_of_automatic_tags_is_a_condition(run):
+    run("train", "newswire", "--out", "m", "--recipe", "paum", "--promise", "precision=.8", "--confidence", ".8")
+    for limit, code in ((".5", 0), ("1", 4)):
+        run("compare", "m", "m", "--bootstrap", "100", "--fail-if", f"precision of automatic < {limit}")
+        assert run.code == code, run.err
 
 
 def test_conditions_name_topics_by_their_names_and_bands_of_the_command(run, model, part):

@@ -3,18 +3,20 @@
 import math
 import statistics
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 from scipy.stats import t as student_t
 
 from textcat.base.errors import TextcatError
 from textcat.evaluation.at_k import evaluate_at_k
 from textcat.evaluation.evaluation import evaluate_scores
 from textcat.evaluation.gates import Gate, check_gates, macro_interval, parse_gate, t_interval
+from textcat.evaluation.promises import CheckedPromise
 from textcat.evaluation.significance import resampled_measures
 
 TOPICS = list("abcdef")
@@ -76,7 +78,10 @@ def test_any_topic_can_be_named(topic):
         ("< .1", "write MEASURE < LIMIT"),
         ("", "write MEASURE < LIMIT"),
         ("MPA < .1", "Did you mean 'MAP'?"),
-        ("macro precision < .1", "Conditions are of AP, MAP, macro F1"),
+        ("quality < .1", "Conditions are of AP, precision, MAP"),
+        ("macro precision < .1", "Did you mean 'precision'?"),
+        ("precision < .9", "write 'precision of automatic < .9'"),
+        ("precision of automatic < -.1", "write 'precision of automatic < .9'"),
         ("macro f2 < .1", "Did you mean 'macro F1'?"),
         ("AP < -.1", "write 'AP of TOPIC'"),
         ("MAP < -5", "from -1 to 1"),
@@ -125,7 +130,7 @@ def naive_interval(gate, old, new):
     single = [
         (value - statistics.mean(values)) ** 2
         for k, value in zip(topics, values, strict=True)
-        if old.topics[k].test_positives == 1
+        if old.topics[k].test_positives < 5
     ]
     reach = norm.ppf(0.95) * math.sqrt(statistics.variance(drawn) + sum(single) / len(values) ** 2)
     return measured, measured - reach, measured + reach
@@ -167,11 +172,11 @@ def test_a_topic_of_one_test_document_fails_only_where_a_loss_must_be_excluded()
     assert decided("AP of a < 0", old, new, strict=True).failed
 
 
-def test_intervals_are_wider_by_single_positives_alone():
+def test_intervals_are_wider_by_topics_of_few_positives_alone():
     values = np.random.default_rng(0).normal(size=50)
-    plain = macro_interval(0.0, values, [0.1, 0.2, 0.6], [2, 3, 4])
-    wider = macro_interval(0.0, values, [0.1, 0.2, 0.6, math.nan], [1, 3, 4, 0])
-    spread = math.sqrt(values.var(ddof=1) + (0.1 - 0.3) ** 2 / 9)
+    plain = macro_interval(0.0, values, [0.1, 0.2, 0.6], [5, 6, 40])
+    wider = macro_interval(0.0, values, [0.1, 0.2, 0.6, math.nan], [1, 4, 5, 0])
+    spread = math.sqrt(values.var(ddof=1) + ((0.1 - 0.3) ** 2 + (0.2 - 0.3) ** 2) / 9)
     assert plain == pytest.approx((-norm.ppf(0.95) * values.std(ddof=1), norm.ppf(0.95) * values.std(ddof=1)))
     assert wider == pytest.approx((-norm.ppf(0.95) * spread, norm.ppf(0.95) * spread))
     assert t_interval(0.2, values, 1) == (-math.inf, math.inf)
@@ -189,6 +194,21 @@ def test_many_topics_are_decided_by_their_documents():
         assert found.measured == new.bands[row][gate.measure] - old.bands[row][gate.measure]
         assert found.failed
         assert found.interval[0] <= found.measured <= found.interval[1]
+
+
+@pytest.mark.parametrize(("right", "failed", "strictly"), [(90, False, True), (98, False, False), (80, True, True)])
+def test_the_precision_of_automatic_tags_is_of_all_topics_together(right, failed, strictly):
+    old, new = evaluations(2, 2)
+    checked = [("a", "precision", 60, 60), ("f", "precision", 40, right - 60), ("f", "recall", 50, 1)]
+    new = replace(new, promises=tuple(CheckedPromise.of(topic, kind, 0.9, *n) for topic, kind, *n in checked))
+    results = [decided("precision of automatic < .9", old, new, strict=strict) for strict in (False, True)]
+    interval = binomtest(right, 100).proportion_ci(0.9)
+    for result in results:
+        assert result.measured == right / 100
+        assert result.interval == pytest.approx((interval.low, interval.high))
+    assert [result.failed for result in results] == [failed, strictly]
+    with pytest.raises(TextcatError, match="train it with `--promise"):
+        decided("precision of automatic < .9", new, old)
 
 
 def test_a_topic_without_test_documents_cannot_be_decided():

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.evaluation.at_k import RESAMPLED
 from textcat.evaluation.evaluation import TITLES, Evaluation, ScoredDocuments
+from textcat.evaluation.promises import clopper_pearson
 from textcat.evaluation.significance import (
     OF_TOPICS,
     GateResult,
@@ -24,9 +25,15 @@ from textcat.evaluation.significance import (
     resampled_measures,
 )
 
+# Test positives of a topic for which resamples show how much is chance: chosen on Reuters-21578.
+_ENOUGH = 5
 LEVEL = 0.9  # of intervals: 5 % of chance lie below and 5 % above, so either end is a one-sided bound of 95 %
 AP = "average_precision"
-_MEASURES = {"AP": AP} | {TITLES[name].column: name for name in (*ScoredDocuments.measures, *RESAMPLED)}
+AUTOMATIC = "automatic"  # what precision is of: the tags that a model with promises gives without a person
+PRECISION = "precision"
+_MEASURES = {"AP": AP, "precision": PRECISION} | {
+    TITLES[name].column: name for name in (*ScoredDocuments.measures, *RESAMPLED)
+}
 _CONDITION = re.compile(r"\s*(\S.*?)(?:\s+of\s+(\S.*?))?\s*<\s*([+\u2212-]?)(\d+\.?\d*|\.\d+)\s*", re.DOTALL | re.ASCII)
 
 
@@ -36,13 +43,15 @@ class Gate:
 
     text: str  # as the user wrote it
     measure: str  # a key of `TITLES`, or AP
-    of: str  # the topic, if the measure is AP, or else the band of topics
+    of: str  # the topic, if the measure is AP; AUTOMATIC, if it is PRECISION; or else the band of topics
     limit: float
     of_difference: bool  # True: the limit is of the difference NEW - OLD; False: of the value of NEW
 
 
 def parse_gate(text: str) -> Gate:
     """Read a condition: ``MEASURE < LIMIT`` for all topics, ``MEASURE of BAND < LIMIT``, or ``AP of TOPIC < LIMIT``.
+
+    ``precision of automatic < LIMIT`` is of the tags that a model with promises gives automatically.
 
     A limit with a sign, or 0, is of the difference NEW - OLD; a limit without a sign is of the value of NEW. Hyphens
     and capitals in the names of measures do not count. Raise TextcatError if the text is no condition.
@@ -57,6 +66,8 @@ def parse_gate(text: str) -> Gate:
     if not (measure := named.get(_folded(name))):
         hint = did_you_mean(name, _MEASURES) or f" Conditions are of {', '.join(_MEASURES)}."
         raise TextcatError(f"No measure {name!r} for the condition {text!r}.{hint}")
+    if measure == PRECISION and (of != AUTOMATIC or sign):
+        raise TextcatError(f"The condition {text!r} is not of a value: write 'precision of automatic < .9'.")
     if measure == AP and not of:
         raise TextcatError(f"The condition {text!r} names no topic: write 'AP of TOPIC', or 'MAP' of all topics.")
     if float(limit) > 1:
@@ -84,6 +95,8 @@ def check_gates(
 def _check(
     gate: Gate, evaluations: Sequence[Evaluation], samples: Sequence[ResampledMeasures], *, strict: bool
 ) -> GateResult:
+    if gate.measure == PRECISION:
+        return _check_automatic(gate, evaluations[1], strict=strict)
     before, measured = (_measured(gate, *of_model) for of_model in zip(evaluations, samples, strict=True))
     if gate.of_difference:
         of_topics = measured.of_topics - before.of_topics
@@ -96,8 +109,25 @@ def _check(
     else:
         low, high = centred_interval(measured.value, measured.resamples, LEVEL)
     interval = max(low, -1.0 if gate.of_difference else 0.0), min(high, 1.0)
+    return _result(gate, measured.value, interval, strict=strict)
+
+
+def _result(gate: Gate, measured: float, interval: tuple[float, float], *, strict: bool) -> GateResult:
     failed = interval[0 if strict else 1] < gate.limit
-    return GateResult(gate.text, measured.value, interval, gate.limit, gate.of_difference, failed)
+    return GateResult(gate.text, measured, interval, gate.limit, gate.of_difference, failed)
+
+
+def _check_automatic(gate: Gate, evaluation: Evaluation, *, strict: bool) -> GateResult:
+    """Decide a condition on the precision of all automatic tags together, by the interval of Clopper and Pearson."""
+    promises = [promise for promise in evaluation.promises if promise.measure == "precision"]
+    n, right = (sum(getattr(promise, name) for promise in promises) for name in ("documents", "right"))
+    if not n:
+        raise TextcatError(
+            f"The condition {gate.text!r} cannot be decided, as the new model gives no test document a tag "
+            "automatically: train it with `--promise precision=.9`, or leave the condition out."
+        )
+    low, high = clopper_pearson(right, n, LEVEL).tolist()
+    return _result(gate, right / n, (low, high), strict=strict)
 
 
 class _Measured(NamedTuple):
@@ -157,19 +187,20 @@ def t_interval(measured: float, values: ArrayLike, n_positives: int, level: floa
 def macro_interval(
     measured: float, values: ArrayLike, of_topics: ArrayLike, n_positives: ArrayLike, level: float = LEVEL
 ) -> tuple[float, float]:
-    """Return the interval of a mean over topics, or of its difference, that allows for topics with one test positive.
+    """Return the interval of a mean over topics, or of its difference, that allows for topics with few test positives.
 
-    Resamples do not show how much depends on a topic's only positive, as it is the same in all that have it: where many
-    topics have one positive, intervals of the bootstrap are too short. Such a topic's variance is estimated by its
-    squared distance from the mean of the topics. With the value x_t of each of T topics that have a positive, their
-    mean m, their numbers n_t of positives, and the variance v of the `values` on resamples of the documents, the ends
-    are ``measured ± z·s``, where ``s² = v + Σ_{n_t = 1} (x_t - m)² / T²``, and z is a quantile of the normal
-    distribution.
+    Resamples do not show how much depends on a topic's only positive, as it is the same in all that have it, and show
+    too little of a few: where many topics have few positives, intervals of the bootstrap are too short. So the squared
+    distance of such a topic from the mean of the topics is added to the variance. With the value x_t of each of T
+    topics that have a positive, their mean m, their numbers n_t of positives, and the variance v of the `values` on
+    resamples of the documents, the ends are ``measured ± z·s``, where ``s² = v + Σ_{n_t < 5} (x_t - m)² / T²``, and z
+    is a quantile of the normal distribution.
     """
     from scipy.special import ndtri
 
     x, n = np.asarray(of_topics, np.float64), np.asarray(n_positives)
     x, n = x[n > 0], n[n > 0]
-    variance = np.nanvar(np.asarray(values, np.float64), ddof=1) + ((x - x.mean())[n == 1] ** 2).sum() / len(x) ** 2
+    distances = (x - x.mean())[n < _ENOUGH]
+    variance = np.nanvar(np.asarray(values, np.float64), ddof=1) + (distances**2).sum() / len(x) ** 2
     reach = float(ndtri((1 + level) / 2) * math.sqrt(variance))
     return measured - reach, measured + reach

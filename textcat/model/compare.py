@@ -11,7 +11,7 @@ from textcat.base.progress import Stages
 from textcat.evaluation import at_k
 from textcat.evaluation.bands import choose_bands, default_bands
 from textcat.evaluation.evaluation import TITLES, ScoredDocuments
-from textcat.evaluation.gates import AP, Gate, check_gates, parse_gate
+from textcat.evaluation.gates import AP, PRECISION, Gate, check_gates, parse_gate
 from textcat.evaluation.significance import Comparison, compare_evaluations
 from textcat.model import storage
 from textcat.model.evaluate import corpus_to_measure, with_test_documents
@@ -74,6 +74,8 @@ def compare(
         raise TextcatError(f"Conditions are of two models, an old and a new one, not of {len(models)}: give two.")
     taggers = shared_topics(models)
     gates, bands = read_gates(taggers[0], fail_if, bands)
+    if any(gate.measure == PRECISION for gate in gates) and taggers[1].decisions.promises is None:
+        raise TextcatError("The new model promises no precision of automatic tags: train it with `--promise`.")
     columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
     documents = corpus_to_measure(taggers[0], corpus, **columns)
     evaluations = [
@@ -105,7 +107,7 @@ def read_gates(
     spec = [bands] if isinstance(bands, str) else [*bands]
     names = [band.name for band in choose_bands(topics, sizes, spec)]
     for number, gate in enumerate(gates):
-        if gate.measure == AP or gate.of in names:
+        if gate.measure in (AP, PRECISION) or gate.of in names:
             continue
         band = choose_bands(topics, sizes, gate.of)[0].name
         gates[number] = replace(gate, of=band)
@@ -117,6 +119,8 @@ def read_gates(
 
 def _of_tagger(gate: Gate, tagger: Tagger) -> Gate:
     """Return a condition with the id of its topic; raise TextcatError if its measure is not taken of the tagger."""
+    if gate.measure == PRECISION:
+        return gate
     measures = at_k.RESAMPLED if has_many_topics(tagger) else (AP, *ScoredDocuments.measures)
     if gate.measure not in measures:
         names = ", ".join("AP of a topic" if name == AP else TITLES[name].column for name in measures)
