@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from serving_requests import STORY, TAG, post
@@ -100,3 +101,21 @@ def test_a_model_stays_when_its_manifest_is_replaced_by_what_is_no_file(tmp_path
     assert outcome == "failed"
     assert "manifest.json" in said
     assert store["news"].version == version
+
+
+def test_changed_rules_are_taken_over_and_broken_ones_are_not(tmp_path, newswire_model):
+    folder = Path(shutil.copytree(newswire_model, tmp_path / "news"))
+    rules, events = tmp_path / "news.rules.toml", []
+    store = Store({"news": folder})
+    store.load()
+    store.on_load = lambda *event: events.append(event[1])
+    assert store["news"].rules == ""
+    for text, expected in (('never = ["tin"]', "loaded"), ('never = ["tinn"]', "failed"), ("at_most = 2", "loaded")):
+        rules.write_text(text)
+        os.utime(rules, ns=(0, (len(events) + 1) * 10**9))
+        asyncio.run(store.check())
+        assert events[-1] == expected
+    assert store["news"].rules == "at_most = 2"
+    rules.unlink()
+    asyncio.run(store.check())
+    assert store["news"].rules == ""

@@ -146,6 +146,7 @@ def _print(console: "Console", record: "Document | Record", explained: "Explanat
         None,
         Table(terms),
         f"Other terms add {explained.rest:+.3f}, and the bias {explained.bias:+.3f}.",
+        f"The document gets or loses the topic by a rule: {explained.rule}." if explained.rule else "",
         Table(others),
         Table(documents),
         _counterfactual(explained),

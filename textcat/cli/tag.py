@@ -43,6 +43,10 @@ def output_settings(
     min_probability: Annotated[
         float | None, _output(min=0, max=1, help="Print the topics of at least this probability.")
     ] = None,
+    rules: Annotated[
+        Path | None,
+        _output(help="File of rules for topics, in place of MODEL.rules.toml beside the model."),
+    ] = None,
     automatic: Annotated[
         bool, _output("--automatic", help="Print only topics that may be given without a person, as promised.")
     ] = False,
@@ -80,7 +84,7 @@ def output_settings(
     shown = OutputSettings(to, compress, top, all_topics, explain, tuple(topic or ()), min_probability)
     kept = tuple(dict.fromkeys(filter(None, names)))
     shown = shown._replace(other_languages=other_languages, duplicates=str(duplicates or ""))
-    shown = shown._replace(automatic=automatic, expected_recall=expected_recall)
+    shown = shown._replace(rules=str(rules or ""), automatic=automatic, expected_recall=expected_recall)
     return shown._replace(keep_fields=kept, per_document=per_document, no_csv_escape=no_csv_escape)
 
 
@@ -357,7 +361,10 @@ def show_summary(
         return
     reasons = [{"rejected": n, "because": reason} for reason, n in (+counts.reasons).most_common()]
     topics, drift = _topics_of_archive(summary) if counts.topics else ([], "")
-    show(console, form, data, Facts(_facts_of(summary, out)), Table(reasons), Table(topics), drift, rows=lambda: topics)
+    unmet = [rule for rule, n in counts.rules.items() if not n]
+    no_document = f"Rules that no document met: {'; '.join(unmet)}." if unmet else ""
+    parts = Table(reasons), Table(topics), drift, no_document
+    show(console, form, data, Facts(_facts_of(summary, out)), *parts, rows=lambda: topics)
 
 
 def _facts_of(summary: "Summary", out: Path | None) -> dict[str, Any]:

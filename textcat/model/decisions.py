@@ -10,6 +10,7 @@ from textcat.base.errors import TextcatError
 from textcat.evaluation.evaluation import one_topic
 from textcat.evaluation.expected_recall import ExpectedRecall
 from textcat.evaluation.promises import Promises, Status
+from textcat.model.rules import Rules
 from textcat.model.scorer import highest_scores
 
 
@@ -32,6 +33,8 @@ class Decisions:
         What share of each document's topics its tags have found, as far as scores tell; for models with promises.
     automatic_only : bool, default=False
         Give only automatic tags; this needs promises.
+    rules : Rules, optional
+        What documents get, or do not get, whatever their scores are.
     """
 
     thresholds: np.ndarray
@@ -40,6 +43,7 @@ class Decisions:
     promises: Promises | None = None
     expected_recall: ExpectedRecall | None = None
     automatic_only: bool = False
+    rules: Rules | None = None
 
     def checked(self, topics: Sequence[str]) -> "Decisions":
         """Return a copy with an array of thresholds; raise TextcatError unless each topic has a number there."""
@@ -72,10 +76,60 @@ class Decisions:
         -------
         given : ndarray of shape (n_documents, n_topics), bool
         """
+        return self.decide_by_rules(scores, has_terms)[0]
+
+    def decide_by_rules(
+        self, scores: np.ndarray, has_terms: np.ndarray | None = None
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Return what `decide` returns, and for each rule which documents met it; {} without rules.
+
+        Parameters
+        ----------
+        scores, has_terms
+            As for `Tagger.select`.
+
+        Returns
+        -------
+        given : ndarray of shape (n_documents, n_topics), bool
+        met : dict of str to ndarray of shape (n_documents,), bool
+        """
+        above = self.without_rules(scores, has_terms)
+        return (above, {}) if self.rules is None else self.rules.apply(above, scores)
+
+    def without_rules(self, scores: np.ndarray, has_terms: np.ndarray | None = None) -> np.ndarray:
+        """Return whether each document would get each topic if there were no rules.
+
+        Parameters
+        ----------
+        scores, has_terms
+            As for `Tagger.select`.
+
+        Returns
+        -------
+        given : ndarray of shape (n_documents, n_topics), bool
+        """
         above = np.asarray(scores > self.cut_scores(scores))
         if has_terms is not None and not self.single:
             above &= has_terms[:, None]
         return above
+
+    def automatic(self, scores: np.ndarray, given: np.ndarray) -> np.ndarray | None:
+        """Return which of the given topics are automatic; None if nothing is promised.
+
+        What a rule adds is automatic if that which it is added to is.
+
+        Parameters
+        ----------
+        scores, given : ndarray of shape (n_documents, n_topics)
+
+        Returns
+        -------
+        automatic : ndarray of the same shape, bool, or None
+        """
+        if self.promises is None:
+            return None
+        above = np.asarray(scores > self.promises.threshold)
+        return given & (above if self.rules is None else self.rules.apply(above, scores)[0])
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
         """Return the thresholds to compare scores with: one per topic or, if `single`, one per document and topic.
@@ -160,7 +214,7 @@ class Decisions:
         return replace(self, thresholds=self.curves().threshold(probability))
 
     def of_topics(self, columns: np.ndarray) -> "Decisions":
-        """Return the decisions on the topics in some columns."""
+        """Return the decisions on the topics in some columns, without rules, which may be about others."""
         curves = None if self.calibration is None else self.calibration.of_topics(columns)
         promises = None if self.promises is None else self.promises.of_topics(columns)
-        return replace(self, thresholds=self.thresholds[columns], calibration=curves, promises=promises)
+        return replace(self, thresholds=self.thresholds[columns], calibration=curves, promises=promises, rules=None)

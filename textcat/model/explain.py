@@ -91,6 +91,7 @@ class Explanation:
     rest: float  # the sum of the contributions of terms that are not listed
     name: str | None = None  # the topic's name, if the model has names
     related: list[SpeakingTopic] = field(default_factory=list)  # strongest first
+    rule: str = ""  # the rule by which the document gets or loses the topic; "": the score alone decides
     _neighbours: "Callable[[], list[Neighbour]] | None" = field(default=None, repr=False, compare=False)
     _without: "Callable[[], Without] | None" = field(default=None, repr=False, compare=False)
 
@@ -144,7 +145,8 @@ class Explanation:
         named = {} if self.name is None else {"name": self.name}
         related = {"related": [topic._asdict() for topic in self.related]} if self.related else {}
         listed = {"reasons": reasons, "documents": documents, **related}
-        return {**named, **plain, "threshold": finite, **listed, **least_set}
+        rule = {"rule": self.rule} if self.rule else {}
+        return {**named, **plain, "threshold": finite, **rule, **listed, **least_set}
 
     @property
     def label(self) -> str:
@@ -191,6 +193,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         caption = f"{self.label}: score {self.score:.4f}, threshold {self.threshold:.4f}, bias {self.bias:+.4f}"
+        caption += f"; by the rule: {self.rule}" if self.rule else ""
         terms = html_table(
             ("term", "adds"), ((reason.label, f"{reason.contribution:+.4f}") for reason in self), caption=caption
         )
@@ -231,7 +234,8 @@ class Explainer(NamedTuple):
         `places_in` is the document, in which the places of terms are found; None: they are not needed.
         """
         row, scores = self.row, self.scores
-        assigned = self.decisions.decide(scores, row.has_terms)[0]
+        by_scores, rules = self.decisions.without_rules(scores, row.has_terms), self.decisions.rules
+        by_scores_alone = replace(self.decisions, rules=None)
         explained = []
         for topic in (find_topic(self.topics, self.topic_names, topic) for topic in topics):
             column = self.topics.index(topic)
@@ -267,9 +271,10 @@ class Explainer(NamedTuple):
             adding = related_to(column) if related_to else []
             related = [SpeakingTopic(other, adds, topic_names.get(other)) for other, adds in adding]
             from_related = sum(topic.contribution for topic in related)
-            parts = self.features, self.scorer, self.decisions
-            fall = partial(without, *parts, self.counted, column, from_related) if assigned[column] else None
-            described = topic, *numbers, reasons, float(rest), topic_names.get(topic), related
+            parts = self.features, self.scorer, by_scores_alone
+            fall = partial(without, *parts, self.counted, column, from_related) if by_scores[0, column] else None
+            rule = "" if rules is None else rules.reason(by_scores, scores, column)
+            described = topic, *numbers, reasons, float(rest), topic_names.get(topic), related, rule
             explanations.append(Explanation(*described, neighbours, fall))
         return explanations
 

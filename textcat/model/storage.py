@@ -46,6 +46,7 @@ from textcat.model.manifest import (
     Statistics,
     SupportTexts,
 )
+from textcat.model.rules import rules_beside
 from textcat.model.scorer import NUMBERS, Scorer
 from textcat.model.sparse import Sparse
 from textcat.model.support import SupportDocuments
@@ -127,7 +128,7 @@ def write_model(tagger: Tagger, folder: Path) -> None:
 
 
 def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> Tagger:
-    """Read a tagger from its folder.
+    """Read a tagger from its folder, with the rules beside it: those in ``news.rules.toml`` for the folder ``news``.
 
     Parameters
     ----------
@@ -144,7 +145,8 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
     Raises
     ------
     TextcatError
-        If the folder is no model, a file is missing or changed, or another version of textcat made the model.
+        If the folder is no model, a file is missing or changed, or another version of textcat made the model; or if the
+        rules name a topic that the model has not, or contradict themselves.
     """
     return load_versioned(folder, prepare=prepare, mapped=mapped)[0]
 
@@ -153,6 +155,8 @@ def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapp
     """Return a tagger as `load` does, and the checksum of its manifest."""
     with MODEL.open(folder) as model, model.telling_damage():
         tagger = _Contents.read(model, mapped=mapped).tagger()
+    if rules := rules_beside(folder):
+        tagger = tagger.with_rules_of(rules)
     if prepare:
         tagger.features.tokens_.prepare()
     return tagger, model.manifest.sha256

@@ -1,8 +1,9 @@
 """The tagger: features, a scorer, and decisions. It scores, tags and explains documents."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice, repeat
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,13 +12,14 @@ from textcat.base.frames import answer_in_kind
 from textcat.base.settings import check_whole_number
 from textcat.corpus.documents import largest_topics_table
 from textcat.evaluation.evaluation import Evaluation
-from textcat.evaluation.promises import Promise
+from textcat.evaluation.promises import Promise, Status
 from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
 from textcat.model import Reason
 from textcat.model.decisions import Decisions
 from textcat.model.facts import TrainingFacts
+from textcat.model.rules import Rules, read_rules
 from textcat.model.scorer import Scorer
 from textcat.model.selection import BATCH_DOCUMENTS, Selection, Tag, Tags, n_held, reasons_of
 from textcat.model.support import SupportDocuments
@@ -313,10 +315,15 @@ class Tagger:
             return self._with_evidence(tags, has_terms)
         least, decisions = selection.min_probability, self.decisions
         decisions = decisions if least is None else decisions.with_min_probability(least)
-        rows, columns = np.nonzero(decisions.decide(scores, has_terms))
+        given = decisions.decide(scores, has_terms)
+        rows, columns = np.nonzero(given)
         by_score = np.lexsort((columns, -scores[rows, columns], rows))
         rows, columns = rows[by_score], columns[by_score]
-        return self._tags(rows, columns, scores[rows, columns], len(scores))
+        statuses = None
+        if decisions.rules is not None and (automatic := decisions.automatic(scores, given)) is not None:
+            of_tags = automatic[rows, columns].tolist()
+            statuses = [Status.AUTOMATIC if is_automatic else Status.REVIEW for is_automatic in of_tags]
+        return self._tags(rows, columns, scores[rows, columns], len(scores), statuses)
 
     def _with_evidence(self, tags: list[list[Tag]], has_terms: np.ndarray | None) -> list[list[Tag]]:
         """Return the tags, but none for documents without a known term, unless each document must have a topic."""
@@ -326,16 +333,26 @@ class Tagger:
             tags_of_document if has_term else [] for tags_of_document, has_term in zip(tags, has_terms, strict=True)
         ]
 
-    def _tags(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int) -> list[list[Tag]]:
-        """Return the tags of each document, given the cells of a matrix of scores, sorted by rows, and their values."""
+    def _tags(
+        self,
+        rows: np.ndarray,
+        columns: np.ndarray,
+        values: np.ndarray,
+        n_documents: int,
+        statuses: Sequence[Status | None] | None = None,
+    ) -> list[list[Tag]]:
+        """Return the tags of each document, given the cells of a matrix of scores, sorted by rows, and their values.
+
+        By default, the status of each follows from its score.
+        """
         unlisted = values <= self.scorer.unlisted_score
-        if unlisted.any():  # such topics have neither score nor probability
+        if unlisted.any() and self.decisions.rules is None:  # such topics have neither score nor probability
             rows, columns, values = rows[~unlisted], columns[~unlisted], values[~unlisted]
         probabilities: Iterable[float | None] = repeat(None)
         if (calibration := self.decisions.calibration) is not None:
             probabilities = calibration.of_topics(columns).probabilities(values).tolist()
         names = map(self.topics.__getitem__, columns.tolist())
-        statuses = self.decisions.statuses(values, columns)
+        statuses = self.decisions.statuses(values, columns) if statuses is None else statuses
         tags = list(map(Tag, names, values.tolist(), probabilities, statuses))
         ends = np.cumsum(np.bincount(rows, minlength=n_documents)).tolist()
         return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
@@ -346,6 +363,30 @@ class Tagger:
         if (promises := self.decisions.promises) is None:
             return {}
         return {topic: promises.of_topic(column, topic) for column, topic in enumerate(self.topics)}
+
+    def with_rules(self, path: str | PathLike[str] | None) -> "Tagger":
+        """Return the tagger with the rules in a file, in place of those beside its folder.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A TOML file: see docs/how-to/rules.md. None: without rules.
+
+        Returns
+        -------
+        Tagger
+
+        Raises
+        ------
+        TextcatError
+            If the file cannot be read, names a topic that the tagger has not, or contradicts itself.
+        """
+        return self.with_rules_of("" if path is None else read_rules(path))
+
+    def with_rules_of(self, text: str) -> "Tagger":
+        """Return the tagger with the rules in the text of a file; "": without rules."""
+        rules = Rules.parse(text, self.topics, self.topic_names) if text else None
+        return replace(self, decisions=replace(self.decisions, rules=rules))
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the n terms with the largest weights for a topic, and these weights, the largest first.

@@ -13,7 +13,7 @@ import orjson
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import FaultKind, Rejection
 
-_COUNTERS = ("topics", "reasons", "fields", "inputs", "languages")
+_COUNTERS = ("topics", "reasons", "fields", "inputs", "languages", "rules")
 _MAX_REASONS = 100  # counted separately: a reason may quote any text, so there may be one per document
 
 
@@ -33,6 +33,8 @@ class Counts:
     inputs: Counter[str] = field(default_factory=Counter)  # documents read of each input, by its name
     languages: Counter[str] = field(default_factory=Counter)  # documents of each language, if languages are identified
 
+    rules: Counter[str] = field(default_factory=Counter)  # documents that met each rule, also those that none did
+
     @property
     def faults(self) -> int:
         """The number of documents that were rejected because of an error, not left out on purpose."""
@@ -46,6 +48,7 @@ class Counts:
         self.fields.update(other.fields)
         self.inputs.update(other.inputs)
         self.languages.update(other.languages)
+        self.rules.update(other.rules)
         for reason, n in other.reasons.items():
             is_counted = reason in self.reasons or len(self.reasons) < _MAX_REASONS
             self.reasons[reason if is_counted else "other reasons"] += n

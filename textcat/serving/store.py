@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.model import manifest_status
 from textcat.model.card import read_card
+from textcat.model.rules import path_beside
 from textcat.serving.http.problems import Problem
 from textcat.serving.work import Answer, Choice, Work
 
@@ -44,6 +46,12 @@ class Served:
         self.columns = {topic: j for j, topic in enumerate(self.tagger.topics)}
         rows = getattr(self.tagger.evaluation, "topics", ())
         self.quality = {row.topic: row for row in rows}
+
+    @property
+    def rules(self) -> str:
+        """The text of the file of rules beside the model; "" if there is none."""
+        rules = self.tagger.decisions.rules
+        return "" if rules is None else rules.source
 
     def answer(self, entries: dict[str, Any]) -> bytes:
         """Return an answer to a request as JSON: the model's name and version, and the given entries."""
@@ -156,7 +164,8 @@ class Store:
                 self._failed(folder, name, error)
                 continue
             folder.error = folder.damage = ""
-            if name not in self.models or served.version != self.models[name].version:
+            before = self.models.get(name)
+            if before is None or (served.version, served.rules) != (before.version, before.rules):
                 self.models[name] = served  # in one step: a request sees one or the other
                 self.on_load(name, "loaded", served.version)
 
@@ -196,7 +205,11 @@ def _damage(error: Exception) -> str:
 
 def _identity(folder: Path) -> Identity:
     status = manifest_status(folder)
-    return status and (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+    try:
+        rules = os.stat(path_beside(folder)).st_mtime_ns
+    except OSError:
+        rules = 0
+    return status and (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size, rules)
 
 
 def named_folders(models: list[str]) -> dict[str, Path]:

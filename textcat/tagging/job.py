@@ -43,6 +43,7 @@ class Job(NamedTuple):
     output: OutputSettings = OutputSettings()
     # For models by language: each language with the folder and the checksum of its model, in place of those above.
     by_language: tuple[tuple[str, str, str], ...] = ()
+    rules: str | None = None  # the text of a file of rules; None: those beside the model, or the models
 
     def jobs(self) -> "dict[str, Job]":
         """Return the job of each model by the model's language; "" if there is one model for all documents."""
@@ -180,7 +181,9 @@ def tag_records(
         reason = f"It cannot be tagged ({type(error).__name__}: {error})."
         tagged.rejections.append(Rejection(source, position, reason))
     else:
-        above, counts = tagger.decisions.decide(scores, has_terms), tagged.counts
+        above, met = tagger.decisions.decide_by_rules(scores, has_terms)
+        counts = tagged.counts
+        counts.rules.update({rule: int(documents.sum()) for rule, documents in met.items()})
         counts.tagged += len(above)
         counts.unknown += len(above) - int(has_terms.sum())
         counts.fields.update(chain.from_iterable(filter(None, map(_FIELDS, records))))
@@ -263,6 +266,8 @@ def load_tagger(job: Job) -> "Tagger":
         raise TextcatError(f"This run needs spaCy {job.spacy}, but {node()} has {has}: install {job.spacy} there.")
     tagger = load(job.model, prepare=False)
     tagger.features.tokens_.memo_bytes = _CACHE_BYTES
+    if job.rules is not None:
+        tagger = tagger.with_rules_of(job.rules)
     if job.output.topics:
         from textcat.model.restrict import restrict_topics
 

@@ -54,6 +54,8 @@ class OutputSettings(NamedTuple):
         number. The model must have calibrated probabilities.
     names : bool
         Write the name of each topic next to its id. A run sets it to whether its model has names of topics.
+    rules : str
+        The path of a file of rules, in place of the one beside the model; "": that one, if it is there.
     automatic : bool
         Write only topics that may be given without a person. The model must make promises.
     expected_recall : bool
@@ -88,6 +90,7 @@ class OutputSettings(NamedTuple):
     topics: tuple[str, ...] = ()
     min_probability: float | None = None
     names: bool = False
+    rules: str = ""
     automatic: bool = False
     expected_recall: bool = False
     status: bool = False

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from textcat.base.disk import expanded, installed_spacy
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
 from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, read_manifest
+from textcat.model.rules import Rules, read_rules, rules_beside
 from textcat.model.topic_names import find_topic
 from textcat.reading import START_OVER, InputSettings, Record, Source, batch_records, find_sources, read_batches
 from textcat.runs.inputs import facts_of_reading
@@ -77,7 +79,12 @@ def make_plan(
     folder = folder.resolve()
     by_language = tuple((name, str(folder / name), of_name.sha256) for name, of_name in manifests.items() if name)
     digest = "" if by_language else manifests[""].sha256
-    job = Job(str(folder), digest, installed_spacy(), reading, output, by_language)
+    rules = read_rules(output.rules) if output.rules else None if by_language else rules_beside(folder)
+    for manifest in manifests.values() if rules else ():
+        Rules.parse(rules or "", manifest.topics, manifest.names)  # which raises an error if it cannot be followed
+    if rules and output.topics:
+        raise TextcatError("Rules are about all topics of the model: leave out --topic, or the rules.")
+    job = Job(str(folder), digest, installed_spacy(), reading, output._replace(rules=""), by_language, rules)
     return TaggingPlan(job, sources, trained, jobs, scheduler, strict)
 
 
@@ -166,6 +173,7 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         **({"--keep-fields": ", ".join(write.keep_fields)} if write.keep_fields else {}),
         **({"--per-document": True} if write.per_document else {}),
         **({"--no-csv-escape": True} if write.no_csv_escape else {}),
+        **({"--rules": sha256(job.rules.encode()).hexdigest()[:16]} if job.rules else {}),
         **({"--automatic": True} if write.automatic else {}),
         **({"--expected-recall": True} if write.expected_recall else {}),
         **({"dates": True} if write.dates else {}),

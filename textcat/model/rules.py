@@ -1,0 +1,232 @@
+"""Rules of the house: which topics documents get or lose, whatever their scores are; read from a TOML file."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
+from textcat.base.records import read_record
+from textcat.base.settings import parse_toml, read_toml
+from textcat.model.topic_names import find_topic
+
+ENDING = ".rules.toml"  # of the name of a file beside a model's folder, which begins like that of the folder
+
+
+def path_beside(folder: str | os.PathLike[str]) -> Path:
+    """Return the path that a file of rules has beside a model's folder: ``news.rules.toml`` for the folder ``news``."""
+    path = Path(os.path.abspath(expanded(folder)))
+    return path.with_name(f"{path.name}{ENDING}")
+
+
+def rules_beside(folder: str | os.PathLike[str]) -> str:
+    """Return the text of the file of rules beside a model's folder; "" if there is none."""
+    path = path_beside(folder)
+    return read_rules(path) if path.exists() else ""
+
+
+def read_rules(path: str | os.PathLike[str]) -> str:
+    """Return the text of a file of rules; raise TextcatError if it cannot be read, or is not TOML."""
+    read_toml(expanded(path), "rules")
+    return expanded(path).read_text(encoding="utf-8-sig")
+
+
+@dataclass(frozen=True)
+class RuleFile:
+    """Hold the fields of a file of rules; topics are given by id or by name.
+
+    Parameters
+    ----------
+    replace : dict of str to str
+        A document that gets the first topic gets the second one in its place.
+    adds : dict of str to list of str
+        A document that gets the topic gets these, too, such as broader ones, and what these add.
+    only_with : dict of str to list of str
+        A document gets the topic only if it gets one of these.
+    never_with : dict of str to list of str
+        A document does not get the topic if it gets one of these.
+    never : list of str
+        No document gets these topics.
+    at_most : int
+        A document gets at most this many topics, those with the highest scores; 0: any number.
+    """
+
+    replace: dict[str, str] = field(default_factory=dict)
+    adds: dict[str, list[str]] = field(default_factory=dict)
+    only_with: dict[str, list[str]] = field(default_factory=dict)
+    never_with: dict[str, list[str]] = field(default_factory=dict)
+    never: list[str] = field(default_factory=list)
+    at_most: int = 0
+
+    def __post_init__(self) -> None:
+        if self.at_most < 0:
+            raise TextcatError(
+                f"A document cannot get at most {self.at_most} topics: give 1 or more, or 0 for any number."
+            )
+
+
+class _Rule(NamedTuple):
+    """Hold a rule about a topic and others, all given by their columns."""
+
+    text: str  # such as "adds wheat: grain"
+    apply: Callable[[NDArray[np.bool_]], NDArray[np.bool_]]  # changes what is given; returns which documents met it
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """Hold the rules about the topics of a model, in the order in which they are applied.
+
+    This is the order of the fields of `RuleFile`: a topic is replaced before others are added, and so on.
+    """
+
+    rules: tuple[_Rule, ...]
+    at_most: int
+    source: str  # the text of the file
+
+    @classmethod
+    def parse(cls, text: str, topics: Sequence[str], names: Mapping[str, str] | None = None) -> "Rules":
+        """Return the rules that the text of a file says about the topics of a model, which may have names, by id.
+
+        TextcatError is raised if it names a topic that the model has not, or contradicts itself.
+        """
+        asked = read_record(RuleFile, parse_toml(text, "The file of rules"), "in the file of rules")
+        column_of = {topic: column for column, topic in enumerate(topics)}
+
+        def columns(named: Sequence[str]) -> list[int]:
+            return [column_of[find_topic(column_of, names or {}, topic)] for topic in named]
+
+        adds = {columns([topic])[0]: columns(others) for topic, others in asked.adds.items()}
+        excluded = {columns([topic])[0]: columns(others) for topic, others in asked.never_with.items()}
+        _check(topics, adds, excluded, columns(asked.never))
+        closed = {column: _closure(column, adds) for column in adds}
+        rules: list[_Rule] = []
+        for topic, other in asked.replace.items():
+            rules.append(_Rule(f"replace {topic}: {other}", _replaced(*columns([topic, other]))))
+        for topic, others in asked.adds.items():
+            (column,) = columns([topic])
+            rules.append(_Rule(f"adds {topic}: {', '.join(others)}", _added(column, closed[column])))
+        for kind, keeps in (("only_with", True), ("never_with", False)):
+            for topic, others in getattr(asked, kind).items():
+                (column,) = columns([topic])
+                rules.append(_Rule(f"{kind} {topic}: {', '.join(others)}", _kept_with(column, columns(others), keeps)))
+        for topic in asked.never:
+            rules.append(_Rule(f"never {topic}", _removed(*columns([topic]))))
+        return cls(tuple(rules), asked.at_most, text)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All rules in words."""
+        return (*(rule.text for rule in self.rules), *([f"at_most {self.at_most}"] if self.at_most else []))
+
+    def reason(self, given: NDArray[np.bool_], scores: NDArray[Any], column: int) -> str:
+        """Return the rule by which a document gets or loses the topic in a column; "" if none changes it.
+
+        Parameters as for `apply`, of one document. Of several rules, it is the last.
+        """
+        reason, given = "", given.copy()
+        for rule in self.rules:
+            before = given[0, column]
+            rule.apply(given)
+            if given[0, column] != before:
+                reason = rule.text
+        if self.at_most and self.apply(given, scores)[0][0, column] != given[0, column]:
+            reason = self.texts[-1]
+        return reason
+
+    def apply(
+        self, given: NDArray[np.bool_], scores: NDArray[Any]
+    ) -> tuple[NDArray[np.bool_], dict[str, NDArray[np.bool_]]]:
+        """Return which documents get which topics by the rules, and for each rule which documents met it.
+
+        Parameters
+        ----------
+        given : ndarray of shape (n_documents, n_topics), bool
+            Which documents get which topics without the rules.
+        scores : ndarray of the same shape
+            By which `at_most` chooses.
+        """
+        given, met = given.copy(), {}
+        for rule in self.rules:
+            met[rule.text] = rule.apply(given)
+        if self.at_most:
+            n_topics = given.sum(axis=1)
+            met[f"at_most {self.at_most}"] = too_many = n_topics > self.at_most
+            for row in np.flatnonzero(too_many):
+                columns = np.flatnonzero(given[row])
+                given[row, columns[np.argsort(-scores[row, columns], kind="stable")[self.at_most :]]] = False
+        return given, met
+
+
+def _check(
+    topics: Sequence[str],
+    adds: Mapping[int, Sequence[int]],
+    excluded: Mapping[int, Sequence[int]],
+    never: Sequence[int],
+) -> None:
+    """Raise TextcatError if a rule adds what another one takes away in any case."""
+    for column in adds:
+        all_added = [column, *_closure(column, adds)]
+        for added in all_added:
+            if added in never and added != column:
+                raise TextcatError(
+                    f"The rules add {topics[added]!r} to {topics[column]!r}, and never give it: remove one of the two."
+                )
+            if both := set(excluded.get(added, ())) & set(all_added):
+                raise TextcatError(
+                    f"The rules give {topics[added]!r} and {topics[min(both)]!r} together with "
+                    f"{topics[column]!r}, and never give them together: remove one of the two."
+                )
+
+
+def _closure(column: int, adds: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return what a topic adds, and what these topics add, and so on."""
+    found: dict[int, None] = {}
+    waiting = [*adds.get(column, ())]
+    while waiting:
+        added = waiting.pop(0)
+        if added not in found and added != column:
+            found[added] = None
+            waiting += adds.get(added, ())
+    return [*found]
+
+
+def _replaced(old: int, new: int) -> Callable[[NDArray[np.bool_]], NDArray[np.bool_]]:
+    def apply(given: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        met = given[:, old].copy()
+        given[:, old] = False
+        given[:, new] |= met
+        return met
+
+    return apply
+
+
+def _added(column: int, others: Sequence[int]) -> Callable[[NDArray[np.bool_]], NDArray[np.bool_]]:
+    def apply(given: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        met = given[:, column] & ~given[:, others].all(axis=1)
+        given[np.flatnonzero(given[:, column])[:, None], [*others]] = True
+        return np.asarray(met)
+
+    return apply
+
+
+def _kept_with(column: int, others: Sequence[int], keeps: bool) -> Callable[[NDArray[np.bool_]], NDArray[np.bool_]]:
+    def apply(given: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        met = given[:, column] & (given[:, others].any(axis=1) != keeps)
+        given[met, column] = False
+        return np.asarray(met)
+
+    return apply
+
+
+def _removed(column: int) -> Callable[[NDArray[np.bool_]], NDArray[np.bool_]]:
+    def apply(given: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        met = given[:, column].copy()
+        given[:, column] = False
+        return met
+
+    return apply
