@@ -80,8 +80,8 @@ class Decisions:
 
     def decide_by_rules(
         self, scores: np.ndarray, has_terms: np.ndarray | None = None
-    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return what `decide` returns, and for each rule which documents met it; {} without rules.
+    ) -> tuple[np.ndarray, dict[str, int]]:
+        """Return what `decide` returns, and for each rule how many documents met it; {} without rules.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Decisions:
         Returns
         -------
         given : ndarray of shape (n_documents, n_topics), bool
-        met : dict of str to ndarray of shape (n_documents,), bool
+        met : dict of str to int
         """
         above = self.without_rules(scores, has_terms)
         return (above, {}) if self.rules is None else self.rules.apply(above, scores)

@@ -74,7 +74,7 @@ class _Rule(NamedTuple):
     """Hold a rule about a topic and others, all given by their columns."""
 
     text: str  # such as "adds wheat: grain"
-    apply: Callable[[NDArray[np.bool_]], NDArray[np.bool_]]  # changes what is given; returns which documents met it
+    apply: Callable[[NDArray[np.bool_]], int]  # changes what is given; returns how many documents met it
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +138,8 @@ class Rules:
             reason = self.texts[-1]
         return reason
 
-    def apply(
-        self, given: NDArray[np.bool_], scores: NDArray[Any]
-    ) -> tuple[NDArray[np.bool_], dict[str, NDArray[np.bool_]]]:
-        """Return which documents get which topics by the rules, and for each rule which documents met it.
+    def apply(self, given: NDArray[np.bool_], scores: NDArray[Any]) -> tuple[NDArray[np.bool_], dict[str, int]]:
+        """Return which documents get which topics by the rules, and for each rule how many documents met it.
 
         Parameters
         ----------
@@ -154,9 +152,9 @@ class Rules:
         for rule in self.rules:
             met[rule.text] = rule.apply(given)
         if self.at_most:
-            n_topics = given.sum(axis=1)
-            met[f"at_most {self.at_most}"] = too_many = n_topics > self.at_most
-            for row in np.flatnonzero(too_many):
+            too_many = np.flatnonzero(given.sum(axis=1) > self.at_most)
+            met[f"at_most {self.at_most}"] = len(too_many)
+            for row in too_many.tolist():
                 columns = np.flatnonzero(given[row])
                 given[row, columns[np.argsort(-scores[row, columns], kind="stable")[self.at_most :]]] = False
         return given, met
@@ -195,38 +193,40 @@ def _closure(column: int, adds: Mapping[int, Sequence[int]]) -> list[int]:
     return [*found]
 
 
-def _replaced(old: int, new: int) -> Callable[[NDArray[np.bool_]], NDArray[np.bool_]]:
-    def apply(given: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        met = given[:, old].copy()
-        given[:, old] = False
-        given[:, new] |= met
-        return met
+def _replaced(old: int, new: int) -> Callable[[NDArray[np.bool_]], int]:
+    def apply(given: NDArray[np.bool_]) -> int:
+        rows = np.flatnonzero(given[:, old])
+        given[rows, old] = False
+        given[rows, new] = True
+        return len(rows)
 
     return apply
 
 
-def _added(column: int, others: Sequence[int]) -> Callable[[NDArray[np.bool_]], NDArray[np.bool_]]:
-    def apply(given: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        met = given[:, column] & ~given[:, others].all(axis=1)
-        given[np.flatnonzero(given[:, column])[:, None], [*others]] = True
-        return np.asarray(met)
+def _added(column: int, others: Sequence[int]) -> Callable[[NDArray[np.bool_]], int]:
+    def apply(given: NDArray[np.bool_]) -> int:
+        rows = np.flatnonzero(given[:, column])[:, None]
+        n_met = int((~given[rows, others].all(axis=1)).sum())
+        given[rows, others] = True
+        return n_met
 
     return apply
 
 
-def _kept_with(column: int, others: Sequence[int], keeps: bool) -> Callable[[NDArray[np.bool_]], NDArray[np.bool_]]:
-    def apply(given: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        met = given[:, column] & (given[:, others].any(axis=1) != keeps)
+def _kept_with(column: int, others: Sequence[int], keeps: bool) -> Callable[[NDArray[np.bool_]], int]:
+    def apply(given: NDArray[np.bool_]) -> int:
+        rows = np.flatnonzero(given[:, column])
+        met = rows[given[rows[:, None], others].any(axis=1) != keeps]
         given[met, column] = False
-        return np.asarray(met)
+        return len(met)
 
     return apply
 
 
-def _removed(column: int) -> Callable[[NDArray[np.bool_]], NDArray[np.bool_]]:
-    def apply(given: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        met = given[:, column].copy()
-        given[:, column] = False
-        return met
+def _removed(column: int) -> Callable[[NDArray[np.bool_]], int]:
+    def apply(given: NDArray[np.bool_]) -> int:
+        rows = np.flatnonzero(given[:, column])
+        given[rows, column] = False
+        return len(rows)
 
     return apply

@@ -183,7 +183,7 @@ def tag_records(
     else:
         above, met = tagger.decisions.decide_by_rules(scores, has_terms)
         counts = tagged.counts
-        counts.rules.update({rule: int(documents.sum()) for rule, documents in met.items()})
+        counts.rules.update(met)
         counts.tagged += len(above)
         counts.unknown += len(above) - int(has_terms.sum())
         counts.fields.update(chain.from_iterable(filter(None, map(_FIELDS, records))))
