@@ -25,7 +25,7 @@ from textcat.evaluation.significance import (
     resampled_measures,
 )
 
-# Test positives of a topic for which resamples show how much is chance: chosen on Reuters-21578.
+# Test positives of a topic for which resamples show how much is chance: chosen by docs/benchmarks/gates.md.
 _ENOUGH = 5
 LEVEL = 0.9  # of intervals: 5 % of chance lie below and 5 % above, so either end is a one-sided bound of 95 %
 AP = "average_precision"
