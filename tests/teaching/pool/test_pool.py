@@ -85,7 +85,7 @@ def test_a_pool_of_another_format_is_refused(tmp_path, archive, version):
     folder = build_pool(archive, tmp_path / "pool").folder
     manifest = json.loads((folder / "index" / "manifest.json").read_text())
     (folder / "index" / "manifest.json").write_text(json.dumps({**manifest, "format": version}))
-    with pytest.raises(PoolError, match=rf"another version .* format {version} instead of 5: .* the archive again"):
+    with pytest.raises(PoolError, match=rf"another version .* format {version} instead of 6: .* the archive again"):
         open_pool(folder)
 
 
