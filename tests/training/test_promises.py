@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from manifests import rewrite
 
 import textcat
+from textcat.base.disk import sha256_of_file
 from textcat.base.errors import TextcatError
 from textcat.base.folds import assign_folds
 from textcat.corpus.documents import Corpus, Document
@@ -62,16 +64,29 @@ def test_a_model_in_a_folder_makes_the_same_promises(promising, newswire, tmp_pa
     )
 
 
-def test_damaged_promises_are_refused(promising, tmp_path):
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [(0, 2.0), (1, -0.5), (2, np.nan), (3, np.nan), (3, -np.inf), (4, np.nan), (5, np.inf), (6, -1.0), (None, None)],
+)
+def test_damaged_promises_are_refused_whatever_their_checksum_says(promising, tmp_path, row, value):
     folder = save(promising, tmp_path / "model")
-    manifest = json.loads((folder / "manifest.json").read_text())
+    files = json.loads((folder / "manifest.json").read_text())["files"]
     table = np.load(folder / "promises.npy")
-    np.save(folder / "promises.npy", table[:, 1:])
-    from textcat.base.disk import sha256_of_file
+    if row is None:
+        table = table[:, 1:]
+    else:
+        table[row, 0] = value
+    np.save(folder / "promises.npy", table)
+    rewrite(folder, files={**files, "promises.npy": sha256_of_file(folder / "promises.npy")})
+    with pytest.raises(TextcatError, match="damaged"):
+        load(folder)
 
-    manifest["files"]["promises.npy"] = sha256_of_file(folder / "promises.npy")
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(TextcatError):
+
+@pytest.mark.parametrize("weights", [[1.0], [float("nan")] * 16])
+def test_weights_that_are_none_are_refused(promising, tmp_path, weights):
+    folder = save(promising, tmp_path / "model")
+    rewrite(folder, expected_recall=weights)
+    with pytest.raises(TextcatError, match="damaged"):
         load(folder)
 
 

@@ -116,9 +116,18 @@ class Promises:
     @classmethod
     def from_table(cls, table: NDArray[np.float64], n_topics: int) -> "Promises":
         """Return the promises of so many topics from the rows of an array; raise ValueError if they can be none."""
-        if table.shape != (len(fields(cls)), n_topics) or np.isnan(table[2:]).any():
+        if table.shape != (len(fields(cls)), n_topics):
             raise ValueError("these are no promises")
-        return cls(*table)
+        promises = cls(*table)
+        counts, shares = table[5:], table[:3]
+        if (
+            np.isnan(table[2:]).any()
+            or not ((shares > 0) & (shares < 1) | np.isnan(shares)).all()
+            or not (np.isfinite(counts) & (counts >= 0)).all()
+            or (promises.review_threshold > promises.threshold).any()
+        ):
+            raise ValueError("these are no promises")
+        return promises
 
     @property
     def has_precision(self) -> NDArray[np.bool_]:

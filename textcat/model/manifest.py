@@ -136,6 +136,7 @@ class Manifest:
             or len(self.topic_names) not in (0, n)
             or len(self.train_dates) not in (0, 2)
             or len(self.expected_recall) not in (0, N_WEIGHTS)
+            or not all(map(math.isfinite, self.expected_recall))
             or self.train_documents < 1
         ):
             raise ValueError("its files, or its facts of topics and documents, do not fit together")
