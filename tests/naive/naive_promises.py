@@ -11,7 +11,7 @@ def p_value(correct, documents, share):
     return min(1.0, sum(ways))
 
 
-def sequence(scores, labels, probabilities, share, level, step):
+def sequence(scores, labels, probabilities, share, level):
     """The tests of a topic, each as (documents, correct), in order."""
     order = sorted(range(len(scores)), key=lambda i: -scores[i])
     tests, expected, correct = [], 0.0, 0
@@ -23,19 +23,14 @@ def sequence(scores, labels, probabilities, share, level, step):
     if not tests:
         return []
     first = max(range(len(tests)), key=lambda k: tests[k][2])
-    tests = tests[first:]
-    wanted, size = [], float(tests[0][0])
-    while size <= tests[-1][0] * (1 + 1e-12):
-        wanted.append(next(k for k, (n, *_) in enumerate(tests) if n >= size * (1 - 1e-12)))
-        size *= step
-    return [tests[k][:2] for k in sorted({*wanted})]
+    return [test[:2] for test in tests[first:]]
 
 
-def precision(scores, Y, probabilities, share, confidence, step=1.03):
+def precision(scores, Y, probabilities, share, confidence):
     """How many documents are above each topic's threshold, and how many of them are right; (0, 0): no promise."""
     level = 1 - confidence
     sequences = {
-        j: sequence(scores[:, j].tolist(), Y[:, j].tolist(), probabilities[:, j].tolist(), share, level, step)
+        j: sequence(scores[:, j].tolist(), Y[:, j].tolist(), probabilities[:, j].tolist(), share, level)
         for j in range(scores.shape[1])
         if share ** int(Y[:, j].sum()) <= level
     }

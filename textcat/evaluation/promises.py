@@ -32,12 +32,6 @@ from textcat.base.calibration import Calibration, positives_of, topic_samples
 from textcat.base.sigmoid import expit
 from textcat.evaluation.thresholds import under_rank
 
-# From one test of a sequence to the next, documents grow by this factor: with smaller steps, bad luck ends fewer
-# sequences early, and more of the promises are broken; with larger ones, the last success is farther from the failure.
-# Chosen on Reuters-21578 and English titles of a library: see docs/benchmarks/promises.md.
-_STEP = 1.03
-
-
 TOGETHER = "small topics together"  # in place of a topic
 
 
@@ -328,9 +322,7 @@ class _Sequence(NamedTuple):
         n, correct, expected = n[may_end], correct[may_end], np.cumsum(p[order])[may_end]
         first = int(np.argmax((expected - n * share) / np.sqrt(n)))
         n, correct = n[first:], correct[first:]
-        sizes = n[0] * _STEP ** np.arange(int(np.log(n[-1] / n[0]) / np.log(_STEP)) + 1)
-        kept = np.unique(np.searchsorted(n, sizes.clip(max=n[-1])))
-        return cls(n[kept], correct[kept], float(binomial_p_value(correct[0], n[0], share)))
+        return cls(n, correct, float(binomial_p_value(correct[0], n[0], share)))
 
     def last_success(self, share: float, level: float) -> int:
         """Return the number of the last test before the first that fails; -1 if the first one fails."""
