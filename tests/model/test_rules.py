@@ -92,7 +92,7 @@ def test_documents_get_what_the_file_says(file, seed):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('never = ["f", "g"]', "no topic 'g'"),
+        ('never = ["f", "g"]', "no topic 'g'.*Mend the file of rules"),
         ('nevr = ["a"]', "no field 'nevr'.*Did you mean 'never'"),
         ('never = "a"', "cannot be 'a'; give a list of strings"),
         ("at_most = -1", "give 1 or more, or 0"),
@@ -139,6 +139,17 @@ def test_every_way_to_tag_follows_the_rules_beside_a_model(ruled, newswire_tagge
     assert {*summary.counts.topics} == expected
     assert summary.counts.rules == {"never tin": 0, "adds wheat: zinc": 1}
     assert [tag.topic for tag in tagger.with_rules(None).tag([STORY])[0]] == plain
+
+
+def test_a_link_to_a_model_has_rules_of_its_own(ruled, newswire_tagger, tmp_path):
+    (tmp_path / "current").symlink_to(ruled)
+    (tmp_path / "current.rules.toml").write_text('never = ["wheat"]\n')
+    (tmp_path / "story.jsonl").write_text(json.dumps({"text": STORY}) + "\n")
+    textcat.tag_archive(tmp_path / "current", tmp_path / "story.jsonl", tmp_path / "out", jobs=1)
+    (part,) = (tmp_path / "out").glob("part-*.jsonl")
+    given = {tag["topic"] for tag in json.loads(part.read_text())["topics"]}
+    assert given == {tag.topic for tag in load(tmp_path / "current").tag([STORY])[0]}
+    assert given == {tag.topic for tag in newswire_tagger.tag([STORY])[0]} - {"wheat"}
 
 
 def test_other_rules_are_named_and_end_a_run_that_began_with_others(ruled, tmp_path):

@@ -98,7 +98,10 @@ class Rules:
         column_of = {topic: column for column, topic in enumerate(topics)}
 
         def columns(named: Sequence[str]) -> list[int]:
-            return [column_of[find_topic(column_of, names or {}, topic)] for topic in named]
+            try:
+                return [column_of[find_topic(column_of, names or {}, topic)] for topic in named]
+            except TextcatError as error:
+                raise TextcatError(f"{error} Mend the file of rules, which names it, or leave it out.") from error
 
         adds = {columns([topic])[0]: columns(others) for topic, others in asked.adds.items()}
         excluded = {columns([topic])[0]: columns(others) for topic, others in asked.never_with.items()}

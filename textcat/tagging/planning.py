@@ -79,7 +79,7 @@ def make_plan(
     folder = folder.resolve()
     by_language = tuple((name, str(folder / name), of_name.sha256) for name, of_name in manifests.items() if name)
     digest = "" if by_language else manifests[""].sha256
-    rules = read_rules(output.rules) if output.rules else None if by_language else rules_beside(folder)
+    rules = read_rules(output.rules) if output.rules else None if by_language else rules_beside(model)
     for manifest in manifests.values() if rules else ():
         Rules.parse(rules or "", manifest.topics, manifest.names)  # which raises an error if it cannot be followed
     if rules and output.topics:
