@@ -439,7 +439,7 @@ def test_model2vec_is_left_out_with_a_sentence_where_it_is_not_installed(monkeyp
 
 
 def test_model2vec_has_the_vectors_of_the_words_that_its_peers_have():
-    pytest.importorskip("model2vec")
+    pytest.importorskip("model2vec", reason="system: model2vec is only for who measures beside it")
     from few_labels import TfidfVectorizer
     from model2vec_classifier import static_model
 
