@@ -137,8 +137,9 @@ class Rules:
             rule.apply(given)
             if given[0, column] != before:
                 reason = rule.text
-        if self.at_most and self.apply(given, scores)[0][0, column] != given[0, column]:
-            reason = self.texts[-1]
+        if given[0, column]:
+            self._limit(given, scores)
+            reason = reason if given[0, column] else self.texts[-1]
         return reason
 
     def apply(self, given: NDArray[np.bool_], scores: NDArray[Any]) -> tuple[NDArray[np.bool_], dict[str, int]]:
@@ -155,12 +156,16 @@ class Rules:
         for rule in self.rules:
             met[rule.text] = rule.apply(given)
         if self.at_most:
-            too_many = np.flatnonzero(given.sum(axis=1) > self.at_most)
-            met[f"at_most {self.at_most}"] = len(too_many)
-            for row in too_many.tolist():
-                columns = np.flatnonzero(given[row])
-                given[row, columns[np.argsort(-scores[row, columns], kind="stable")[self.at_most :]]] = False
+            met[self.texts[-1]] = self._limit(given, scores)
         return given, met
+
+    def _limit(self, given: NDArray[np.bool_], scores: NDArray[Any]) -> int:
+        """Leave each document at most `at_most` topics, if it is not 0; return how many documents had more."""
+        too_many = np.flatnonzero(given.sum(axis=1) > self.at_most) if self.at_most else np.zeros(0, int)
+        for row in too_many.tolist():
+            columns = np.flatnonzero(given[row])
+            given[row, columns[np.argsort(-scores[row, columns], kind="stable")[self.at_most :]]] = False
+        return len(too_many)
 
 
 def _check(
