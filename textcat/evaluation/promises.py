@@ -32,6 +32,7 @@ from textcat.base.calibration import Calibration, positives_of, topic_samples
 from textcat.base.sigmoid import expit
 from textcat.evaluation.thresholds import under_rank
 
+_ROUNDING = 1e-9  # of a sum of shares
 TOGETHER = "small topics together"  # in place of a topic
 
 
@@ -429,7 +430,7 @@ def limit_missed(probabilities: ArrayLike, Y: Any, share: float) -> float:
         raise ValueError(f"{n:,} documents are too few to limit what is missed to {share:g}")
     # All that is missed, with what a document that is still to come may miss: everything.
     total = np.cumsum(1 / n_topics[rows[order]]) + 1
-    may_miss = int(np.searchsorted(total, share * (n + 1), "right"))
+    may_miss = int(np.searchsorted(total, share * (n + 1) + _ROUNDING, "right"))
     # The first that may not be missed must be above the threshold, and so must all that are equal to it.
     return float(np.nextafter(missed[may_miss], 0)) if may_miss < len(missed) else 1.0
 
