@@ -204,10 +204,10 @@ def test_a_status_follows_from_both_thresholds():
 def test_promises_survive_as_a_table_and_by_topics():
     promises = some_promises()
     assert np.array_equal(Promises.from_table(promises.as_table(), 5).as_table(), promises.as_table(), equal_nan=True)
-    of_some = promises.of_topics(np.array([3, 0]))
-    assert of_some.of_topic(1, "wheat") == promises.of_topic(0, "wheat")
-    assert promises.of_topic(0, "wheat")[:3] == ("wheat", 0.9, 0.9)
-    assert promises.of_topic(2, "tin")[1:3] == (None, None)
+    by_topic = promises.by_topic(["wheat", "b", "tin", "d", "e"])
+    assert promises.of_topics(np.array([3, 0])).by_topic(["d", "wheat"])["wheat"] == by_topic["wheat"]
+    assert by_topic["wheat"][:3] == ("wheat", 0.9, 0.9)
+    assert by_topic["tin"][1:3] == (None, None)
     for table in (promises.as_table()[:-1], np.full((8, 5), np.nan)):
         with pytest.raises(ValueError, match="no promises"):
             Promises.from_table(table, 5)

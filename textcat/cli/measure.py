@@ -297,8 +297,8 @@ def evaluation_parts(
         yield Table(topic_rows(evaluation), needed=7)
     yield Table(band_rows(evaluation, every_measure=every_measure))
     if evaluation.promises:
-        yield promises_sentence(evaluation.promises)
-        yield Table(promise_rows(evaluation.promises, every_one=per_topic))
+        yield _promises_sentence(evaluation.promises)
+        yield Table(_promise_rows(evaluation.promises, every_one=per_topic))
     yield from _notes(evaluation)
     if per_topic and not evaluation.topics:
         yield "There is no table per topic of a model of many topics."
@@ -339,19 +339,18 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
     return rows
 
 
-def promises_sentence(promises: "Sequence[CheckedPromise]") -> str:
-    """Return how many promises were kept, and what share of the documents that have a topic got it automatically."""
-    from textcat.evaluation.promises import Verdict
+def _promises_sentence(promises: "Sequence[CheckedPromise]") -> str:
+    """Return how many promises were kept, how many tags are automatic, and what share of these is right."""
+    from textcat.evaluation.promises import Verdict, automatic_tags
 
     counts = Counter(promise.verdict for promise in promises)
     said = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in Verdict if counts[verdict])
-    of_tags = [promise for promise in promises if promise.measure == "precision"]
-    n, right = (sum(getattr(promise, name) for promise in of_tags) for name in ("documents", "right"))
+    n, right = automatic_tags(promises)
     automatic = f" Automatic tags: {n:,}, of which {right / n:.1%} are right." if n else ""
     return f"Promises: {len(promises):,}, of which {said}.{automatic}"
 
 
-def promise_rows(promises: "Sequence[CheckedPromise]", *, every_one: bool) -> list[dict[str, Any]]:
+def _promise_rows(promises: "Sequence[CheckedPromise]", *, every_one: bool) -> list[dict[str, Any]]:
     """Return a row per promise with its measured share and interval: of every one, or of those that were not kept."""
     from textcat.cli import printing
     from textcat.evaluation.promises import Verdict

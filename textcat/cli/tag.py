@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from textcat.tagging.write_back import WriteBackSummary
 
 _output = partial(Option, rich_help_panel="Output")
+# Columns of topics in models with promises, and the fields of a promise that they show.
+_PROMISED = {"promised precision": "precision", "automatic above": "threshold", "promised recall": "recall"}
 
 
 def output_settings(
@@ -225,10 +227,6 @@ def show(
         if names := tagger.topic_names:
             label = topic_label(find_topic(tagger.topics, names, topic), names)
         show_terms(console, terms, form, label)
-
-
-# Columns of topics in models with promises, and the fields of a promise that they show.
-_PROMISED = {"promised precision": "precision", "automatic above": "threshold", "promised recall": "recall"}
 
 
 def _warn(rejection: "Rejection") -> None:

@@ -491,7 +491,7 @@ def show_training(
         _rows_sentence(rows) if rows else "",
         _vectors_sentence(vectors) if vectors else "",
         _margins_sentence(margins) if margins and margins["held_out"] else "",
-        promised_sentence(tagger),
+        _promised_sentence(tagger),
         f"{forecast}, forecast from training on parts of these; --set topics.forecast=false leaves it out."
         if (forecast := tagger.facts.forecast)
         else "",
@@ -503,7 +503,7 @@ def show_training(
     )
 
 
-def promised_sentence(tagger: "Tagger") -> str:
+def _promised_sentence(tagger: "Tagger") -> str:
     """Return a sentence that tells of how many topics something is promised; "" if the recipe asks for no promise."""
     if (promises := tagger.decisions.promises) is None:
         return ""

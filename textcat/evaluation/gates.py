@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.evaluation.at_k import RESAMPLED
 from textcat.evaluation.evaluation import TITLES, Evaluation, ScoredDocuments
-from textcat.evaluation.promises import clopper_pearson
+from textcat.evaluation.promises import automatic_tags, clopper_pearson
 from textcat.evaluation.significance import (
     OF_TOPICS,
     GateResult,
@@ -119,8 +119,7 @@ def _result(gate: Gate, measured: float, interval: tuple[float, float], *, stric
 
 def _check_automatic(gate: Gate, evaluation: Evaluation, *, strict: bool) -> GateResult:
     """Decide a condition on the precision of all automatic tags together, by the interval of Clopper and Pearson."""
-    promises = [promise for promise in evaluation.promises if promise.measure == "precision"]
-    n, right = (sum(getattr(promise, name) for promise in promises) for name in ("documents", "right"))
+    n, right = automatic_tags(evaluation.promises)
     if not n:
         raise TextcatError(
             f"The condition {gate.text!r} cannot be decided, as the new model gives no test document a tag "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from textcat.base.parameters import is_whole
-from textcat.evaluation.promises import promise_precision
+from textcat.evaluation.promises import fewest_documents, promise_precision
 from textcat.evaluation.splitters import MultilabelStratifiedKFold
 
 
@@ -228,7 +227,7 @@ def _read_classes(y: Any) -> tuple[NDArray[Any], sp.csc_array, NDArray[Any]]:
 
 def _no_promise(precision: NDArray[np.float64], confidence: float, labels: sp.csc_array) -> str:
     lowest = float(precision.min())
-    least, most = math.ceil(math.log(1 - confidence) / math.log(lowest)), int(labels.sum(axis=0).max())
+    least, most = fewest_documents(lowest, confidence), int(labels.sum(axis=0).max())
     return (
         f"No promise of a precision of {lowest:g} can be kept with a confidence of {confidence:g} (it takes at least "
         f"{least:,} samples of a class, all of them right, and the largest class has {most:,}): give a lower precision "

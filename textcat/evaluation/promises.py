@@ -20,7 +20,8 @@ document and a topic, ranked by probability, finds one probability above which t
 same binomial test finds that the recall is as promised.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, NamedTuple
@@ -138,21 +139,16 @@ class Promises:
         """Return the promises of the topics in some columns."""
         return Promises(*self.as_table()[:, columns])
 
-    def of_topic(self, column: int, topic: str) -> Promise:
-        """Return the promise of the topic in a column."""
-        precision, recall, confidence, threshold, review_threshold, *counts = self.as_table()[:, column].tolist()
-        documents, correct, together = map(int, counts)
-        return Promise(
-            topic,
-            None if np.isnan(precision) else precision,
-            None if np.isnan(recall) else recall,
-            confidence,
-            threshold,
-            review_threshold,
-            documents,
-            correct,
-            bool(together),
-        )
+    def by_topic(self, topics: Sequence[str]) -> dict[str, Promise]:
+        """Return the promise of each topic."""
+        promises = {}
+        for topic, row in zip(topics, self.as_table().T.tolist(), strict=True):
+            precision, recall, confidence, threshold, review_threshold, *counts = row
+            promised = (None if math.isnan(precision) else precision), (None if math.isnan(recall) else recall)
+            documents, correct, together = map(int, counts)
+            numbers = confidence, threshold, review_threshold, documents, correct, bool(together)
+            promises[topic] = Promise(topic, *promised, *numbers)
+        return promises
 
     def statuses(self, scores: NDArray[Any], columns: NDArray[Any], *, all_given: bool = False) -> list[Status | None]:
         """Return the status of tags, given the score and the column of the topic of each.
@@ -262,6 +258,17 @@ def check_promises(
     return tuple(checked)
 
 
+def automatic_tags(promises: Iterable[CheckedPromise]) -> tuple[int, int]:
+    """Return the number of automatic tags of all topics together, and how many of these are right."""
+    of_tags = [promise for promise in promises if promise.measure == "precision"]
+    return sum(promise.documents for promise in of_tags), sum(promise.right for promise in of_tags)
+
+
+def fewest_documents(share: float, confidence: float) -> int:
+    """Return how many documents of a topic a promise takes at least, if all of them are right."""
+    return math.ceil(math.log(1 - confidence) / math.log(share))
+
+
 def binomial_p_value(correct: ArrayLike, documents: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
     """Return the probability of so many correct documents, or more, if each is correct with the probability `share`.
 
@@ -304,6 +311,7 @@ class _Sequence(NamedTuple):
 
     documents: NDArray[np.int64]  # of each test, ascending
     correct: NDArray[np.int64]  # how many of them have the topic
+    highest: NDArray[Any]  # the scores of all these documents and of the next one, ascending
     first_p: float  # of the first test; 1 if no number of documents suffices for a promise
 
     @classmethod
@@ -319,11 +327,11 @@ class _Sequence(NamedTuple):
         # A threshold lies between two different scores.
         may_end = np.append(ranked[:-1] > ranked[1:], len(order) == len(scores)) & (share**n <= level)
         if not may_end.any():
-            return cls(n[:0], correct[:0], 1.0)
+            return cls(n[:0], correct[:0], ranked[::-1], 1.0)
         n, correct, expected = n[may_end], correct[may_end], np.cumsum(p[order])[may_end]
         first = int(np.argmax((expected - n * share) / np.sqrt(n)))
         n, correct = n[first:], correct[first:]
-        return cls(n, correct, float(binomial_p_value(correct[0], n[0], share)))
+        return cls(n, correct, ranked[::-1], float(binomial_p_value(correct[0], n[0], share)))
 
     def last_success(self, share: float, level: float) -> int:
         """Return the number of the last test before the first that fails; -1 if the first one fails."""
@@ -373,8 +381,7 @@ def promise_precision(
         for j, sequence in sequences.items():
             if sequence.first_p <= level and (last := sequence.last_success(float(shares[j]), level)) >= 0:
                 counts[:, j] = sequence.documents[last], sequence.correct[last]
-                column = values[:, j]
-                thresholds[j] = under_rank(np.sort(column[~np.isnan(column)]), int(counts[0, j]))
+                thresholds[j] = under_rank(sequence.highest, int(counts[0, j]))
     return thresholds, counts[0], counts[1]
 
 

@@ -64,6 +64,11 @@ class Decisions:
         """Whether each document gets exactly one topic: the topic of the highest probability."""
         return self.strategy == "single"
 
+    @property
+    def without_rules(self) -> "Decisions":
+        """The same decisions by scores alone."""
+        return replace(self, rules=None)
+
     def decide(self, scores: np.ndarray, has_terms: np.ndarray | None = None) -> np.ndarray:
         """Return whether each document gets each topic.
 
@@ -93,25 +98,10 @@ class Decisions:
         given : ndarray of shape (n_documents, n_topics), bool
         met : dict of str to int
         """
-        above = self.without_rules(scores, has_terms)
-        return (above, {}) if self.rules is None else self.rules.apply(above, scores)
-
-    def without_rules(self, scores: np.ndarray, has_terms: np.ndarray | None = None) -> np.ndarray:
-        """Return whether each document would get each topic if there were no rules.
-
-        Parameters
-        ----------
-        scores, has_terms
-            As for `Tagger.select`.
-
-        Returns
-        -------
-        given : ndarray of shape (n_documents, n_topics), bool
-        """
         above = np.asarray(scores > self.cut_scores(scores))
         if has_terms is not None and not self.single:
             above &= has_terms[:, None]
-        return above
+        return (above, {}) if self.rules is None else self.rules.apply(above, scores)
 
     def automatic(self, scores: np.ndarray, given: np.ndarray) -> np.ndarray | None:
         """Return which of the given topics are automatic; None if nothing is promised.

@@ -234,8 +234,8 @@ class Explainer(NamedTuple):
         `places_in` is the document, in which the places of terms are found; None: they are not needed.
         """
         row, scores = self.row, self.scores
-        by_scores, rules = self.decisions.without_rules(scores, row.has_terms), self.decisions.rules
-        by_scores_alone = replace(self.decisions, rules=None)
+        rules, by_scores = self.decisions.rules, self.decisions.without_rules
+        given = by_scores.decide(scores, row.has_terms)
         explained = []
         for topic in (find_topic(self.topics, self.topic_names, topic) for topic in topics):
             column = self.topics.index(topic)
@@ -271,9 +271,9 @@ class Explainer(NamedTuple):
             adding = related_to(column) if related_to else []
             related = [SpeakingTopic(other, adds, topic_names.get(other)) for other, adds in adding]
             from_related = sum(topic.contribution for topic in related)
-            parts = self.features, self.scorer, by_scores_alone
-            fall = partial(without, *parts, self.counted, column, from_related) if by_scores[0, column] else None
-            rule = "" if rules is None else rules.reason(by_scores, scores, column)
+            parts = self.features, self.scorer, by_scores
+            fall = partial(without, *parts, self.counted, column, from_related) if given[0, column] else None
+            rule = "" if rules is None else rules.reason(given, scores, column)
             described = topic, *numbers, reasons, float(rest), topic_names.get(topic), related, rule
             explanations.append(Explanation(*described, neighbours, fall))
         return explanations

@@ -360,9 +360,8 @@ class Tagger:
     @property
     def promises(self) -> dict[str, Promise]:
         """What the tagger promises of each topic, by the topic's id; {} if its recipe asks for no promise."""
-        if (promises := self.decisions.promises) is None:
-            return {}
-        return {topic: promises.of_topic(column, topic) for column, topic in enumerate(self.topics)}
+        promises = self.decisions.promises
+        return {} if promises is None else promises.by_topic(self.topics)
 
     def with_rules(self, path: str | PathLike[str] | None) -> "Tagger":
         """Return the tagger with the rules in a file, in place of those beside its folder.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from textcat.corpus.documents import shortened_text
+from textcat.evaluation.promises import automatic_tags
 from textcat.report.page import scrolled_table
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ def promises_table(evaluation: Evaluation) -> str:
         ]
         for promise in evaluation.promises
     ]
-    automatic = [promise for promise in evaluation.promises if promise.measure == "precision"]
-    given, right = (sum(getattr(promise, name) for promise in automatic) for name in ("documents", "right"))
+    given, right = automatic_tags(evaluation.promises)
     all_right = f"; {given:,} automatic tags, {right / given:.1%} of them right" if given else ""
     head = ["topic", "promised", "documents", "right", "share (interval of 95 %)", "verdict"]
     return scrolled_table("promises", f"Promises, and what test documents say of them{all_right}", head, rows)

@@ -171,15 +171,13 @@ def _encode_jsonl(
     If the function `terms` is given, the object of each topic has the terms that the function returns. If `names` are
     given, it has the name of the topic. A document that gives no evidence has its reason.
     """
-    lines, is_plain, keeps_fields = [], terms is None and names is None, bool(settings.keep_fields)
+    is_plain = terms is None and names is None and not settings.status
+    lines, keeps_fields = [], bool(settings.keep_fields)
     for record, tags_of_record, reason, recall in zip(records, tags, reasons, recalls or repeat(None), strict=False):
         if is_plain:
             topics = [_topic_object(*tag[:3]) for tag in tags_of_record]
         else:
-            topics = _topic_objects(record, tags_of_record, terms, names)
-        if settings.status:
-            for topic, tag in zip(topics, tags_of_record, strict=True):
-                topic["status"] = tag[3]
+            topics = _topic_objects(record, tags_of_record, terms, names, with_status=settings.status)
         line: dict[str, Any] = {"id": record.id, "source": record.source, "position": record.position}
         if record.date:
             line["date"] = record.date
@@ -199,13 +197,16 @@ def _encode_jsonl(
 
 
 def _topic_objects(
-    record: Record, tags: Tags, terms: TermsOf | None, names: Mapping[str, str] | None
+    record: Record, tags: Tags, terms: TermsOf | None, names: Mapping[str, str] | None, *, with_status: bool
 ) -> list[dict[str, Any]]:
     topics = [_topic_object(*tag[:3]) for tag in tags]
     if names is not None:
         topics = [{"topic": tag["topic"], **name_entry(tag["topic"], names), **tag} for tag in topics]
     for topic, of_topic in zip(topics, _rounded_terms(record, tags, terms), strict=False):
         topic["terms"] = of_topic
+    if with_status:
+        for topic, tag in zip(topics, tags, strict=True):
+            topic["status"] = tag[3]
     return topics
 
 
@@ -313,12 +314,10 @@ def _encode_parquet(
     """
     import pyarrow as pa
 
-    topics = [_topic_objects(*pair, terms, names) for pair in zip(records, tags, strict=True)]
+    with_status = settings.status
+    topics = [_topic_objects(*pair, terms, names, with_status=with_status) for pair in zip(records, tags, strict=True)]
     for topic in chain.from_iterable(topics) if terms is not None else ():
         topic["terms"] = [{"term": term, "adds": value} for term, value in topic["terms"].items()]
-    if settings.status:
-        for topic, tag in zip(chain.from_iterable(topics), chain.from_iterable(tags), strict=True):
-            topic["status"] = tag[3]
     columns = {
         "id": [escape_undecodable(record.id) for record in records],
         "source": [escape_undecodable(record.source) for record in records],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,7 +15,14 @@ import scipy.sparse as sp
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.progress import Advance
 from textcat.evaluation.expected_recall import ExpectedRecall
-from textcat.evaluation.promises import Promises, limit_missed, promise_precision, promise_recall, promise_together
+from textcat.evaluation.promises import (
+    Promises,
+    fewest_documents,
+    limit_missed,
+    promise_precision,
+    promise_recall,
+    promise_together,
+)
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.features.rows import release_memory
 from textcat.features.tfidf import TfIdf
@@ -109,7 +115,8 @@ def _limit_missed(asked: PromiseSettings, probabilities: np.ndarray, labels: sp.
 
 def _by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]) -> np.ndarray:
     """Return what is to be promised of each topic; nan: nothing."""
-    if unknown := next((topic for topic in share_of if topic not in set(topics)), None):
+    known = set(topics)
+    if unknown := next((topic for topic in share_of if topic not in known), None):
         raise TextcatError(
             f"Nothing can be promised of {unknown!r}, which is no topic of the corpus.{did_you_mean(unknown, topics)}"
         )
@@ -119,7 +126,7 @@ def _by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]
 
 def _no_promise(asked: PromiseSettings, labels: sp.csc_matrix) -> str:
     share = max((asked.precision, asked.recall, *asked.precision_of.values(), *asked.recall_of.values()))
-    least, most = math.ceil(math.log(1 - asked.confidence) / math.log(share)), int(labels.sum(axis=0).max())
+    least, most = fewest_documents(share, asked.confidence), int(labels.sum(axis=0).max())
     so_many = f"it takes at least {least:,} documents of a topic, all of them right, and the largest topic has {most:,}"
     return (
         f"No promise of {share:g} can be kept with a confidence of {asked.confidence:g} ({so_many}): give a "
