@@ -172,6 +172,18 @@ CARRIED = [
 ]
 
 
+def test_documents_without_an_expected_recall_have_an_empty_cell():
+    """Such as those in a language without a model."""
+    settings = OutputSettings("csv", expected_recall=True, status=True)
+    records = [Record("a", "a.jsonl", 1, {}), Record("b", "a.jsonl", 2, {})]
+    tagged = [("wheat", 1.0, 0.5, "review")], []
+    rows = ENCODERS["csv"](records, tagged, [None, None], settings=settings)
+    lines = [*csv.reader(io.StringIO((file_format(settings).begin() + rows).decode()))]
+    assert lines[0][-3:] == ["status", "expected_recall", "reason"]
+    assert [line[-3:] for line in lines[1:]] == [["review", "", ""], ["", "", ""]]
+    assert {*map(len, lines)} == {9}
+
+
 def test_fields_of_records_go_along():
     keep_fields = ("title", "authors", "pages", "date", "none")
     lines = [json.loads(line) for line in file_of(CARRIED, OutputSettings(keep_fields=keep_fields)).splitlines()]

@@ -173,7 +173,7 @@ def _encode_jsonl(
     """
     is_plain = terms is None and names is None and not settings.status
     lines, keeps_fields = [], bool(settings.keep_fields)
-    for record, tags_of_record, reason, recall in zip(records, tags, reasons, recalls or repeat(None), strict=False):
+    for record, tags_of_record, reason, recall in zip(records, tags, reasons, _rounded(recalls, records), strict=True):
         if is_plain:
             topics = [_topic_object(*tag[:3]) for tag in tags_of_record]
         else:
@@ -185,7 +185,7 @@ def _encode_jsonl(
             line["fields"] = record.fields or {}
         line["topics"] = topics
         if recall is not None:
-            line[RECALL] = round(recall, DECIMALS)
+            line[RECALL] = recall
         if reason is not None:
             line["reason"] = reason
         try:
@@ -194,6 +194,11 @@ def _encode_jsonl(
             line |= {name: escape_undecodable(line[name]) for name in ("id", "source", "date") if name in line}
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     return b"".join(lines)
+
+
+def _rounded(recalls: Sequence[float] | None, records: Sequence[Record]) -> list[float | None]:
+    """Return the expected recall of each record, rounded; None where it is not known."""
+    return [None] * len(records) if recalls is None else [round(recall, DECIMALS) for recall in recalls]
 
 
 def _topic_objects(
@@ -263,10 +268,11 @@ def _encode_csv(
     def write(cells: Iterable[Any]) -> None:
         write_row(map(safe, cells))
 
-    for record, tags_of_record, reason, recall in zip(records, tags, reasons, recalls or repeat(None), strict=False):
+    for record, tags_of_record, reason, recall in zip(records, tags, reasons, _rounded(recalls, records), strict=True):
         date = (record.date,) if settings.dates else ()
         of_document = (record.id, record.source, record.position, *date, *_kept_cells(record, settings))
-        last = (*(() if recall is None else (round(recall, DECIMALS),)), reason or "")
+        of_recall = ("" if recall is None else recall,) if settings.expected_recall else ()
+        last = (*of_recall, reason or "")
         if settings.per_document:
             columns = _columns_of(tags_of_record, names)
             if settings.status:
@@ -329,7 +335,7 @@ def _encode_parquet(
     columns |= dict(zip(settings.keep_fields, map(list, zip(*cells, strict=True)), strict=False))
     columns |= {"topics": topics, "reason": reasons}
     if settings.expected_recall:
-        columns[RECALL] = [round(recall, DECIMALS) for recall in recalls or ()] or [None] * len(records)
+        columns[RECALL] = _rounded(recalls, records)
     schema = _arrow_schema(settings, terms is not None, names is not None)
     return packed_column(pa, pa.RecordBatch.from_pydict(columns, schema))
 
