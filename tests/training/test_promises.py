@@ -239,6 +239,12 @@ def test_scores_that_promises_are_made_by_are_of_rows_as_later_documents_have_th
         np.testing.assert_allclose(found[i], expected, rtol=1e-3, atol=1e-3)
 
 
+def test_rules_change_nothing_in_what_is_measured(promising, newswire):
+    topic = next(name for name, promise in promising.promises.items() if promise.precision is not None)
+    ruled = promising.with_rules_of(f"never = [{topic!r}]")
+    assert textcat.evaluate(ruled, newswire).promises == textcat.evaluate(promising, newswire).promises
+
+
 def test_the_report_and_the_card_tell_of_promises(promising, newswire, newswire_tagger, tmp_path):
     options = {"folds": 0, "resamples": 0}
     textcat.write_report(tmp_path / "report.html", promising, newswire, **options)

@@ -162,7 +162,7 @@ def measure_scores(
     # Out-of-fold scores are those that the promises were made by.
     if (promises := tagger.decisions.promises) is None or measured_on is not MeasuredOn.TEST:
         return measured
-    given = tagger.decisions.decide(ranked, has_terms)
+    given = tagger.decisions.without_rules.decide(ranked, has_terms)
     return replace(measured, promises=check_promises(promises, tagger.topics, ranked, relevant, given))
 
 

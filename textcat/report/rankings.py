@@ -54,7 +54,7 @@ def rank_documents(tagger: Tagger, corpus: Corpus, stages: Stages) -> Rankings:
             here = slice(start, start + len(scores))
             labels = relevant[here].toarray() > 0
             start += len(scores)
-            given_here = tagger.decisions.decide(scores, has_terms[here])
+            given_here = tagger.decisions.without_rules.decide(scores, has_terms[here])
             given += given_here.sum(axis=0)
             right += (given_here & labels).sum(axis=0)
             places, ranks = np.nonzero(is_listed & np.take_along_axis(labels, top, axis=1))
