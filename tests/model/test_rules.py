@@ -166,6 +166,18 @@ def test_other_rules_are_named_and_end_a_run_that_began_with_others(ruled, tmp_p
         textcat.tag_archive(ruled, tmp_path / "story.jsonl", tmp_path / "one", output_settings=one, jobs=1)
 
 
+def test_other_rules_are_taken_where_those_beside_the_model_cannot_be_followed(ruled, tmp_path):
+    (tmp_path / "model.rules.toml").write_text('never = ["wheet"]\n')
+    (tmp_path / "other.toml").write_text('never = ["wheat"]\n')
+    (tmp_path / "story.jsonl").write_text(json.dumps({"text": STORY}) + "\n")
+    other = textcat.OutputSettings(rules=str(tmp_path / "other.toml"))
+    textcat.tag_archive(ruled, tmp_path / "story.jsonl", tmp_path / "out", output_settings=other, jobs=1)
+    (part,) = (tmp_path / "out").glob("part-*.jsonl")
+    assert "wheat" not in {tag["topic"] for tag in json.loads(part.read_text())["topics"]}
+    with pytest.raises(TextcatError, match="Did you mean 'wheat'"):
+        load(ruled)
+
+
 def test_explanations_name_the_rule(ruled):
     wheat, zinc = load(ruled).explain_all(STORY, ["wheat", "zinc"])
     assert (wheat.rule, zinc.rule) == ("", "adds wheat: zinc")

@@ -127,7 +127,9 @@ def write_model(tagger: Tagger, folder: Path) -> None:
     MODEL.write_manifest(folder, _manifest(tagger, recipe, folder))
 
 
-def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> Tagger:
+def load(
+    folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True, with_rules: bool = True
+) -> Tagger:
     """Read a tagger from its folder, with the rules beside it: those in ``news.rules.toml`` for the folder ``news``.
 
     Parameters
@@ -137,6 +139,8 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
         True: load the language's tokenizer at once; False: load the tokenizer with the first document.
     mapped : bool, default=True
         Map the arrays into memory, which processes then share; False: copy them, so that the folder may be deleted.
+    with_rules : bool, default=True
+        False: do not read the rules beside the folder.
 
     Returns
     -------
@@ -148,14 +152,16 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
         If the folder is no model, a file is missing or changed, or another version of textcat made the model; or if the
         rules name a topic that the model has not, or contradict themselves.
     """
-    return load_versioned(folder, prepare=prepare, mapped=mapped)[0]
+    return load_versioned(folder, prepare=prepare, mapped=mapped, with_rules=with_rules)[0]
 
 
-def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
+def load_versioned(
+    folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True, with_rules: bool = True
+) -> tuple[Tagger, str]:
     """Return a tagger as `load` does, and the checksum of its manifest."""
     with MODEL.open(folder) as model, model.telling_damage():
         tagger = _Contents.read(model, mapped=mapped).tagger()
-    if rules := rules_beside(folder):
+    if with_rules and (rules := rules_beside(folder)):
         tagger = tagger.with_rules_of(rules)
     if prepare:
         tagger.features.tokens_.prepare()

@@ -264,9 +264,9 @@ def load_tagger(job: Job) -> "Tagger":
     if job.spacy not in ("", here := installed_spacy()):
         has = here or "none"
         raise TextcatError(f"This run needs spaCy {job.spacy}, but {node()} has {has}: install {job.spacy} there.")
-    tagger = load(job.model, prepare=False)
+    tagger = load(job.model, prepare=False, with_rules=job.rules is None)
     tagger.features.tokens_.memo_bytes = _CACHE_BYTES
-    if job.rules is not None:
+    if job.rules:
         tagger = tagger.with_rules_of(job.rules)
     if job.output.topics:
         from textcat.model.restrict import restrict_topics
