@@ -1,6 +1,7 @@
 """Rules of the house: which topics documents get or lose, whatever their scores are; read from a TOML file."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,8 +106,8 @@ class Rules:
 
         adds = {columns([topic])[0]: columns(others) for topic, others in asked.adds.items()}
         excluded = {columns([topic])[0]: columns(others) for topic, others in asked.never_with.items()}
-        _check(topics, adds, excluded, columns(asked.never))
         closed = {column: _closure(column, adds) for column in adds}
+        _check(topics, closed, excluded, set(columns(asked.never)))
         rules: list[_Rule] = []
         for topic, other in asked.replace.items():
             rules.append(_Rule(f"replace {topic}: {other}", _replaced(*columns([topic, other]))))
@@ -170,19 +171,22 @@ class Rules:
 
 def _check(
     topics: Sequence[str],
-    adds: Mapping[int, Sequence[int]],
+    closed: Mapping[int, Sequence[int]],
     excluded: Mapping[int, Sequence[int]],
-    never: Sequence[int],
+    never: set[int],
 ) -> None:
-    """Raise TextcatError if a rule adds what another one takes away in any case."""
-    for column in adds:
-        all_added = [column, *_closure(column, adds)]
-        for added in all_added:
+    """Raise TextcatError if a rule adds what another one takes away in any case.
+
+    `closed` has for each topic all that it adds, and what these add.
+    """
+    for column, others in closed.items():
+        all_added = {column, *others}
+        for added in (column, *others):
             if added in never and added != column:
                 raise TextcatError(
                     f"The rules add {topics[added]!r} to {topics[column]!r}, and never give it: remove one of the two."
                 )
-            if both := set(excluded.get(added, ())) & set(all_added):
+            if both := all_added.intersection(excluded.get(added, ())):
                 raise TextcatError(
                     f"The rules give {topics[added]!r} and {topics[min(both)]!r} together with "
                     f"{topics[column]!r}, and never give them together: remove one of the two."
@@ -192,9 +196,9 @@ def _check(
 def _closure(column: int, adds: Mapping[int, Sequence[int]]) -> list[int]:
     """Return what a topic adds, and what these topics add, and so on."""
     found: dict[int, None] = {}
-    waiting = [*adds.get(column, ())]
+    waiting = deque(adds.get(column, ()))
     while waiting:
-        added = waiting.pop(0)
+        added = waiting.popleft()
         if added not in found and added != column:
             found[added] = None
             waiting += adds.get(added, ())
