@@ -1,0 +1,133 @@
+"""Corrections are kept in the order in which people make them, whatever happens to the processes that add them."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from textcat.base.errors import TextcatError
+from textcat.corpus.corrections import FILE, Correction, Corrections
+from textcat.reading.document import Document
+
+WHEAT = Document("1", {"title": "Wheat", "body": "It rose."}, ("grain", "trade"), "2020-01-02", language="en")
+_ADDS_FOR_EVER = """
+import sys
+from textcat.corpus.corrections import Correction, Corrections
+from textcat.reading.document import Document
+corrections = Corrections(sys.argv[1])
+for n in range(100_000):
+    corrections.add(Correction(Document(f"{n}", {"text": "wheat"}), {"grain": True}, sys.argv[2]))
+    print(n, flush=True)
+"""
+
+
+def test_a_correction_comes_back_as_it_was_added(tmp_path):
+    given = Correction(WHEAT, {"trade": False, "wheat": True}, "Ann", "page", "0123456789ab", ("trade",), "no trade")
+    (made,) = Corrections(tmp_path).add(given)
+    assert made.number == 1
+    assert made.at.endswith("+00:00")
+    assert [*Corrections(tmp_path, must_exist=True)] == [made]
+    assert made.before == ("grain", "trade")
+    assert made.after == ("grain", "wheat")
+
+
+def test_texts_that_no_encoding_can_hold_are_kept(tmp_path):
+    odd = Document("\udc80", {"text": "a\ud800b"}, fields={"year": 1999})
+    (made,) = Corrections(tmp_path).add(Correction(odd, {"grain": True}, "\udcff"))
+    (kept,) = Corrections(tmp_path)
+    assert kept.document.zones == {"text": "a\ud800b"}
+    assert (kept.document.id, kept.person, kept.document.fields) == (r"\udc80", r"\udcff", {"year": 1999})
+    assert kept.number == made.number
+
+
+def test_a_person_takes_back_the_own_last_correction(tmp_path):
+    corrections = Corrections(tmp_path)
+    corrections.add(Correction(WHEAT, {"grain": True}, "Ann"), Correction(WHEAT, {"grain": False}, "Bob"))
+    assert corrections.take_back("Ann").answers == {"grain": True}
+    assert corrections.take_back("Ann") is None
+    assert [correction.person for correction in corrections] == ["Bob"]
+    assert corrections.add(Correction(WHEAT, {}, "Ann"))[0].number == 3  # numbers are never given twice
+
+
+def test_the_last_answer_counts_when_documents_are_learnt(tmp_path):
+    corrections = Corrections(tmp_path)
+    corrections.add(
+        Correction(WHEAT, {"grain": True, "trade": True}, "Ann"),
+        Correction(Document("2", {"text": "gold"}), {"gold": True}),
+        Correction(WHEAT, {"trade": False}, "Bob"),
+        Correction(Document("3", {"text": "silver"}), {}, note="What is this?"),
+    )
+    first, second = corrections.documents()
+    assert (first.id, first.topics, first.labelled_for) == ("1", ("grain",), ("grain", "trade"))
+    assert (second.id, second.topics, second.labelled_for) == ("2", ("gold",), ("gold",))
+
+
+def test_all_corrections_of_a_call_are_added_or_none(tmp_path):
+    corrections = Corrections(tmp_path)
+    with pytest.raises(TypeError):
+        corrections.add(Correction(WHEAT, {"grain": True}), Correction(WHEAT, {"grain": object()}))
+    assert [*corrections] == []
+
+
+def test_several_threads_and_processes_add_at_the_same_time(tmp_path):
+    def work(person):
+        for n in range(20):
+            Corrections(tmp_path).add(Correction(WHEAT, {"grain": bool(n % 2)}, person))
+
+    threads = [threading.Thread(target=work, args=[f"p{n}"]) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    process = subprocess.run(
+        [sys.executable, "-c", _ADDS_FOR_EVER.replace("100_000", "20"), tmp_path, "other"],
+        check=True,
+        capture_output=True,
+    )
+    for thread in threads:
+        thread.join()
+    made = [*Corrections(tmp_path)]
+    assert [correction.number for correction in made] == [*range(1, 101)]
+    assert len([correction for correction in made if correction.person == "other"]) == 20 == process.stdout.count(b"\n")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="system: nothing can be killed at once")
+def test_nothing_is_lost_when_two_processes_that_add_are_killed(tmp_path):
+    for round_ in range(3):
+        adding = [
+            subprocess.Popen(
+                [sys.executable, "-c", _ADDS_FOR_EVER, tmp_path, f"{person}{round_}"], stdout=subprocess.PIPE
+            )
+            for person in "ab"
+        ]
+        for process in adding:
+            for _ in range(5):
+                process.stdout.readline()
+        for process in adding:
+            os.kill(process.pid, signal.SIGKILL)
+        for person, process in zip("ab", adding, strict=True):
+            said = 5 + process.communicate()[0].count(b"\n")
+            kept = [correction for correction in Corrections(tmp_path) if correction.person == f"{person}{round_}"]
+            assert said <= len(kept) <= said + 1  # one may be on disk before its process could say so
+            assert [correction.document.id for correction in kept] == [f"{n}" for n in range(len(kept))]
+
+
+def test_what_cannot_be_read_or_written_is_told_in_a_sentence(tmp_path):
+    with pytest.raises(TextcatError, match="has no corrections: name a folder"):
+        Corrections(tmp_path / "none", must_exist=True)
+    assert not (tmp_path / "none").exists()
+    Corrections(tmp_path / "old")
+    with sqlite3.connect(tmp_path / "old" / FILE) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(TextcatError, match="format 99 instead of 1"):
+        Corrections(tmp_path / "old")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / FILE).write_bytes(b"no database" * 1000)
+    with pytest.raises(TextcatError, match="is damaged"):
+        Corrections(tmp_path / "bad")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TextcatError, match="Cannot write to the corrections"):
+        Corrections(tmp_path / "file")

@@ -1,0 +1,196 @@
+"""Keep what people say about the topics of documents: a folder of corrections, to which several processes can add."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
+from textcat.base.surrogates import escape_undecodable
+from textcat.reading.document import Document
+
+FILE = "corrections.sqlite"  # in the folder
+_FORMAT = 1
+_COLUMNS = ("at", "person", "via", "model", "id", "document", "before", "answers", "audited", "note")
+_TABLE = f"CREATE TABLE corrections (number INTEGER PRIMARY KEY AUTOINCREMENT, {', '.join(_COLUMNS)}, taken_back)"
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Hold what a person has said about the topics of a document.
+
+    Parameters
+    ----------
+    document : Document
+        With its texts. Its `topics` are those that it had before.
+    answers : dict of str to bool
+        For each topic that the person has judged: whether the document belongs to it.
+    person : str
+        The name of the person, or of the person's key.
+    via : {"review", "sheet", "page", "api"}
+        Where the person has answered.
+    model : str
+        The first 12 digits of the checksum of the model whose tags were corrected; "": no model.
+    audited : tuple of str
+        Of the topics judged, those that were drawn at random among automatic tags.
+    note : str
+    at : str
+        When, as UTC in ISO 8601; "": now.
+    number : int
+        Its number in the folder, from 1; 0: it is in none yet.
+    """
+
+    document: Document
+    answers: dict[str, bool] = field(default_factory=dict)
+    person: str = ""
+    via: str = "review"
+    model: str = ""
+    audited: tuple[str, ...] = ()
+    note: str = ""
+    at: str = ""
+    number: int = 0
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """The topics that the document had before."""
+        return self.document.topics
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        """The topics that the document has after: those it had and was not judged against, then those added."""
+        kept = [topic for topic in self.before if self.answers.get(topic, True)]
+        return (*kept, *(topic for topic, belongs in self.answers.items() if belongs and topic not in self.before))
+
+
+class Corrections:
+    """The corrections in a folder, in a database of SQLite; each is on disk when the call that adds it returns.
+
+    Any number of threads and processes may add corrections and read them at the same time. Nothing is ever deleted:
+    what a person takes back is marked.
+
+    Parameters
+    ----------
+    folder : path
+        It is created if it does not exist, unless `must_exist`.
+    must_exist : bool
+        Raise TextcatError if the folder has no corrections yet.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, must_exist: bool = False) -> None:
+        self.folder = expanded(folder)
+        self._path = self.folder / FILE
+        if must_exist and not self._path.is_file():
+            raise TextcatError(
+                f"{self.folder} has no corrections: name a folder that `textcat review` or `textcat serve "
+                "--corrections` has written."
+            )
+        with self._connection() as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                connection.execute("BEGIN IMMEDIATE")  # another process may do the same
+                if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    connection.execute(_TABLE)
+                    connection.execute(f"PRAGMA user_version = {_FORMAT}")
+                connection.execute("COMMIT")
+            elif version != _FORMAT:
+                raise TextcatError(
+                    f"{self._path} was made by another version of textcat, with format {version} instead of {_FORMAT}: "
+                    "name another folder."
+                )
+
+    def add(self, *corrections: Correction) -> list[Correction]:
+        """Add corrections, all or none; return them with their numbers and times."""
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        made = []
+        with self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for correction in corrections:
+                given = replace(correction, at=correction.at or now)
+                columns = ", ".join(_COLUMNS)
+                cursor = connection.execute(
+                    f"INSERT INTO corrections ({columns}) VALUES ({', '.join('?' * len(_COLUMNS))})", _row(given)
+                )
+                made.append(replace(given, number=cursor.lastrowid or 0))
+            connection.execute("COMMIT")
+        return made
+
+    def take_back(self, person: str) -> Correction | None:
+        """Take a person's last correction back, and return it; None if there is none."""
+        with self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            row = connection.execute(
+                f"SELECT number, {', '.join(_COLUMNS)} FROM corrections WHERE person = ? AND taken_back IS NULL "
+                "ORDER BY number DESC LIMIT 1",
+                (person,),
+            ).fetchone()
+            if row is not None:
+                now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+                connection.execute("UPDATE corrections SET taken_back = ? WHERE number = ?", (now, row[0]))
+            connection.execute("COMMIT")
+        return None if row is None else _correction(row)
+
+    def __iter__(self) -> Iterator[Correction]:
+        """Iterate over the corrections that were not taken back, in the order in which they were made."""
+        with self._connection() as connection:
+            rows = connection.execute(
+                f"SELECT number, {', '.join(_COLUMNS)} FROM corrections WHERE taken_back IS NULL ORDER BY number"
+            ).fetchall()
+        return map(_correction, rows)
+
+    def documents(self) -> list[Document]:
+        """Return each corrected document once, with the topics it was said to have, and `labelled_for` those judged.
+
+        Where answers contradict each other, the last counts; a document's texts are those of its last correction.
+        """
+        answers_of: dict[str, dict[str, bool]] = {}
+        document_of: dict[str, Document] = {}
+        for correction in self:
+            id_ = correction.document.id
+            document_of[id_] = correction.document
+            answers_of.setdefault(id_, {}).update(correction.answers)
+        return [
+            replace(
+                document_of[id_],
+                topics=tuple(topic for topic, belongs in answers.items() if belongs),
+                labelled_for=tuple(answers),
+            )
+            for id_, answers in answers_of.items()
+            if answers
+        ]
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        refusal = f"Cannot write to the corrections in {self.folder}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
+                connection.execute("PRAGMA synchronous = EXTRA")  # a power failure loses nothing that was answered
+                yield connection
+        except OSError as error:
+            raise TextcatError(f"{refusal} ({error.strerror}): check the disk, or name another folder.") from error
+        except sqlite3.OperationalError as error:
+            raise TextcatError(
+                f"{refusal} ({error}): check the disk, and answer again; earlier answers are saved."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise TextcatError(f"{self._path} is damaged ({error}): restore it from a backup.") from error
+
+
+def _row(correction: Correction) -> tuple[str, ...]:
+    document = correction.document
+    facts = {"zones": document.zones, "date": document.date, "language": document.language, "fields": document.fields}
+    texts = correction.at, correction.person, correction.via, correction.model, document.id
+    values = facts, document.topics, correction.answers, correction.audited
+    return (*map(escape_undecodable, texts), *map(json.dumps, values), escape_undecodable(correction.note))
+
+
+def _correction(row: tuple[object, ...]) -> Correction:
+    number, at, person, via, model, id_, *values, note = row
+    facts, before, answers, audited = (json.loads(str(value)) for value in values)
+    document = Document(str(id_), topics=tuple(before), **facts)
+    about = {"person": str(person), "via": str(via), "model": str(model), "note": str(note), "at": str(at)}
+    return Correction(document, answers, audited=tuple(audited), number=int(str(number)), **about)
