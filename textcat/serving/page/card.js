@@ -1,8 +1,8 @@
 // The card of a model: made of nodes and texts alone, as a stranger's card may hold anything.
 
-import { node } from "./common.js";
+import { $, node } from "./common.js";
 
-const TAGS = new Set(["a", "blockquote", "code", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"]);
+const TAGS = new Set("a blockquote code em h1 h2 h3 h4 h5 h6 hr li ol p pre strong table tbody td th thead tr ul".split(" "));
 
 function made(element) {
   if (typeof element === "string") return element;
@@ -20,10 +20,10 @@ let shown = null; // the address of the card that is there
 export async function showCard(ask, path) {
   if (shown === path) return;
   shown = path;
-  const box = document.getElementById("card");
+  const box = $("card");
   box.hidden = true;
   const { elements } = await ask(path).catch(() => ({ elements: null }));
   if (shown !== path) return;
-  document.getElementById("card-text").replaceChildren(...(elements || []).map(made).flat());
+  $("card-text").replaceChildren(...(elements || []).map(made).flat());
   box.hidden = !elements;
 }

@@ -4,6 +4,9 @@ const STRENGTHS = [0.06, 0.15, 0.35, 0.65]; // shares of the strongest contribut
 
 // ---------------- nodes
 
+export const $ = (id) => document.getElementById(id);
+export const on = (id, event, action) => $(id).addEventListener(event, action);
+
 export function node(name, props = {}, ...children) {
   const made = name === "svg" || SVG.has(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
   for (const [key, value] of Object.entries(props)) {
@@ -17,7 +20,20 @@ export function node(name, props = {}, ...children) {
   return made;
 }
 const SVG = new Set(["path", "line", "circle", "g"]);
+export const button = (props, ...children) => node("button", { type: "button", ...props }, ...children);
 export const bdi = (text) => node("bdi", {}, text);
+
+// Return a table; each head is its words and, perhaps, its class.
+export function table(kind, heads, rows) {
+  const head = heads.map(([words, class_]) => node("th", { scope: "col", class: class_ }, words));
+  return node("table", { class: kind }, node("thead", {}, node("tr", {}, head)), node("tbody", {}, rows));
+}
+
+// Return a bar for each number, to the left if it is below 0.
+export function swings(values) {
+  const largest = Math.max(...values.map(Math.abs), 1e-9);
+  return values.map((value) => node("span", { class: "swing", "aria-hidden": "true" }, node("i", { class: value < 0 ? "con" : "pro", "width%": (50 * Math.abs(value)) / largest })));
+}
 
 // ---------------- numbers
 
@@ -29,9 +45,12 @@ export const decimal = (x) => (!passable(x) ? "none" : x === 0 ? "0" : Math.abs(
 export const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
 export const bytes = (n) => (n < 10_000 ? `${counted.format(n)} bytes` : n < 1e6 ? `${Math.round(n / 1000)} kB` : `${(n / 1e6).toFixed(1).replace(".0", "")} MB`);
 export const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+export const worth = (tag) => tag.probability ?? tag.score;
 export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 
 // ---------------- the server
+
+export const wellFormed = (text) => (text.toWellFormed ? text.toWellFormed() : text);
 
 export class Problem extends Error {
   constructor(title, detail, status = 0, wait = null) {
@@ -90,7 +109,7 @@ export function save(name, text, type) {
 // ---------------- messages
 
 export function message(place, wrong, ...content) {
-  const close = node("button", { type: "button", onclick: () => place.replaceChildren() }, "Dismiss");
+  const close = button({ onclick: () => place.replaceChildren() }, "Dismiss");
   place.replaceChildren(node("div", { class: wrong ? "message wrong" : "message" }, ...content, close));
 }
 

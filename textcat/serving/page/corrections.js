@@ -1,11 +1,10 @@
 // Corrections: texts, each with topics that a person has said to be right or wrong, as `textcat learn` takes them.
 
-import { bdi, count, node, save } from "./common.js";
+import { $, bdi, button, count, node, on, save } from "./common.js";
 import { called, nameOf } from "./names.js";
 
 const KEPT = "textcat-corrections";
 const SHOWN = 80; // characters of a text in the list
-const $ = (id) => document.getElementById(id);
 
 // The corrections are kept in the browser until its tab is closed. `show` is called with a text to be shown, `changed`
 // after each change.
@@ -37,7 +36,7 @@ export function corrections({ show, changed }) {
     const { title, body } = content.zones ?? { title: "", body: content.text };
     const words = [...`${title} ${body}`.trim().replace(/\s+/g, " ")];
     const excerpt = words.slice(0, SHOWN).join("") + (words.length > SHOWN ? "…" : "");
-    const opener = node("button", { type: "button", class: "quiet", onclick: () => show({ title, body }) }, bdi(excerpt));
+    const opener = button({ class: "quiet", onclick: () => show({ title, body }) }, bdi(excerpt));
     return node("li", {}, opener, node("ul", {}, [...told].map(([topic, belongs]) => answer(content, topic, belongs ? "right" : "wrong"))));
   }
 
@@ -48,7 +47,7 @@ export function corrections({ show, changed }) {
       const left = $("corrections-list").querySelectorAll("[aria-label]");
       (left[Math.min(Math.max(i, 0), left.length - 1)] ?? $("body")).focus();
     };
-    return node("li", {}, called(topic), ` ${word} `, node("button", { type: "button", class: "quiet", "aria-label": `Undo: ${nameOf(topic)} is ${word}`, onclick: undo }, "Undo"));
+    return node("li", {}, called(topic), ` ${word} `, button({ class: "quiet", "aria-label": `Undo: ${nameOf(topic)} is ${word}`, onclick: undo }, "Undo"));
   }
 
   // Say that a text belongs to a topic, or not; null takes it back.
@@ -64,8 +63,8 @@ export function corrections({ show, changed }) {
 
   // For other topics than those that were told, a text is no example.
   const line = ({ id, content: { zones, text }, told }) => JSON.stringify({ id, ...(zones ? { title: zones.title, body: zones.body } : { text }), topics: [...told].filter(([, belongs]) => belongs).map(([topic]) => topic), labelled_for: [...told.keys()] });
-  $("corrections-save").addEventListener("click", () => save("corrections.jsonl", `${[...texts.values()].map(line).join("\n")}\n`, "application/jsonl"));
-  $("corrections-drop").addEventListener("click", () => { texts.clear(); keep(); $("body").focus(); });
+  on("corrections-save", "click", () => save("corrections.jsonl", `${[...texts.values()].map(line).join("\n")}\n`, "application/jsonl"));
+  on("corrections-drop", "click", () => { texts.clear(); keep(); $("body").focus(); });
 
   return { draw, tell, of: (content, topic) => texts.get(JSON.stringify(content))?.told.get(topic) ?? null };
 }

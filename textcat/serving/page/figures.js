@@ -1,6 +1,6 @@
 // The figures of a topic's page: facts, words of largest weight, quality, and the curve from score to probability.
 
-import { bdi, clamp, counted, decimal, label, node, passable, percent, sigmoid, signed } from "./common.js";
+import { bdi, clamp, counted, decimal, label, node, passable, percent, sigmoid, signed, swings, table } from "./common.js";
 
 const MEASURES = {
   average_precision: "Average precision", r_precision: "R-precision", precision_at_10: "Precision of the first 10", ndcg: "NDCG",
@@ -19,15 +19,12 @@ export function factList(about) {
 
 function barTable(name, number, lines) {
   const made = lines.map(([words, value, bar]) => node("tr", {}, node("th", { scope: "row" }, bdi(words)), node("td", { class: "number" }, value), node("td", {}, bar ?? "")));
-  const head = node("tr", {}, node("th", { scope: "col" }, name), node("th", { scope: "col", class: "number" }, number), node("td"));
-  return node("table", { class: "terms" }, node("thead", {}, head), node("tbody", {}, made));
+  return table("terms", [[name], [number, "number"]], made);
 }
 
-// Weights below 0 point to the left.
 export function termTable(terms) {
-  const largest = Math.max(...terms.map(({ weight }) => Math.abs(weight)), 1e-9);
-  const bar = (weight) => node("span", { class: "swing", "aria-hidden": "true" }, node("i", { class: weight < 0 ? "con" : "pro", "width%": (50 * Math.abs(weight)) / largest }));
-  return barTable("Word", "Weight", terms.map(({ term, weight }) => [term, signed(weight), bar(weight)]));
+  const bars = swings(terms.map(({ weight }) => weight));
+  return barTable("Word", "Weight", terms.map(({ term, weight }, i) => [term, signed(weight), bars[i]]));
 }
 
 export function qualityTable(quality) {
@@ -49,8 +46,8 @@ export function curveFigure({ topic, threshold, curve: { a, b } }, tag) {
   const path = Array.from({ length: 81 }, (_, i) => low + ((high - low) * i) / 80).map((s, i) => `${i ? "L" : "M"}${x(s).toFixed(1)} ${y(at(s)).toFixed(1)}`).join("");
   const lines = [0, 0.5, 1].flatMap((p) => [node("line", { class: "grid", x1: L, x2: W - 10, y1: y(p), y2: y(p) }), label(L - 6, y(p) + 4, `${100 * p} %`, "end")]);
   const ends = [low, (low + high) / 2, high].map((s, i) => label(x(s), H - 6, decimal(s), ["start", "middle", "end"][i]));
-  const cut = passable(threshold) ? [node("line", { class: "cut", x1: x(threshold), x2: x(threshold), y1: 8, y2: H - B })] : [];
-  const dot = tag ? [node("circle", { class: "dot", cx: x(tag.score), cy: y(at(tag.score)), r: 6 })] : [];
+  const cut = passable(threshold) && node("line", { class: "cut", x1: x(threshold), x2: x(threshold), y1: 8, y2: H - B });
+  const dot = tag && node("circle", { class: "dot", cx: x(tag.score), cy: y(at(tag.score)), r: 6 });
   const words = `A score of ${decimal(middle)} means 50 %; the threshold ${passable(threshold) ? `${decimal(threshold)} (dashed) means ${percent(at(threshold))}` : "is never passed"}.`;
   const mine = tag ? ` The text on the page (dot) scores ${decimal(tag.score)}: ${percent(at(tag.score))}.` : "";
   return node("figure", {}, node("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Probability of ${topic} by score. ${words}${mine}` },

@@ -1,13 +1,13 @@
 // Many texts at once: lines, or the rows of a CSV file, and a table of their topics to download.
 
-import { Problem, count, counted, node, percent, save } from "./common.js";
+import { $, Problem, button, count, counted, node, on, percent, save, table, wellFormed, worth } from "./common.js";
 import { called, nameOf } from "./names.js";
 
-const SHOWN = 200;        // rows of the table
-const EXCERPT = 160;      // characters of a text in it
-const MOST = 10_000;      // texts at once: more are a job for `textcat tag`
-const PART = 1_000_000;   // characters of a request
-const USUAL = ["text", "body", "content", "abstract", "story", "article", "description", "message"];
+const SHOWN = 200; // rows of the table
+const EXCERPT = 160; // characters of a text in it
+const MOST = 10_000; // texts at once: more are a job for `textcat tag`
+const PART = 1_000_000; // characters of a request
+const USUAL = "text body content abstract story article description message".split(" ");
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/; // what a spreadsheet would run
 
 // Return the rows of CSV or TSV; quotes enclose cells with separators and line ends.
@@ -31,29 +31,22 @@ export function rowsOf(text, separator) {
   return rows.filter((row) => row.length > 1 || row[0].trim());
 }
 
+const linesOf = (text) => text.split(/\r?\n/).filter((line) => line.trim()).map((line) => [line]);
+
 export function cell(value) {
   const text = FORMULA.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-let drawn = null;
 const state = { rows: [], header: null, column: 0, results: [], running: null };
 
-export function showMany(place, server) {
+export function showMany(server) {
   state.server = server;
-  if (drawn) return;
-  drawn = place;
-  const lines = node("textarea", { id: "many-lines", rows: 8, dir: "auto", spellcheck: "false", autocomplete: "off" });
-  const file = node("input", { type: "file", id: "many-file", accept: ".csv,.tsv,.txt", onchange: async () => { if (file.files[0]) await readTable(file.files[0]); file.value = ""; } });
-  place.replaceChildren(
-    node("div", { class: "entry" }, node("label", { for: "many-lines" }, "Texts, one a line"), lines),
-    node("div", { class: "entry" }, node("label", { for: "many-file" }, "Or a file: CSV, TSV, or text with one document a line"), file),
-    node("div", { class: "tools" }, node("button", { type: "button", class: "main", id: "many-tag", onclick: () => { read(lines.value.split(/\r?\n/).filter((line) => line.trim()).map((line) => [line]), null); tagAll(); } }, "Find topics"),
-      node("button", { type: "button", id: "many-stop", hidden: true, onclick: () => { state.running = null; } }, "Stop")),
-    node("div", { id: "many-column" }), node("p", { id: "many-told", role: "status" }), node("div", { id: "many-table" }));
 }
 
-const $ = (id) => document.getElementById(id);
+on("many-tag", "click", () => { read(linesOf($("many-lines").value), null); tagAll(); });
+on("many-stop", "click", () => { state.running = null; });
+on("many-file", "change", async () => { await readTable($("many-file").files[0]); $("many-file").value = ""; });
 
 function read(rows, header) {
   const likely = header?.findIndex((name) => USUAL.includes(name.trim().toLowerCase())) ?? 0;
@@ -65,8 +58,9 @@ function read(rows, header) {
 
 async function readTable(file) {
   const text = (await file.text()).replace(/^\ufeff/, "");
-  const separator = { csv: text.split("\n", 1)[0].includes(";") && !text.split("\n", 1)[0].includes(",") ? ";" : ",", tsv: "\t" }[file.name.toLowerCase().split(".").at(-1)];
-  const rows = separator ? rowsOf(text, separator) : text.split(/\r?\n/).filter((line) => line.trim()).map((line) => [line]);
+  const [head] = text.split("\n", 1);
+  const separator = { csv: head.includes(";") && !head.includes(",") ? ";" : ",", tsv: "\t" }[file.name.toLowerCase().split(".").at(-1)];
+  const rows = separator ? rowsOf(text, separator) : linesOf(text);
   if (separator) read(rows.slice(1), rows[0] ?? [""]);
   else read(rows, null);
   await tagAll();
@@ -83,9 +77,9 @@ async function tagAll() {
     for (let done = 0; done < texts.length && state.running === mine; done = state.results.length) {
       let [end, size] = [done, 0];
       while (end < texts.length && end - done < state.server.documents && (end === done || size + texts[end].length <= PART)) size += texts[end++].length;
-      const { results } = await state.server.ask(texts.slice(done, end).map((text) => ({ text: text.toWellFormed ? text.toWellFormed() : text })));
+      const { results } = await state.server.ask(texts.slice(done, end).map((text) => ({ text: wellFormed(text) })));
       if (state.running !== mine) break;
-      state.results.push(...results.map(({ tags }) => tags.sort((one, other) => (other.probability ?? other.score) - (one.probability ?? one.score)))); // as for one text
+      state.results.push(...results.map(({ tags }) => tags.sort((one, other) => worth(other) - worth(one)))); // as for one text
       draw();
     }
   } catch (error) {
@@ -102,8 +96,8 @@ function draw() {
   $("many-told").textContent = !rows.length ? "There is no text yet." : `${counted.format(results.length)} of ${count(rows.length, "text")} tagged, ${counted.format(without)} without a topic.${results.length > SHOWN ? ` The first ${SHOWN} are shown.` : ""}`;
   const shown = ({ topic, probability }, i) => [i ? "; " : "", called(topic), typeof probability === "number" ? ` ${percent(probability)}` : ""];
   const line = (tags, i) => node("tr", {}, node("td", { class: "number" }, counted.format(i + 1)), node("td", { dir: "auto" }, (rows[i][column] ?? "").slice(0, EXCERPT)), node("td", {}, tags.flatMap(shown)));
-  $("many-table").replaceChildren(...(results.length ? [node("p", {}, node("button", { type: "button", id: "many-save", onclick: download }, "Download as CSV")),
-    node("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Texts and their topics" }, node("table", { class: "many" }, node("thead", {}, node("tr", {}, node("th", { scope: "col", class: "number" }, "Nr."), node("th", { scope: "col" }, "Text"), node("th", { scope: "col" }, "Topics"))), node("tbody", {}, results.slice(0, SHOWN).map(line))))] : []));
+  $("many-table").replaceChildren(...(results.length ? [node("p", {}, button({ id: "many-save", onclick: download }, "Download as CSV")),
+    node("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Texts and their topics" }, table("many", [["Nr.", "number"], ["Text"], ["Topics"]], results.slice(0, SHOWN).map(line)))] : []));
 }
 
 // All columns of the file go along, safe for spreadsheets; topics are ids, with the names after them if there are names.

@@ -1,7 +1,7 @@
 // The page of `textcat serve`: a text, its topics, and why. Data of the server and of files is only put into text nodes.
 // The address holds the state of the page: #view=read&model=reuters&topic=earn (&z=… holds a packed text).
 
-import { Problem, ask as asked, bdi, bytes, clamp, count, counted, decimal, message, node, passable, percent, pieces, sigmoid, signed, stored } from "./common.js";
+import { $, Problem, ask as asked, bdi, button, bytes, clamp, count, counted, decimal, message, node, on, passable, percent, pieces, sigmoid, signed, stored, swings, table, wellFormed, worth } from "./common.js";
 import { showCard } from "./card.js";
 import { corrections } from "./corrections.js";
 import { curveFigure, factList, likeOf, qualityTable, termTable } from "./figures.js";
@@ -20,7 +20,6 @@ const LONG = 200_000; // longer texts, in characters, are not marked: browsers a
 const VIEWS = ["read", "many", "topics", "topic", "compare"];
 const FIELDS = { title: "title", body: "body", text: "body", "": "body" }; // which field shows a zone of the server's
 
-const $ = (id) => document.getElementById(id);
 const state = {
   models: [], model: null, versions: new Map(), limit: null,
   text: { title: "", body: "" }, z: null,
@@ -32,7 +31,6 @@ const state = {
 // ---------------------------------------------------------------- numbers
 
 const shown = (tag) => (tag.probability === null || tag.probability === undefined ? decimal(tag.score) : percent(tag.probability));
-const worth = (tag) => tag.probability ?? tag.score;
 
 // ---------------------------------------------------------------- the server
 
@@ -43,7 +41,11 @@ async function ask(path, options) {
   return content;
 }
 
+const modelShown = () => state.models.find(({ model }) => model === state.model);
 const of = (model, rest) => `models/${encodeURIComponent(model)}/${rest}`;
+const topicsLike = (query) => ask(of(state.model, `topics?${new URLSearchParams(query)}`));
+const explain = async (model, topics, signal) => (await ask(of(model, "explain"), { json: { ...content(), topics, n: REASONS }, signal })).explanations;
+const tagsOf = (model, top, signal) => [ask(of(model, "tag"), { json: { ...content(), top }, signal }), ask(of(model, "tag"), { json: content(), signal })];
 
 // A model may be replaced while the page is open: every answer names its version.
 function seen(model, version) {
@@ -80,7 +82,7 @@ function wrong(error, again = null) {
   const parts = [node("p", {}, node("strong", {}, error.title ?? "The page has an error"), ": ", error.message,
     error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
   if (error.status === 401 || error.status === 403) parts.push(keyForm());
-  else if (again) parts.push(node("button", { type: "button", onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
+  else if (again) parts.push(button({ onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
   if (!(error instanceof Problem)) console.error(error);
   message($("error"), true, ...parts);
 }
@@ -101,9 +103,7 @@ function keyForm() {
 function route() {
   const given = new URLSearchParams(location.hash.slice(1));
   const view = VIEWS.includes(given.get("view")) ? given.get("view") : "read";
-  const found = { view };
-  for (const key of ["model", "topic", "with", "q", "min", "z"]) found[key] = given.get(key);
-  return found;
+  return { view, ...Object.fromEntries(["model", "topic", "with", "q", "min", "z"].map((key) => [key, given.get(key)])) };
 }
 
 function address(changes) {
@@ -160,7 +160,7 @@ async function show() {
     state.pinned = here.topic;
     if (!state.tagged) await tagNow();
     else drawTopics();
-  } else if (here.view === "many") showMany($("many-page"), { ask: (documents) => ask(of(state.model, "tag-batch"), { json: { documents } }), documents: state.documents, wrong });
+  } else if (here.view === "many") showMany({ ask: (documents) => ask(of(state.model, "tag-batch"), { json: { documents } }), documents: state.documents, wrong });
   else if (here.view === "topics") await showTopics(here.q ?? "");
   else if (here.view === "topic") await showTopic(here.topic ?? "");
   else await showComparison(here);
@@ -169,7 +169,6 @@ async function show() {
 // ---------------------------------------------------------------- the text
 
 const empty = () => !(state.text.title + state.text.body).trim();
-const wellFormed = (text) => (text.toWellFormed ? text.toWellFormed() : text);
 
 function content() {
   const { title, body } = state.text;
@@ -240,10 +239,7 @@ async function tagNow() {
 }
 
 async function tagBy(signal, top) {
-  const { model } = state;
-  const document_ = content();
-  const [candidates, given] = await sameVersion(() => Promise.all([
-    ask(of(model, "tag"), { json: { ...document_, top }, signal }), ask(of(model, "tag"), { json: document_, signal })]));
+  const [candidates, given] = await sameVersion(() => Promise.all(tagsOf(state.model, top, signal)));
   const extra = given.tags.filter((tag) => !candidates.tags.some((other) => other.topic === tag.topic));
   const tags = [...candidates.tags, ...extra].sort((a, b) => worth(b) - worth(a) || b.score - a.score);
   Object.assign(state, { tags, given: new Set(given.tags.map((tag) => tag.topic)), tagged: true, top, reason: given.reason });
@@ -258,8 +254,8 @@ async function sameVersion(asking) {
 async function explainGiven(signal) {
   const topics = passing().map((tag) => tag.topic).slice(0, 10).filter((topic) => !state.evidence.has(topic));
   if (!topics.length) return;
-  const answer = ask(of(state.model, "explain"), { json: { ...content(), topics, n: REASONS }, signal });
-  topics.forEach((topic, place) => keep(state.evidence, topic, answer.then(({ explanations }) => explanations[place])));
+  const answer = explain(state.model, topics, signal);
+  topics.forEach((topic, place) => keep(state.evidence, topic, answer.then((explanations) => explanations[place])));
   await answer;
   drawEvidence();
 }
@@ -271,7 +267,7 @@ function keep(map, key, promise) {
 }
 
 function explanation(topic) {
-  return state.evidence.get(topic) ?? keep(state.evidence, topic, ask(of(state.model, "explain"), { json: { ...content(), topics: [topic], n: REASONS } }).then(({ explanations }) => explanations[0]));
+  return state.evidence.get(topic) ?? keep(state.evidence, topic, explain(state.model, [topic]).then(([why]) => why));
 }
 
 function facts(topic, terms = 25) {
@@ -352,12 +348,14 @@ function emphasise(term) {
 
 function tip(event) {
   const mark = document.elementsFromPoint(event.clientX, event.clientY).find((element) => reasonsOf.has(element));
-  $("tip").hidden = !mark;
+  const box = $("tip");
+  box.hidden = !mark;
   if (!mark) return;
-  $("tip").replaceChildren(...reasonsOf.get(mark).map((reason) => node("p", {}, bdi(reason.term), likeOf(reason), node("span", {}, signed(reason.contribution)))));
-  $("tip").style.left = `${clamp(event.clientX + 12, 4, innerWidth - $("tip").offsetWidth - 4)}px`;
-  $("tip").style.top = `${event.clientY + 22 + $("tip").offsetHeight > innerHeight ? event.clientY - $("tip").offsetHeight - 12 : event.clientY + 22}px`;
+  box.replaceChildren(...reasonsOf.get(mark).map((reason) => node("p", {}, bdi(reason.term), likeOf(reason), node("span", {}, signed(reason.contribution)))));
+  box.style.left = `${clamp(event.clientX + 12, 4, innerWidth - box.offsetWidth - 4)}px`;
+  box.style.top = `${event.clientY + 22 + box.offsetHeight > innerHeight ? event.clientY - box.offsetHeight - 12 : event.clientY + 22}px`;
 }
+const noTip = () => { $("tip").hidden = true; };
 
 // ---------------------------------------------------------------- topics of the text
 
@@ -410,11 +408,11 @@ function drawRow(tag, given) {
   if (!row) {
     const number = rows.size;
     const details = node("div", { class: "details", id: `why-${number}`, hidden: true });
-    const button = node("button", { type: "button", class: "row", "aria-expanded": "false", "aria-controls": details.id,
+    const opener = button({ class: "row", "aria-expanded": "false", "aria-controls": details.id,
       onclick: () => go({ topic: state.pinned === key ? null : key }),
       onpointerenter: () => hover(key), onpointerleave: () => hover(null), onfocus: () => hover(key), onblur: () => hover(null), onkeydown: move },
       node("span", { class: "name" }, called(key)), node("span", { class: "value" }), node("span", { class: "bar", "aria-hidden": "true" }, node("i"), node("b", { hidden: true })));
-    row = node("li", {}, button, details);
+    row = node("li", {}, opener, details);
     row.topic = key;
     rows.set(key, row);
   }
@@ -479,16 +477,12 @@ function fillDetails(details, tag, why, about) {
 }
 
 function reasonItems(reasons, n, wrap) {
-  const largest = Math.max(...reasons.map((reason) => Math.abs(reason.contribution)), 1e-9);
-  return reasons.slice(0, n).map((reason) => {
-    const bar = node("i", { class: reason.contribution < 0 ? "con" : "pro", "width%": (50 * Math.abs(reason.contribution)) / largest });
-    return node("li", {}, wrap(reason, [node("span", {}, bdi(reason.term), likeOf(reason)), node("span", { class: "swing", "aria-hidden": "true" }, bar), node("span", { class: "number" }, signed(reason.contribution))]));
-  });
+  const bars = swings(reasons.map((reason) => reason.contribution));
+  return reasons.slice(0, n).map((reason, i) => node("li", {}, wrap(reason, [node("span", {}, bdi(reason.term), likeOf(reason)), bars[i], node("span", { class: "number" }, signed(reason.contribution))])));
 }
 
 function reasonList(why) {
-  const items = reasonItems(why.reasons, LISTED, (reason, parts) => node("button", {
-    type: "button", onpointerenter: () => emphasise(reason.term), onpointerleave: () => emphasise(null), onfocus: () => emphasise(reason.term), onblur: () => emphasise(null),
+  const items = reasonItems(why.reasons, LISTED, (reason, parts) => button({ onpointerenter: () => emphasise(reason.term), onpointerleave: () => emphasise(null), onfocus: () => emphasise(reason.term), onblur: () => emphasise(null),
     onclick: () => toEvidence(reason),
   }, parts));
   if (!items.length) return node("p", {}, "The model knows no word of the text.");
@@ -535,7 +529,7 @@ function ownSlider(tag, about) {
   const id = `own-${[...rows.keys()].indexOf(tag.topic)}`;
   const set = (value) => { value === null ? state.own.delete(tag.topic) : state.own.set(tag.topic, value); drawTopics(); };
   const input = node("input", { type: "range", class: "own", id, min: low, max: high, step: (high - low) / 100, oninput: () => set(Number(input.value)) });
-  const reset = node("button", { type: "button", class: "quiet", "aria-label": "Reset to the model’s threshold", onclick: () => { set(null); input.focus(); } }, "Reset");
+  const reset = button({ class: "quiet", "aria-label": "Reset to the model’s threshold", onclick: () => { set(null); input.focus(); } }, "Reset");
   const box = node("div", { class: "slider" }, node("label", { for: id }, `Minimum ${name} of `, called(tag.topic)), node("output", { for: id }), input, reset);
   box.draw = () => {
     const chosen = state.own.get(tag.topic);
@@ -551,8 +545,8 @@ function ownSlider(tag, about) {
 // A person says that the topic is right or wrong for the text; `textcat learn` takes the corrections.
 function correct({ topic }) {
   const told = collected.of(content(), topic);
-  const button = (belongs, words) => node("button", { type: "button", "aria-pressed": String(told === belongs), onclick: () => collected.tell(content(), topic, told === belongs ? null : belongs) }, words);
-  return node("p", { class: "correct", role: "group", "aria-label": `Correct ${nameOf(topic)}` }, button(true, "Right topic"), button(false, "Wrong topic"));
+  const choice = (belongs, words) => button({ "aria-pressed": String(told === belongs), onclick: () => collected.tell(content(), topic, told === belongs ? null : belongs) }, words);
+  return node("p", { class: "correct", role: "group", "aria-label": `Correct ${nameOf(topic)}` }, choice(true, "Right topic"), choice(false, "Wrong topic"));
 }
 const collected = corrections({
   show: (text) => { setText(text); tagNow(); },
@@ -584,7 +578,7 @@ async function setMinimal(value) {
   sliding = setTimeout(() => history.replaceState(null, "", address({})), 200); // browsers refuse many changes in a row
   const last = state.tags.at(-1);
   drawTopics();
-  const total = state.models.find((model) => model.model === state.model)?.topics ?? 0;
+  const total = modelShown().topics;
   if (value === null || !last || worth(last) < value || state.top >= total) return;
   try { // the slider is below all requested topics
     await tagBy(undefined, Math.min(4 * state.top, total));
@@ -653,11 +647,11 @@ let listed = null;
 async function showTopics(query, offset = 0) {
   const asked = (listed = `${state.model} ${query} ${offset}`);
   if (document.activeElement !== $("query")) $("query").value = query;
-  const about = state.models.find((model) => model.model === state.model);
+  const about = modelShown();
   $("about-model").replaceChildren(bdi(about.model), `: ${count(about.topics, "topic")}, trained on ${count(about.train_documents, "document")}`, ...(about.corpus ? [" of ", bdi(about.corpus)] : []), ".");
   showCard(ask, of(state.model, "card"));
   try {
-    const found = await ask(of(state.model, `topics?${new URLSearchParams({ query, offset, limit: 100 })}`));
+    const found = await topicsLike({ query, offset, limit: 100 });
     if (asked !== listed) return;
     const made = found.topics.map(({ topic, train_size, threshold }) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: address({ view: "topic", topic, q: null }) }, called(topic))),
       node("td", { class: "number" }, counted.format(train_size)), node("td", { class: "number wide" }, decimal(threshold))));
@@ -716,7 +710,7 @@ async function showComparison(here) {
   const asked = (compared = {});
   try {
     const both = [state.model, other];
-    const answers = await Promise.all(both.flatMap((model) => [ask(of(model, "tag"), { json: { ...content(), top: CANDIDATES } }), ask(of(model, "tag"), { json: content() })]));
+    const answers = await Promise.all(both.flatMap((model) => tagsOf(model, CANDIDATES)));
     if (asked !== compared) return;
     const sides = [0, 2].map((i) => ({
       tags: new Map([...answers[i].tags, ...answers[i + 1].tags].map((tag) => [tag.topic, tag])), given: new Set(answers[i + 1].tags.map((tag) => tag.topic)),
@@ -736,12 +730,12 @@ function drawComparison(sides, models, chosen) {
   const n = given.filter(differs).length;
   $("compare-summary").textContent = !given.length ? "Neither model gives the text a topic." : n ? `The models agree on ${counted.format(given.length - n)} of ${count(given.length, "topic")}.` : `Both models give the same ${count(given.length, "topic")}.`;
   const rows_ = order.filter((topic) => !$("differ").checked || differs(topic)).map((topic) => {
-    const pick = node("button", { type: "button", class: "pickable", "aria-pressed": String(topic === chosen), onclick: () => go({ topic: topic === chosen ? null : topic }) }, called(topic));
+    const pick = button({ class: "pickable", "aria-pressed": String(topic === chosen), onclick: () => go({ topic: topic === chosen ? null : topic }) }, called(topic));
     return node("tr", { class: differs(topic) ? "differs" : null }, node("th", { scope: "row" }, pick), ...sides.map((side) => sideCell(side, topic)),
       node("td", { class: "badge" }, differs(topic) ? ["only ", bdi(models[sides[0].given.has(topic) ? 0 : 1])] : "both"));
   });
   const focused = document.activeElement.closest?.(".versus button")?.textContent;
-  $("compare-table").replaceChildren(rows_.length ? node("table", { class: "versus" }, node("thead", {}, node("tr", {}, node("th", { scope: "col" }, "Topic"), models.map((model) => node("th", { scope: "col" }, bdi(model))), node("th", { scope: "col" }, "Given by"))), node("tbody", {}, rows_)) : "");
+  $("compare-table").replaceChildren(rows_.length ? table("versus", [["Topic"], ...models.map((model) => [bdi(model)]), ["Given by"]], rows_) : "");
   if (focused) [...document.querySelectorAll(".versus button")].find((button) => button.textContent === focused)?.focus({ preventScroll: true });
 }
 
@@ -754,18 +748,18 @@ function sideCell(side, topic) {
 
 async function drawPanes(models, topic, asked) {
   if (!topic) return $("panes").replaceChildren(node("p", { class: "aside" }, "Select a topic to see the evidence of each model."));
-  const answers = await Promise.allSettled(models.map((model) => ask(of(model, "explain"), { json: { ...content(), topics: [topic], n: REASONS } })));
+  const answers = await Promise.allSettled(models.map((model) => explain(model, [topic])));
   if (asked !== compared) return null;
   state.term = null;
   return $("panes").replaceChildren(...answers.map((answer, i) => node("section", { class: "pane", "aria-label": `${topic} by ${models[i]}` },
-    node("h2", {}, called(topic), " by ", bdi(models[i])), answer.status === "fulfilled" ? pane(answer.value.explanations[0]) : node("p", {}, answer.reason.message))));
+    node("h2", {}, called(topic), " by ", bdi(models[i])), answer.status === "fulfilled" ? pane(answer.value[0]) : node("p", {}, answer.reason.message))));
 }
 
 function pane(why) {
   const { title, body } = state.text;
   const text = (field) => marked(state.text[field], pieces(why.reasons, held(field), state.text[field]));
   const words = reasonItems(why.reasons, 8, (_, parts) => node("div", {}, parts));
-  return [node("div", { class: "reading", dir: "auto", tabindex: 0, role: "group", "aria-label": "The text with its evidence", onpointermove: tip, onpointerleave: () => { $("tip").hidden = true; } },
+  return [node("div", { class: "reading", dir: "auto", tabindex: 0, role: "group", "aria-label": "The text with its evidence", onpointermove: tip, onpointerleave: noTip },
     title.trim() ? node("strong", {}, text("title")) : null, body ? text("body") : null), sumLine(why), node("ul", { class: "reasons" }, words)];
 }
 
@@ -774,7 +768,7 @@ function pane(why) {
 // The strongest words of the largest topic: a text that a model of any language knows.
 async function example() {
   try {
-    const { topics } = await ask(of(state.model, `topics?${new URLSearchParams({ limit: 1000 })}`));
+    const { topics } = await topicsLike({ limit: 1000 });
     const { topic } = topics.reduce((largest, other) => (other.train_size > largest.train_size ? other : largest));
     const { terms } = await facts(topic);
     const words = terms.filter(({ term, weight }) => weight > 0 && /^[\p{L} ]+$/u.test(term)).map(({ term }) => term);
@@ -791,7 +785,7 @@ async function addMissing() {
   const wanted = $("missing").value.trim();
   if (!wanted || empty()) return $("missing").focus();
   try {
-    const { topics } = await ask(of(state.model, `topics?${new URLSearchParams({ query: wanted, limit: 1000 })}`));
+    const { topics } = await topicsLike({ query: wanted, limit: 1000 });
     const same = ({ topic, name }) => [topic, name].some((words) => words?.toLowerCase() === wanted.toLowerCase());
     const found = topics.find(same) ?? (topics.length === 1 ? topics[0] : null);
     if (!found) return wrong(new Problem("No such topic", topics.length ? `${count(topics.length, "topic")} have “${wanted}” in their names, such as ${nameOf(topics[0].topic)}: write the whole name.` : `The model has no topic “${wanted}”.`));
@@ -830,23 +824,23 @@ async function start() {
 }
 
 for (const field of ["title", "body"]) {
-  $(field).addEventListener("input", () => { changed(); tagSoon(); });
-  $(field).addEventListener("pointermove", tip);
-  $(field).addEventListener("pointerleave", () => { $("tip").hidden = true; });
+  on(field, "input", () => { changed(); tagSoon(); });
+  on(field, "pointermove", tip);
+  on(field, "pointerleave", noTip);
 }
-$("title").addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && (event.preventDefault(), $("body").focus()));
-$("skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
-$("model").addEventListener("change", () => go({ model: $("model").value, with: null, min: null, ...(state.view === "topic" ? { view: "topics", topic: null } : {}) }));
-$("left").addEventListener("change", () => go({ model: $("left").value, with: $("right").value === $("left").value ? state.model : $("right").value }));
-$("right").addEventListener("change", () => go({ with: $("right").value }));
-$("differ").addEventListener("change", show);
-$("minimal").addEventListener("input", () => setMinimal(Number($("minimal").value)));
-$("minimal-reset").addEventListener("click", () => { setMinimal(null); $("minimal").focus(); });
-$("query").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => go({ q: $("query").value }, true), 150); });
-$("open").addEventListener("click", () => $("file").click());
-$("file").addEventListener("change", () => { readFile($("file").files[0]); $("file").value = ""; });
-$("link").addEventListener("click", copyLink);
-$("clear").addEventListener("click", () => { setText({}); go({ topic: null }, true); tagNow(); $("body").focus(); });
+on("title", "keydown", (event) => event.key === "Enter" && !event.isComposing && (event.preventDefault(), $("body").focus()));
+on("skip", "click", (event) => { event.preventDefault(); $("main").focus(); });
+on("model", "change", () => go({ model: $("model").value, with: null, min: null, ...(state.view === "topic" ? { view: "topics", topic: null } : {}) }));
+on("left", "change", () => go({ model: $("left").value, with: $("right").value === $("left").value ? state.model : $("right").value }));
+on("right", "change", () => go({ with: $("right").value }));
+on("differ", "change", show);
+on("minimal", "input", () => setMinimal(Number($("minimal").value)));
+on("minimal-reset", "click", () => { setMinimal(null); $("minimal").focus(); });
+on("query", "input", () => { clearTimeout(timer); timer = setTimeout(() => go({ q: $("query").value }, true), 150); });
+on("open", "click", () => $("file").click());
+on("file", "change", () => { readFile($("file").files[0]); $("file").value = ""; });
+on("link", "click", copyLink);
+on("clear", "click", () => { setText({}); go({ topic: null }, true); tagNow(); $("body").focus(); });
 addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || state.view !== "read" || state.pinned === null) return;
   const row = rows.get(state.pinned)?.firstChild; // the focus goes to the row, not to the page, if it was in its details
@@ -854,9 +848,9 @@ addEventListener("keydown", (event) => {
   go({ topic: null });
   if (inside && row.isConnected) row.focus({ preventScroll: true });
 });
-$("unfold").addEventListener("click", () => { state.unfolded = !state.unfolded; drawTopics(); });
-$("example").addEventListener("click", example);
-$("missing-form").addEventListener("submit", (event) => { event.preventDefault(); addMissing(); });
+on("unfold", "click", () => { state.unfolded = !state.unfolded; drawTopics(); });
+on("example", "click", example);
+on("missing-form", "submit", (event) => { event.preventDefault(); addMissing(); });
 addEventListener("popstate", show);
 document.addEventListener("visibilitychange", () => { // the model may have been replaced meanwhile
   if (!document.hidden && state.models.length) ask("models").then(({ models }) => models.forEach(({ model, version }) => seen(model, version))).catch(() => {});

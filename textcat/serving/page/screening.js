@@ -1,6 +1,6 @@
 // Screening of references on the teaching page: a record's fields, the topic's criteria, exclusion reasons, and the counts.
 
-import { bdi, counted, node } from "./common.js";
+import { bdi, button, counted, node } from "./common.js";
 
 const OUTSIDE = { target: "_blank", rel: "noopener noreferrer" };
 const DOI = "https://doi.org/";
@@ -44,7 +44,7 @@ export function criteria(text) {
 // Return a button for each exclusion reason; the first nine have keys.
 export function exclusions(reasons, exclude) {
   if (!reasons.length) return [];
-  return [node("span", { id: "because" }, "No, because:"), ...reasons.map((reason, i) => node("button", { type: "button", class: "no", "aria-keyshortcuts": i < KEYED ? `${i + 1}` : null, onclick: () => exclude(reason) }, bdi(reason), i < KEYED ? [" ", node("kbd", {}, `${i + 1}`)] : null))];
+  return [node("span", { id: "because" }, "No, because:"), ...reasons.map((reason, i) => button({ class: "no", "aria-keyshortcuts": i < KEYED ? `${i + 1}` : null, onclick: () => exclude(reason) }, bdi(reason), i < KEYED ? [" ", node("kbd", {}, `${i + 1}`)] : null))];
 }
 
 // Return the counts of screening as a table.

@@ -1,7 +1,7 @@
 // The teaching page: a document, an answer, the next document. Data of the server is only put into text nodes.
 // The address holds the state of the page: #view=judge&topic=strikes (&at=17: a document that was looked up; &list=… its list).
 
-import { Problem, ask, bdi, clamp, count, counted, label, message, node, percent, pieces, signed, stored } from "./common.js";
+import { $, Problem, ask, bdi, button, clamp, count, counted, label, message, node, on, percent, pieces, signed, stored, swings, table } from "./common.js";
 import { groupEntries } from "./duplicates.js";
 import { countsTable, criteria, exclusions, record } from "./screening.js";
 
@@ -15,7 +15,6 @@ const DISAGREE = "people disagree"; // the list of disagreements
 const PLAIN = ["body", "text"]; // zones whose names are not shown
 const WORDS = { yes: "yes", no: "no", skip: "skipped" };
 
-const $ = (id) => document.getElementById(id);
 const state = {
   about: null, topic: null, view: null, now: null, busy: false, evidence: null, progress: null,
   target: 0.95, stopped: new Set(), person: null, keys: true, list: null, entries: [], passed: new Set(), examples: new Map(),
@@ -49,8 +48,8 @@ function wrong(error, again = null) {
   const parts = [node("p", {}, node("strong", {}, error.status === 412 ? "This page is old" : error.title ?? "The page has an error"), ": ", error.message, error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
   state.lost = error instanceof Problem && !error.status;
   if (error.status === 401) parts.push(keyForm());
-  else if (error.status === 412) parts.push(node("button", { type: "button", onclick: () => location.reload() }, "Reload the page"));
-  else if (again) parts.push(node("button", { type: "button", onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
+  else if (error.status === 412) parts.push(button({ onclick: () => location.reload() }, "Reload the page"));
+  else if (again) parts.push(button({ onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
   if (!(error instanceof Problem)) console.error(error);
   message($("error"), true, ...parts);
 }
@@ -404,12 +403,11 @@ async function nextOfList(after = null) {
 
 function drawWords() {
   const reasons = state.evidence.reasons.filter(({ contribution }) => contribution).slice(0, LISTED);
-  const largest = Math.max(...reasons.map(({ contribution }) => Math.abs(contribution)), 1e-9);
+  const bars = swings(reasons.map(({ contribution }) => contribution));
   const keywords = known(state.topic).keywords;
-  $("words").replaceChildren(reasons.length ? node("ul", { class: "speaking" }, reasons.map(({ term, contribution }) => {
+  $("words").replaceChildren(reasons.length ? node("ul", { class: "speaking" }, reasons.map(({ term, contribution }, i) => {
     const words = plain(term);
-    const bar = node("i", { class: contribution < 0 ? "con" : "pro", "width%": (50 * Math.abs(contribution)) / largest });
-    return node("li", {}, node("span", {}, bdi(words), node("span", { class: "unseen" }, ` ${signed(contribution)}`)), node("span", { class: "swing", "aria-hidden": "true" }, bar),
+    return node("li", {}, node("span", {}, bdi(words), node("span", { class: "unseen" }, ` ${signed(contribution)}`)), bars[i],
       node("span", { class: "sides", role: "group", "aria-label": `“${words}” speaks` }, side(words, true, keywords[words]), side(words, false, keywords[words])));
   })) : node("p", { class: "aside" }, "There is no evidence for its words yet."));
   drawKeywords();
@@ -419,12 +417,12 @@ const plain = (term) => term.replace(/^\w+:(?=.)/, "");
 
 function side(term, speaksFor, marked_) {
   const pressed = marked_ === speaksFor;
-  return node("button", { type: "button", class: speaksFor ? "pro" : "con", "aria-pressed": String(pressed), "data-term": `${term} ${speaksFor}`, onclick: () => setKeyword(term, pressed ? null : speaksFor) }, speaksFor ? "for" : "against");
+  return button({ class: speaksFor ? "pro" : "con", "aria-pressed": String(pressed), "data-term": `${term} ${speaksFor}`, onclick: () => setKeyword(term, pressed ? null : speaksFor) }, speaksFor ? "for" : "against");
 }
 
 function drawKeywords() {
   const keywords = Object.entries(known(state.topic).keywords);
-  $("keywords").replaceChildren(...(keywords.length ? [node("h3", {}, "Keywords"), node("ul", { class: "chips" }, keywords.map(([term, speaksFor]) => node("li", {}, node("button", { type: "button", class: speaksFor ? "pro" : "con", onclick: () => setKeyword(term, null) }, bdi(term), speaksFor ? " for " : " against ", node("span", { class: "unseen" }, "the topic: remove the keyword"), node("span", { "aria-hidden": "true" }, "×")))))] : []));
+  $("keywords").replaceChildren(...(keywords.length ? [node("h3", {}, "Keywords"), node("ul", { class: "chips" }, keywords.map(([term, speaksFor]) => node("li", {}, button({ class: speaksFor ? "pro" : "con", onclick: () => setKeyword(term, null) }, bdi(term), speaksFor ? " for " : " against ", node("span", { class: "unseen" }, "the topic: remove the keyword"), node("span", { "aria-hidden": "true" }, "×")))))] : []));
 }
 
 const setKeyword = tried(async (term, speaksFor) => {
@@ -530,7 +528,7 @@ function entryOf({ position, id, title, text }, source, own, ...meta) {
 
 function chooser(about, source, own) {
   const group = node("div", { class: "choose", role: "group", "aria-label": `Answer on ${about.title || about.id}` });
-  const make = (current) => group.replaceChildren(...["yes", "no", "skip"].filter((word) => source !== "adjudicated" || word !== "skip").map((word) => node("button", { type: "button", class: word === "skip" ? null : word, "aria-pressed": String(word === current), onclick: () => choose(word) }, word)));
+  const make = (current) => group.replaceChildren(...["yes", "no", "skip"].filter((word) => source !== "adjudicated" || word !== "skip").map((word) => button({ class: word === "skip" ? null : word, "aria-pressed": String(word === current), onclick: () => choose(word) }, word)));
   const choose = tried(async (word) => {
     const found = await teach("/answer", { json: { topic: state.topic, position: about.position, answer: word, person: state.person ?? "", source, ask: false } });
     known(state.topic).counts = found.counts;
@@ -600,7 +598,7 @@ const splitOff = tried(async ({ position, title, id }) => {
   await refresh();
   await showDuplicates();
   $("duplicates-heading").focus({ preventScroll: true });
-  notice("Split off: ", bdi(title || id), ". ", node("button", { type: "button", onclick: () => { $("notice").replaceChildren(); undo(); } }, "Undo"));
+  notice("Split off: ", bdi(title || id), ". ", button({ onclick: () => { $("notice").replaceChildren(); undo(); } }, "Undo"));
 });
 
 async function showPeople() {
@@ -613,8 +611,8 @@ async function showPeople() {
     const shared = `${count(found.documents, "document")} judged by two people, who agree on ${percent(found.agreed)}.`;
     parts.push(found.kappa === null ? node("p", {}, `There are ${shared} Kappa, which corrects for chance, is not defined while all answers are the same.`)
       : node("p", {}, "Kappa ", node("b", {}, kappa(found.kappa)), ` over ${shared} Kappa is 1 if they always agree, and 0 if they agree only as often as by chance.`));
-    parts.push(node("table", {}, node("thead", {}, node("tr", {}, ["People", "Documents", "Kappa"].map((words, i) => node("th", { scope: "col", class: i ? "number" : null }, words)))),
-      node("tbody", {}, found.pairs.map(({ people: [one, other], documents, kappa: value }) => node("tr", {}, node("th", { scope: "row" }, name(one), " and ", name(other)), node("td", { class: "number" }, counted.format(documents)), node("td", { class: "number" }, kappa(value)))))));
+    parts.push(table(null, [["People"], ["Documents", "number"], ["Kappa", "number"]],
+      found.pairs.map(({ people: [one, other], documents, kappa: value }) => node("tr", {}, node("th", { scope: "row" }, name(one), " and ", name(other)), node("td", { class: "number" }, counted.format(documents)), node("td", { class: "number" }, kappa(value))))));
     parts.push(node("h2", {}, "Disagreements"));
     if (!found.disagreements.length) parts.push(node("p", {}, "None left to adjudicate."));
     else parts.push(node("p", {}, `${count(found.disagreements.length, "document")} to adjudicate. `, node("a", { href: address({ view: "judge", list: DISAGREE }) }, "Go through them")),
@@ -636,9 +634,9 @@ async function showTopics() {
   drawHead();
   const { topics, documents, queues } = state.about;
   $("topics-page").replaceChildren(node("p", { class: "start" }, topics.length ? `${count(topics.length, "topic")} taught from ${count(documents, "document")}.` : `There are ${count(documents, "document")}, but no topic yet. Start one: describe what you look for, and judge the documents that are shown.`),
-    topics.length ? node("table", {}, node("thead", {}, node("tr", {}, ["Topic", "Yes", "No", "Skipped", "Disagreements"].map((words, i) => node("th", { scope: "col", class: i ? (i > 2 ? "number wide" : "number") : null }, words)))),
-      node("tbody", {}, topics.map(({ topic, counts, disagreements }) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: address({ view: "judge", topic }) }, bdi(topic))), [counts.yes, counts.no, counts.skip, disagreements].map((n, i) => node("td", { class: i > 1 ? "number wide" : "number" }, counted.format(n))))))) : "");
-  $("exports").replaceChildren(...EXPORTS.map(([what, formats, name, words]) => node("li", {}, node("h3", { id: `exports-${what}` }, name), node("span", { class: "both", role: "group", "aria-labelledby": `exports-${what}` }, formats.map((form) => node("button", { type: "button", id: `export-${what}-${form}`, disabled: !topics.length, onclick: () => download(what, form) }, FORMATS[form]))), node("p", {}, ...words.split("`").map((part, i) => (i % 2 ? node("code", {}, part) : part))))));
+    topics.length ? table(null, [["Topic"], ["Yes", "number"], ["No", "number"], ["Skipped", "number wide"], ["Disagreements", "number wide"]],
+      topics.map(({ topic, counts, disagreements }) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: address({ view: "judge", topic }) }, bdi(topic))), [counts.yes, counts.no, counts.skip, disagreements].map((n, i) => node("td", { class: i > 1 ? "number wide" : "number" }, counted.format(n)))))) : "");
+  $("exports").replaceChildren(...EXPORTS.map(([what, formats, name, words]) => node("li", {}, node("h3", { id: `exports-${what}` }, name), node("span", { class: "both", role: "group", "aria-labelledby": `exports-${what}` }, formats.map((form) => button({ id: `export-${what}-${form}`, disabled: !topics.length, onclick: () => download(what, form) }, FORMATS[form]))), node("p", {}, ...words.split("`").map((part, i) => (i % 2 ? node("code", {}, part) : part))))));
   $("queues").replaceChildren(...(queues.length ? [node("h2", {}, "Lists to review"), node("ul", { class: "exports" }, queues.map((each) => node("li", {}, node("a", { href: address({ view: "judge", topic: each.topic, list: each.name }) }, bdi(each.name)), node("p", {}, count(each.documents, "document")))))] : []));
 }
 
@@ -727,28 +725,28 @@ addEventListener("keydown", (event) => {
   action();
 });
 
-$("yes").addEventListener("click", () => answer("yes"));
-$("no").addEventListener("click", () => answer("no"));
-$("skip-it").addEventListener("click", () => answer("skip"));
-$("undo").addEventListener("click", undo);
-$("note").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); $("document").focus({ preventScroll: true }); } });
-$("add-word").addEventListener("submit", (event) => { event.preventDefault(); addWord(true); });
-$("word-against").addEventListener("click", () => addWord(false));
-$("search-form").addEventListener("submit", (event) => { event.preventDefault(); go({ view: "search", q: $("query").value }); });
-for (const id of ["of-answer", "of-person"]) $(id).addEventListener("change", () => go({ view: "judged", answer: $("of-answer").value, by: $("of-person").value }, true));
-$("all").addEventListener("change", () => { state.now = null; show(); });
-$("topic").addEventListener("change", () => { $("all").checked = false; go({ view: state.view === "topics" ? "judge" : state.view, topic: $("topic").value }); });
-$("new-topic").addEventListener("submit", (event) => { event.preventDefault(); begin(); });
-$("find-example").addEventListener("click", findExample);
-$("new-example").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); findExample(); } });
-$("person").addEventListener("click", askName);
-$("who-form").addEventListener("submit", (event) => { event.preventDefault(); nameIs($("name").value.trim()); });
-$("who").addEventListener("close", () => { if (state.person === null) nameIs(""); });
-$("nameless").addEventListener("click", () => nameIs(""));
-$("keys").addEventListener("click", () => $("help").showModal());
-$("help-close").addEventListener("click", () => $("help").close());
-$("use-keys").addEventListener("change", () => { state.keys = $("use-keys").checked; kept("keys", state.keys ? "on" : "off"); });
-$("skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
+on("yes", "click", () => answer("yes"));
+on("no", "click", () => answer("no"));
+on("skip-it", "click", () => answer("skip"));
+on("undo", "click", undo);
+on("note", "keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); $("document").focus({ preventScroll: true }); } });
+on("add-word", "submit", (event) => { event.preventDefault(); addWord(true); });
+on("word-against", "click", () => addWord(false));
+on("search-form", "submit", (event) => { event.preventDefault(); go({ view: "search", q: $("query").value }); });
+for (const id of ["of-answer", "of-person"]) on(id, "change", () => go({ view: "judged", answer: $("of-answer").value, by: $("of-person").value }, true));
+on("all", "change", () => { state.now = null; show(); });
+on("topic", "change", () => { $("all").checked = false; go({ view: state.view === "topics" ? "judge" : state.view, topic: $("topic").value }); });
+on("new-topic", "submit", (event) => { event.preventDefault(); begin(); });
+on("find-example", "click", findExample);
+on("new-example", "keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); findExample(); } });
+on("person", "click", askName);
+on("who-form", "submit", (event) => { event.preventDefault(); nameIs($("name").value.trim()); });
+on("who", "close", () => { if (state.person === null) nameIs(""); });
+on("nameless", "click", () => nameIs(""));
+on("keys", "click", () => $("help").showModal());
+on("help-close", "click", () => $("help").close());
+on("use-keys", "change", () => { state.keys = $("use-keys").checked; kept("keys", state.keys ? "on" : "off"); });
+on("skip", "click", (event) => { event.preventDefault(); $("main").focus(); });
 addEventListener("popstate", show);
 
 const start = tried(async () => {
