@@ -15,6 +15,7 @@ import pytest
 from commands import COMMAND
 
 import textcat
+from textcat.corpus.corrections import Corrections
 
 PAGE = Path(textcat.__file__).parent / "serving" / "page"
 STORY = "Wheat exports rose 😀😀 to 12 mln tonnes, the ministry said.\nCorn shipments fell."
@@ -56,7 +57,13 @@ def test_the_script_is_small_and_builds_nodes_by_text():
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory, newswire_model):
+def kept(tmp_path_factory):
+    """The folder to which the server adds corrections."""
+    return tmp_path_factory.mktemp("corrections")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, newswire_model, kept):
     """A server of the model `newswire`, of one of two topics, and of one whose topics and terms are hostile."""
     pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
     pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
@@ -79,7 +86,7 @@ def server(tmp_path_factory, newswire_model):
     (folder / "hostile" / "README.md").write_text(HOSTILE_CARD)
     models = [folder / name for name in ("newswire", "two", "hostile", "named")]
     process = forked_commands.Popen(
-        [*COMMAND, "serve", *models, "--port", "0", "--workers", "1"],
+        [*COMMAND, "serve", *models, "--port", "0", "--workers", "1", "--corrections", kept],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
@@ -499,6 +506,12 @@ def test_axe_finds_nothing_and_no_view_is_too_wide(visit, look, rules, options):
     _slide(page, ".own", 0.1)
     _slide(page, "#minimal", 0.3)
     check("text")
+    page.get_by_role("button", name="Right topic").click()
+    page.get_by_text("Look through them").click()
+    check("corrections")
+    page.click("#corrections-send")
+    _says(page, "#notice", "1 text sent.")
+    check("corrections that were sent")
     page.click("#given .details:not([hidden]) p > a")
     page.wait_for_selector("#topic-page svg")
     check("topic")
@@ -634,6 +647,82 @@ def test_corrections_are_looked_through_and_undone(visit):
     assert page.evaluate("document.activeElement.id") == "body"
     page.reload()
     assert page.locator("#corrections").is_hidden()
+
+
+def _correct(page, model, text, missing):
+    page.select_option("#model", model)
+    page.fill("#body", "")
+    page.wait_for_function("() => !document.querySelector('#given .row, #others .row')")  # none of the text before
+    page.fill("#body", text)
+    page.wait_for_selector("#others .row")
+    page.fill("#missing", missing)
+    page.get_by_role("button", name="Add").click()
+    _says(page, "#notice", f"The text belongs to {missing}: noted.")
+
+
+def test_corrections_are_sent_to_the_server_and_stay_if_it_does_not_take_them(visit, kept):
+    before = [*Corrections(kept)]
+    page = visit("#model=newswire", provoked=True)
+    _correct(page, "newswire", "Plain words on the harvest of zorn.", "gold")
+    page.locator("#others .row").first.click()
+    topic = page.evaluate("document.querySelector('#read [aria-expanded=true]').parentNode.topic")
+    page.get_by_role("button", name="Wrong topic").click()
+    page.keyboard.press("Escape")  # the other model lacks the topic
+    page.mouse.move(0, 0)
+    _correct(page, "two", "Gold of the mine.", "grain")
+    page.route("**/corrections", lambda route: route.abort())
+    page.focus("#corrections-send")
+    page.keyboard.press("Enter")
+    _says(page, "#error", "The server does not answer")
+    _says(page, "#corrections-n", "2 texts corrected.")
+    page.unroute("**/corrections")
+    page.route("**/newswire/corrections", lambda route: _answer(route, {"title": "Wrong", "detail": "No such."}, 422))
+    page.get_by_role("button", name="Try again").click()
+    _says(page, "#notice", "1 text sent. textcat learn MODEL --from FOLDER teaches it to the model.")
+    _says(page, "#error", "No such.")
+    _says(page, "#corrections-n", "1 text corrected.")
+    page.unroute("**/newswire/corrections")
+    page.focus("#corrections-send")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#corrections", state="hidden")
+    assert page.locator("#error").inner_text() == ""
+    assert page.evaluate("document.activeElement.id") == "body"
+    page.reload()
+    assert page.locator("#corrections").is_hidden()
+    two, newswire = [*Corrections(kept)][len(before) :]
+    assert two.document.zones == {"body": "Gold of the mine."}
+    assert newswire.document.zones == {"body": "Plain words on the harvest of zorn."}
+    assert [two.answers, newswire.answers] == [{"grain": True}, {"gold": True, topic: False}]
+    assert {two.via, newswire.via} == {"page"}
+    assert page.locator("#version").inner_text() == f"version {two.model}" != f"version {newswire.model}"
+
+
+def test_what_a_person_says_while_corrections_are_sent_stays(visit, kept):
+    page = visit("#model=two", provoked=True)
+    _correct(page, "two", "Gold is dear.", "gold")
+    waiting = []
+    page.route("**/corrections", lambda route: waiting.append(route))
+    page.click("#corrections-send")
+    page.click("#corrections-send")  # which sends nothing twice
+    page.fill("#missing", "grain")
+    page.get_by_role("button", name="Add").click()
+    _says(page, "#notice", "The text belongs to grain: noted.")
+    assert len(waiting) == 1
+    waiting[0].continue_()
+    _says(page, "#notice", "1 text sent.")
+    page.get_by_text("Look through them").click()
+    assert page.locator("#corrections-list ul").inner_text() == "grain right Undo"
+    assert [*Corrections(kept)][-1].answers == {"gold": True}
+
+
+def test_a_server_that_takes_no_corrections_is_sent_none(visit):
+    page = visit(provoked=True)
+    answer = page.request.get(page.url.partition("#")[0] + "api/v1/models").json()
+    page.route("**/api/v1/models", lambda route: _answer(route, {**answer, "corrections": False}))
+    page.reload()
+    _correct(page, "two", "Gold is dear.", "gold")
+    assert page.locator("#corrections-save").is_visible()
+    assert page.locator("#corrections-send").is_hidden()
 
 
 def test_many_texts_are_tagged_as_lines_or_as_a_table_and_downloaded(visit, tmp_path):

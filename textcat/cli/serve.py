@@ -11,6 +11,7 @@ from textcat.base.errors import TextcatError, install_hint
 from textcat.cli.app import Interrupted
 
 if TYPE_CHECKING:
+    from textcat.corpus.corrections import Corrections
     from textcat.serving.annif import Labels
     from textcat.serving.http.keys import Keys
 
@@ -48,6 +49,12 @@ def serve(
     main_text: Annotated[
         bool, Option("--main-text", help="Read the main text of web pages sent as files, without navigation.")
     ] = False,
+    corrections: Annotated[
+        Path | None,
+        Option(
+            metavar="FOLDER", help="Take corrections of tags, and add them to this folder for `textcat learn --from`."
+        ),
+    ] = None,
     shadow: Annotated[
         str,
         Option(
@@ -122,6 +129,7 @@ def serve(
         trust_proxy=trust_proxy,
         labels=_labels_of(vocabulary, vocabulary_language, next(iter(folders.values()))),
         main_text=main_text,
+        corrections=None if corrections is None else _writable(corrections),
         shadow=named_shadow(shadow, [*folders]) if shadow else None,
         shadow_sample=shadow_sample,
         log=Log(requests=log == "requests"),
@@ -154,6 +162,15 @@ def read_keys(path: Path | None, host: str, action: str) -> "Keys":
     if not keys.are_needed and not is_loopback(host):
         _say(f"warning: anyone who can reach {host} can {action}: give --keys FILE, or --host 127.0.0.1")
     return keys
+
+
+def _writable(folder: Path) -> "Corrections":
+    """Return the corrections in a folder; raise TextcatError if none can be added to it."""
+    from textcat.corpus.corrections import Corrections
+
+    corrections = Corrections(folder)
+    corrections.check_writable()
+    return corrections
 
 
 def _labels_of(vocabulary: Path | None, language: str, model: Path) -> "Labels":

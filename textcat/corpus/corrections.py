@@ -102,6 +102,11 @@ class Corrections:
                     "name another folder."
                 )
 
+    def check_writable(self) -> None:
+        """Raise TextcatError if no correction can be added."""
+        with self._connection() as connection:
+            connection.execute(f"PRAGMA user_version = {_FORMAT}")  # it writes, even if nothing changes
+
     def add(self, *corrections: Correction) -> list[Correction]:
         """Add corrections, all or none; return them with their numbers and times."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -22,10 +22,13 @@ routes = router("models")
 
 @routes.get("/api/v1/models", response_model=s.ModelsAnswer, responses=problems())
 async def models(call: Call) -> dict[str, Any]:
-    """List the models that are served."""
+    """List the models that are served, and say whether corrections of their tags are taken."""
     limits = call.front.limits
-    rows = [served.summary() for served in call.app.store.models.values()]
-    return {"models": rows, "limits": {"bytes": limits.max_bytes, "documents": limits.max_documents}}
+    return {
+        "models": [served.summary() for served in call.app.store.models.values()],
+        "limits": {"bytes": limits.max_bytes, "documents": limits.max_documents},
+        "corrections": call.app.corrections is not None,
+    }
 
 
 @routes.get("/api/v1/models/{model}", response_model=s.ModelAnswer, responses=problems())

@@ -1,6 +1,6 @@
 """Define requests and responses as pydantic models, which check requests, and describe both in OpenAPI."""
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
@@ -124,6 +124,40 @@ ExplainRequest: TypeAlias = Annotated[
 ]
 
 
+_Topics: TypeAlias = list[Annotated[str, Field(min_length=1, max_length=1000)]]
+
+
+class _Corrected(RequestModel):
+    right: _Topics = Field(
+        [],
+        max_length=1000,
+        description="Topics that the document belongs to; the model may lack them.",
+        examples=[["gold"]],
+    )
+    wrong: _Topics = Field([], max_length=1000, description="Topics of the model that it does not belong to.")
+    id: str = Field(
+        "",
+        max_length=1000,
+        description="The document's id; by default one that only depends on the texts of its zones.",
+    )
+    note: str = Field("", max_length=10_000, description="What else the person says, in words.")
+    person: str = Field("", max_length=100, description="Who corrects; with keys, the name of the key counts instead.")
+    via: Literal["api", "page"] = Field("api", description="Where the person has answered.")
+
+
+class CorrectText(_Corrected, TextDocument):
+    """A text, and the topics that a person has said to be right or wrong for it."""
+
+
+class CorrectZones(_Corrected, ZonesDocument):
+    """A document in zones, and the topics that a person has said to be right or wrong for it."""
+
+
+CorrectRequest: TypeAlias = Annotated[
+    Annotated[CorrectText, Tag("text")] | Annotated[CorrectZones, Tag("zones")], _either
+]
+
+
 class TopicsQuery(BaseModel):
     """A request to list topics of a model: those whose name contains the query."""
 
@@ -187,10 +221,11 @@ class LimitsAnswer(BaseModel):
 
 
 class ModelsAnswer(BaseModel):
-    """The served models, and the limits of requests."""
+    """The served models, the limits of requests, and whether the server takes corrections."""
 
     models: list[ModelAnswer]
     limits: LimitsAnswer
+    corrections: bool = Field(description="Whether the server takes corrections.")
 
 
 _NAME = Field(None, description="The topic's name in a vocabulary, if the model was trained with one.")
@@ -273,6 +308,17 @@ class ExplainAnswer(VersionedAnswer):
     """Explanations of why a document has, or does not have, topics."""
 
     explanations: list[dict[str, Any]]
+
+
+class CorrectionAnswer(VersionedAnswer):
+    """A correction that is on disk: its number, its time, and the topics of its document."""
+
+    number: int = Field(description="Its number among all corrections in the server's folder, from 1.")
+    time: str = Field(description="When, as UTC in ISO 8601.", examples=["2026-03-01T09:30:00+00:00"])
+    id: str = Field(description="The document's id.")
+    before: list[str] = Field(description="The topics that the model gives the document.")
+    after: list[str] = Field(description="The topics that it has by the correction.")
+    new: list[str] = Field(description="Those in `right` that the model lacks.")
 
 
 class FileAnswer(BaseModel):

@@ -13,7 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 
 import textcat.model.counterfactual  # here, as modules that a large request loads keep its memory from being given back
 import textcat.model.explain  # noqa: F401
-from textcat.serving import annif, files, kserve, models
+from textcat.corpus.corrections import Corrections
+from textcat.serving import annif, correcting, files, kserve, models
 from textcat.serving import schemas as s
 from textcat.serving.http.application import Application
 from textcat.serving.http.front import Call
@@ -68,6 +69,8 @@ class Service(Application):
         Seconds between checks of whether folders of models were replaced.
     shadow : Shadow, optional
         The shadow of one of the models, whose counts are among the metrics.
+    corrections : Corrections, optional
+        The folder to which the corrections that clients send are added; without it, none are taken.
     **options
         Options of `Front`: limits, keys, origins, hosts, trust_proxy, log, rates.
     """
@@ -80,11 +83,13 @@ class Service(Application):
         main_text: bool = False,
         check_seconds: float = 1.0,
         shadow: Shadow | None = None,
+        corrections: Corrections | None = None,
         **options: Any,
     ) -> None:
-        groups = (routes, models.routes, annif.routes, kserve.routes)
+        groups = (routes, correcting.routes, models.routes, annif.routes, kserve.routes)
         super().__init__("textcat", _ABOUT, Metrics(store.versions, shadow), groups, "index.html", **options)
         self.store, self.labels, self.main_text, self._seconds = store, labels, main_text, check_seconds
+        self.corrections = corrections
         self._reloading = asyncio.Event()
         store.on_batch = self.front.metrics.batches.observe
         if shadow is not None:

@@ -24,14 +24,14 @@ from textcat.reading import common_fields
 from textcat.serving import teaching_schemas as s
 from textcat.serving.http.addresses import Hosts
 from textcat.serving.http.application import Application
-from textcat.serving.http.front import JSON, Call
+from textcat.serving.http.front import Call
 from textcat.serving.http.keys import Keys
 from textcat.serving.http.limits import Limits
 from textcat.serving.http.log import Log
 from textcat.serving.http.metrics import Metrics
 from textcat.serving.http.problems import Problem
 from textcat.serving.http.processes import listen, run_alone, url_of
-from textcat.serving.http.routes import LeanRoute, problems, router
+from textcat.serving.http.routes import LeanRoute, check_declared, problems, router
 from textcat.teaching.advice import Advisor
 from textcat.teaching.evidence import evidence_for
 from textcat.teaching.export import EXPORTS, reference_line
@@ -158,9 +158,8 @@ class _ChangingRoute(LeanRoute):
     """A route that changes the session or asks for a question; such requests are answered one after another."""
 
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
-        # No page of another site can send JSON without a preflight.
-        if "body" in arguments and call.kind != JSON:
-            raise Problem(415, "The body is not declared as JSON: send Content-Type: application/json.")
+        if "body" in arguments:
+            check_declared(call)
         return await call.app.change(self.endpoint, **arguments)
 
 

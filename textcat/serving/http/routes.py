@@ -122,6 +122,15 @@ def parse_json(adapter: TypeAdapter[Any], data: bytes, limits: Limits) -> Any:
     return adapter.validate_json(joined)
 
 
+def check_declared(call: Call) -> None:
+    """Raise a Problem if the body is not declared as JSON: no page of another site can send JSON without a preflight.
+
+    Requests that change what the server keeps are checked in this way.
+    """
+    if call.kind != JSON:
+        raise Problem(415, "The body is not declared as JSON: send Content-Type: application/json.")
+
+
 def _n_values(data: bytes) -> int:
     """Return how often a value may begin in JSON, without what stands in texts."""
     data = data.replace(_BACKSLASH, b"").replace(rb"\"", b"")

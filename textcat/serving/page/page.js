@@ -549,6 +549,7 @@ function correct({ topic }) {
   return node("p", { class: "correct", role: "group", "aria-label": `Correct ${nameOf(topic)}` }, choice(true, "Right topic"), choice(false, "Wrong topic"));
 }
 const collected = corrections({
+  wrong,
   show: (text) => { setText(text); tagNow(); },
   changed: () => {
     for (const row of document.querySelectorAll(".topics > li")) row.lastChild.shape = null;
@@ -816,7 +817,7 @@ async function start() {
     state.model = null;
     if (!state.models.length) throw new Problem("No model", "The server has no model.");
     drawSize();
-    collected.draw();
+    collected.start(found);
     await show();
   } catch (error) {
     wrong(error, start);

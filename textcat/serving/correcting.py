@@ -1,0 +1,83 @@
+"""The route by which clients say which topics of a document are right and wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from typing import Any
+
+from textcat.base.errors import TextcatError, did_you_mean
+from textcat.corpus.corrections import Correction
+from textcat.corpus.documents import Document
+from textcat.serving import schemas as s
+from textcat.serving.http.front import Call
+from textcat.serving.http.problems import Problem
+from textcat.serving.http.routes import check_declared, problems, router
+from textcat.serving.models import Model
+from textcat.serving.store import Served, served_model
+from textcat.serving.work import Choice
+
+_COMPARED = 1000  # topics of the model that a wrong name is compared with: some 50 ms
+
+routes = router("correct")
+
+
+@routes.post(
+    "/api/v1/models/{model}/corrections", response_model=s.CorrectionAnswer, responses=problems(507, body=True)
+)
+async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[str, Any]:
+    """Save to disk which topics a person has said to be right and wrong for a document.
+
+    Of several corrections of a document, the last one about a topic counts; so a correction is taken back by its
+    opposite, and one that is sent twice counts once.
+    """
+    check_declared(call)
+    served = served_model(call, model, 1)
+    if call.app.corrections is None:
+        raise Problem(404, "This server takes no corrections: start it with --corrections FOLDER.")
+    _check_topics(served, body)
+    document = body.document
+    zones = {"body": document} if isinstance(document, str) else document.zones
+    tagged = await served.work.tag_one(document, Choice())
+    correction = Correction(
+        Document(body.id or _id_of(zones), zones, tuple(tag["topic"] for tag in tagged.tags)),
+        {**dict.fromkeys(body.right, True), **dict.fromkeys(body.wrong, False)},
+        person=call.key or body.person.strip(),
+        via=body.via,
+        model=served.version,
+        note=body.note,
+    )
+    try:
+        (saved,) = await asyncio.to_thread(call.app.corrections.add, correction)
+    except TextcatError as error:
+        call.front.log.write("corrections_failed", error=str(error))  # with the folder, which is not the client's
+        raise Problem(
+            507, "The correction could not be written to the server's disk, and was not saved: send it again later."
+        ) from None
+    return {
+        **served.named,
+        "number": saved.number,
+        "time": saved.at,
+        "id": saved.document.id,
+        "before": saved.before,
+        "after": saved.after,
+        "new": [topic for topic in dict.fromkeys(body.right) if topic not in served.columns],
+    }
+
+
+def _check_topics(served: Served, body: s.CorrectText | s.CorrectZones) -> None:
+    """Raise a Problem if a correction names no topic, one as right and wrong, or as wrong one that the model lacks."""
+    if not body.right and not body.wrong:
+        raise Problem(422, "The correction names no topic: give topics that are `right`, `wrong`, or both.")
+    for topic in body.wrong:
+        if topic in body.right:
+            raise Problem(422, f"The topic {topic!r:.100} is both right and wrong: name it once.")
+        if topic not in served.columns:
+            hint = did_you_mean(topic[:100], list(served.columns)[:_COMPARED])
+            raise Problem(422, f"The model has no topic {topic!r:.100} that could be wrong.{hint}")
+
+
+def _id_of(zones: dict[str, str]) -> str:
+    """Return an id that is the same for the same texts, whoever sends them."""
+    return f"text-{hashlib.sha256(json.dumps(zones, sort_keys=True).encode()).hexdigest()[:16]}"
