@@ -725,6 +725,23 @@ def test_a_server_that_takes_no_corrections_is_sent_none(visit):
     assert page.locator("#corrections-send").is_hidden()
 
 
+def test_a_given_topic_has_its_status_if_the_model_makes_promises(visit):
+    page = visit("#model=newswire", provoked=True)
+
+    def promise(route):
+        answer = route.fetch().json()
+        for tag in answer["tags"]:
+            tag["status"] = "automatic" if tag["topic"] == "wheat" else "review"
+        _answer(route, answer)
+
+    page.route("**/tag", promise)
+    _tag(page)
+    values = page.locator("#given .value").all_inner_texts()
+    assert {value.split()[0] for value in values} == {"automatic", "review"}
+    assert page.locator("#given li", has_text="wheat").locator(".value").inner_text().startswith("automatic ")
+    assert not [value for value in page.locator("#others .value").all_inner_texts() if "review" in value]
+
+
 def test_many_texts_are_tagged_as_lines_or_as_a_table_and_downloaded(visit, tmp_path):
     page = visit("#view=many&model=named")
     page.fill("#many-lines", f"{' '.join(STORY.split())}\n\nNothing of note.\nNothing.\n")

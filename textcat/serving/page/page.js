@@ -240,8 +240,8 @@ async function tagNow() {
 
 async function tagBy(signal, top) {
   const [candidates, given] = await sameVersion(() => Promise.all(tagsOf(state.model, top, signal)));
-  const extra = given.tags.filter((tag) => !candidates.tags.some((other) => other.topic === tag.topic));
-  const tags = [...candidates.tags, ...extra].sort((a, b) => worth(b) - worth(a) || b.score - a.score);
+  const others = candidates.tags.filter((tag) => !given.tags.some((other) => other.topic === tag.topic));
+  const tags = [...given.tags, ...others].sort((a, b) => worth(b) - worth(a) || b.score - a.score);
   Object.assign(state, { tags, given: new Set(given.tags.map((tag) => tag.topic)), tagged: true, top, reason: given.reason });
 }
 
@@ -419,7 +419,8 @@ function drawRow(tag, given) {
   const { low, high } = scale();
   const share = (value) => clamp((100 * (value - low)) / (high - low), 0, 100);
   row.className = given ? "given" : "";
-  row.querySelector(".value").textContent = shown(tag);
+  const status = state.given.has(key) && tag.status;
+  row.querySelector(".value").replaceChildren(status ? node("span", { class: "aside" }, `${status} `) : "", shown(tag));
   row.querySelector(".bar i").style.width = `${share(worth(tag))}%`;
   const cut = state.own.get(key) ?? state.minimal;
   row.querySelector(".bar b").hidden = cut === null;
