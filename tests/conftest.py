@@ -263,3 +263,32 @@ def newswire_model(newswire_tagger, tmp_path_factory) -> Path:
     import textcat
 
     return textcat.save(newswire_tagger, tmp_path_factory.mktemp("models") / "newswire")
+
+
+@pytest.fixture(scope="session")
+def promising_model(newswire, tmp_path_factory) -> Path:
+    """The folder of a model that makes promises for some topics of newswire."""
+    import textcat
+
+    recipe = textcat.read_recipe("default").with_settings(
+        ["promise.precision=0.8", "promise.recall=0.8", "promise.confidence=0.8"]
+    )
+    tagger = textcat.train(newswire, recipe)
+    return textcat.save(tagger, tmp_path_factory.mktemp("models") / "promising")
+
+
+@pytest.fixture(scope="session")
+def tagged_archive(newswire, promising_model, tmp_path_factory) -> Path:
+    """A folder of the tags of 300 documents, which no test may change; `archive` beside it has two files of texts."""
+    import textcat
+
+    above = tmp_path_factory.mktemp("tagged")
+    (above / "archive").mkdir()
+    documents = newswire.train[:300]
+    for name, part in (("a", documents[:200]), ("b", documents[200:])):
+        lines = [
+            {"id": each.id, **each.zones, "date": f"2024-{1 + number % 3:02}-01"} for number, each in enumerate(part)
+        ]
+        (above / "archive" / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    textcat.tag_archive(promising_model, [above / "archive"], above / "tags", jobs=1)
+    return above / "tags"

@@ -22,6 +22,7 @@ import many_topics
 import model2vec_classifier
 import names_alone
 import promises
+import reviewing
 import scale
 import serving
 import tables
@@ -48,6 +49,8 @@ BENCHMARKS = {
     "gates": Benchmark("Conditions on a new model", "default", gates.measure),
     "promises": Benchmark("Promises: kept on held-out documents", BY_SIZE, promises.measure),
     "expected-recall": Benchmark("Expected recall of documents", BY_SIZE, promises.expected_recall),
+    "review-work": Benchmark("Reviewing: documents that people see", BY_SIZE, reviewing.work_saved),
+    "review-page": Benchmark("Reviewing: the page", "default", reviewing.waiting_times),
     "few-labels": Benchmark("Few labels: quality by training documents", BY_SIZE, few_labels.measure),
     "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),
     "few-labels-unlabelled": Benchmark("Few labels: unlabelled documents", BY_SIZE, few_labels.unlabelled),

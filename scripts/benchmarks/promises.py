@@ -84,11 +84,12 @@ def _resplit(corpus: Corpus, work: Work) -> dict[str, Any]:
 
 
 def _counts_of(counts: CountedCorpus, recipe: Recipe, seed: int) -> dict[float, list[tuple[int, ...]]]:
-    split = _split(counts, recipe, seed)
-    return {precision: _counts(split, recipe, precision, counts.corpus.topics) for precision in PRECISIONS}
+    halves = split(counts, recipe, seed)
+    return {precision: _counts(halves, recipe, precision, counts.corpus.topics) for precision in PRECISIONS}
 
 
-def _split(counts: CountedCorpus, recipe: Recipe, seed: int) -> Split:
+def split(counts: CountedCorpus, recipe: Recipe, seed: int) -> Split:
+    """Divide documents into two halves: train rankers on one, and score both."""
     n = len(counts.corpus.train)
     drawn = np.random.default_rng(seed).permutation(n)
     judged, trained = np.sort(drawn[: n // HELD_OUT]), np.sort(drawn[n // HELD_OUT :])
@@ -156,7 +157,7 @@ def expected_recall(work: Work) -> list[Row]:
 def _recall_row(corpus: Corpus, work: Work) -> Row:
     recipe, _ = default_recipe().for_corpus(corpus)
     counts = CountedCorpus(corpus, recipe)
-    areas = [_areas(_split(counts, recipe, seed), recipe) for seed in range(work.rounds)]
+    areas = [_areas(split(counts, recipe, seed), recipe) for seed in range(work.rounds)]
     means = np.mean([list(of_split.values()) for of_split in areas], axis=0)
     return {"corpus": corpus.name} | {name: f"{mean:.4f}" for name, mean in zip(areas[0], means, strict=True)}
 

@@ -47,8 +47,9 @@ def test_texts_that_no_encoding_can_hold_are_kept(tmp_path):
 def test_a_person_takes_back_the_own_last_correction(tmp_path):
     corrections = Corrections(tmp_path)
     corrections.add(Correction(WHEAT, {"grain": True}, "Ann"), Correction(WHEAT, {"grain": False}, "Bob"))
-    assert corrections.take_back("Ann").answers == {"grain": True}
-    assert corrections.take_back("Ann") is None
+    assert corrections.take_back("Ann", "review").answers == {"grain": True}
+    assert corrections.take_back("Ann", "review") is None
+    assert corrections.take_back("Bob", "page") is None
     assert [correction.person for correction in corrections] == ["Bob"]
     assert corrections.add(Correction(WHEAT, {}, "Ann"))[0].number == 3  # numbers are never given twice
 

@@ -18,7 +18,7 @@ LAYERS = (
     {"model"},
     {"training"},
     {"papers", "tagging"},
-    {"teaching"},
+    {"review", "teaching"},
     {"report", "serving", "sharing"},
     {"doctor"},
     {"cli"},

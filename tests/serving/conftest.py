@@ -1,5 +1,9 @@
 """Servers in this process, and servers started as processes of their own."""
 
+import sys
+import threading
+import time
+
 import forked_commands
 import pytest
 from running_server import start
@@ -36,3 +40,35 @@ def serve(newswire_model, tmp_path):
     yield started_with
     for server in started:
         server.kill()
+
+
+@pytest.fixture
+def served_by(monkeypatch):
+    """Calls a function that serves in a thread of this process, and gives the address; all servers end with the test.
+
+    One that was left behind would go on looking for memory to give back, which makes all further tests slow.
+    """
+    uvicorn = pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
+    servers, threads, run = [], [], uvicorn.Server.run
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server, sockets: servers.append(server) or run(server, sockets))
+    interval = sys.getswitchinterval()
+
+    def start(serve, what, **options):
+        url, known = [], threading.Event()
+
+        def told(address):
+            url.append(address)
+            known.set()
+
+        options = {"port": 0, "open_browser": False, "on_start": told, **options}
+        threads.append(threading.Thread(target=serve, args=(what,), kwargs=options))
+        threads[-1].start()
+        assert known.wait(30)
+        return url[0]
+
+    yield start
+    while any(thread.is_alive() for thread in threads):
+        for server in servers:
+            server.should_exit = True
+        time.sleep(0.01)
+    sys.setswitchinterval(interval)

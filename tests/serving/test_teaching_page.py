@@ -2,9 +2,7 @@
 
 import json
 import re
-import sys
-import threading
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +11,6 @@ import textcat
 
 pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
-
-import uvicorn
 
 from textcat.corpus.documents import Document
 from textcat.serving.teaching import serve
@@ -59,34 +55,8 @@ def pool():
 
 
 @pytest.fixture
-def served(monkeypatch):
-    """Serves a session by a thread of this process, and gives the address; all servers end with the test.
-
-    One that was left behind would go on looking for memory to give back, which makes all further tests slow.
-    """
-    servers, threads, run = [], [], uvicorn.Server.run
-    monkeypatch.setattr(uvicorn.Server, "run", lambda server, sockets: servers.append(server) or run(server, sockets))
-    interval = sys.getswitchinterval()
-
-    def start(session, **options):
-        url, known = [], threading.Event()
-
-        def told(address):
-            url.append(address)
-            known.set()
-
-        options = {"port": 0, "open_browser": False, "on_start": told, **options}
-        threads.append(threading.Thread(target=serve, args=(session,), kwargs=options))
-        threads[-1].start()
-        assert known.wait(30)
-        return url[0]
-
-    yield start
-    while any(thread.is_alive() for thread in threads):
-        for server in servers:
-            server.should_exit = True
-        time.sleep(0.01)
-    sys.setswitchinterval(interval)
+def served(served_by):
+    return partial(served_by, serve)
 
 
 @pytest.fixture

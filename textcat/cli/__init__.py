@@ -9,6 +9,7 @@ from textcat.cli import (
     explain,
     measure,
     promote,
+    review,
     serve,
     share,
     simulate,
@@ -24,7 +25,7 @@ __all__ = ["app", "main"]
 for _command in (
     *(train.train, train.learn, measure.evaluate, measure.compare, measure.report, measure.card),
     *(tag.tag, tag.diff, duplicates.duplicates, explain.explain, tag.topics, tag.show),
-    *(serve.serve, promote.promote, promote.rollback, teach.teach, simulate.simulate),
+    *(serve.serve, promote.promote, promote.rollback, teach.teach, review.review, simulate.simulate),
     *(share.push, share.pull),
     *(train.tune, train.recipes, corpora.reproduce, doctor.doctor),
 ):

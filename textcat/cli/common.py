@@ -98,6 +98,10 @@ Bands = Annotated[
     list[str] | None,
     Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
 ]
+PageHost = Annotated[str, Option(help="Address that the page is served on.")]
+PagePort = Annotated[int, Option(min=0, max=65535, help="Port of the page; 0: a free one.")]
+PageKeys = Annotated[Path | None, Option(help="File of API keys, as for serve; the page then needs one.")]
+NoBrowser = Annotated[bool, Option("--no-browser", help="Serve the page, but do not open it.")]
 FailIf = Annotated[
     list[str] | None,
     Option(

@@ -90,10 +90,10 @@ def teach(
     ] = None,
     out: Annotated[Path | None, Option(help="File or folder that --export writes.")] = None,
     learner: common.SessionsLearner = None,
-    host: Annotated[str, Option(help="Address that the page is served on.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="Port of the page; 0: a free one.")] = 8000,
-    keys: Annotated[Path | None, Option(help="File of API keys, as for serve; the page then needs one.")] = None,
-    no_browser: Annotated[bool, Option("--no-browser", help="Serve the page, but do not open it.")] = False,
+    host: common.PageHost = "127.0.0.1",
+    port: common.PagePort = 8000,
+    keys: common.PageKeys = None,
+    no_browser: common.NoBrowser = False,
     jobs: Annotated[
         int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that read; -1: one per core.")
     ] = -1,
@@ -125,23 +125,23 @@ def teach(
         _export(folder, export, out, topic, jobs)
         return
     if split:
-        _split(folder, split, person or _user())
+        _split(folder, split, person or user_name())
         return
     # What would fail after the reading of a large archive fails before it.
-    accepted = None if terminal else _checked_keys(host, keys)
+    accepted = None if terminal else checked_keys(host, keys, "answer in the terminal with --terminal")
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
     changeable = {"strategy": strategy, "random_share": random_share, **shown}
     QUERY.changed(strategy, random_share)
     with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
         for name in topic or ():
-            _begin_topic(opened, name, new, changeable, person or _user())
+            _begin_topic(opened, name, new, changeable, person or user_name())
         if terminal:
             if not opened.topics():
                 raise _no_topic(folder)
             from textcat.cli._teach_terminal import ask
 
-            ask(opened, topic or opened.topics()[-1:], person or _user())
+            ask(opened, topic or opened.topics()[-1:], person or user_name())
         else:
             queues = _queues(opened, list_, None if "model" in new or not model else model) if list_ else []
             assert accepted is not None
@@ -181,7 +181,8 @@ def _model_and_topic(text: str) -> tuple[Path, str]:
     raise BadParameter(f"--model takes FOLDER:TOPIC, with the folder of a trained model, not {text!r}")
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Return the name of the user of this process; "" if the system has none."""
     import getpass
 
     try:
@@ -331,16 +332,17 @@ def _split(folder: Path, positions: list[int], person: str) -> None:
         typer.echo(f"textcat: {len(positions):,} split off; {len(session.view.groups):,} documents now.", err=True)
 
 
-def _checked_keys(host: str, keys: Path | None) -> "Keys":
-    """Return the keys that open the page; raise TextcatError if a package to serve it is missing."""
+def checked_keys(host: str, keys: Path | None, otherwise: str) -> "Keys":
+    """Return the keys that open the page; raise TextcatError if a package to serve it is missing.
+
+    `otherwise` says what can be done without a page.
+    """
     try:
         import fastapi  # noqa: F401
 
-        import textcat.serving.teaching  # noqa: F401
+        import textcat.serving.people  # noqa: F401
     except ImportError as error:
-        raise TextcatError(
-            f"The page needs {error.name}: {install_hint('serve')}, or answer in the terminal with --terminal."
-        ) from error
+        raise TextcatError(f"The page needs {error.name}: {install_hint('serve')}, or {otherwise}.") from error
     return read_keys(keys, host, "answer")
 
 

@@ -123,14 +123,14 @@ class Corrections:
             connection.execute("COMMIT")
         return made
 
-    def take_back(self, person: str) -> Correction | None:
-        """Take a person's last correction back, and return it; None if there is none."""
+    def take_back(self, person: str, via: str) -> Correction | None:
+        """Take back a person's last correction that came this way, as `Correction.via`; return it, None if none did."""
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             row = connection.execute(
-                f"SELECT number, {', '.join(_COLUMNS)} FROM corrections WHERE person = ? AND taken_back IS NULL "
-                "ORDER BY number DESC LIMIT 1",
-                (person,),
+                f"SELECT number, {', '.join(_COLUMNS)} FROM corrections "
+                "WHERE person = ? AND via = ? AND taken_back IS NULL ORDER BY number DESC LIMIT 1",
+                (person, via),
             ).fetchone()
             if row is not None:
                 now = datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-import threading
-import webbrowser
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
-from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query
 from pydantic import BaseModel
 
-from textcat.base.errors import TextcatError
 from textcat.corpus.documents import shortened_text
 from textcat.reading import common_fields
 from textcat.serving import teaching_schemas as s
-from textcat.serving.http.addresses import Hosts
-from textcat.serving.http.application import Application
 from textcat.serving.http.front import Call
 from textcat.serving.http.keys import Keys
 from textcat.serving.http.limits import Limits
 from textcat.serving.http.log import Log
-from textcat.serving.http.metrics import Metrics
 from textcat.serving.http.problems import Problem
-from textcat.serving.http.processes import listen, run_alone, url_of
-from textcat.serving.http.routes import LeanRoute, check_declared, problems, router
+from textcat.serving.http.routes import problems, router
+from textcat.serving.people import ChangingRoute, PeoplesApplication, ReadingRoute, person_of, serve_people
 from textcat.teaching.advice import Advisor
 from textcat.teaching.evidence import evidence_for
 from textcat.teaching.export import EXPORTS, reference_line
@@ -46,7 +38,6 @@ if TYPE_CHECKING:
     from textcat.teaching.session import Session
     from textcat.teaching.view import View
 
-T = TypeVar("T")
 _ABOUT = """Topics are taught by answers: a client asks for the document to judge next, and each answer ranks all
 documents again. Errors are `application/problem+json`."""
 _POINTS = 400  # of a curve
@@ -79,91 +70,22 @@ _DOWNLOAD: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Teaching(Application):
-    """The server of a session, as an ASGI application of one process.
-
-    One thread takes answers and asks questions, in the order of the requests; another thread handles requests that only
-    read. So an answer never waits for a slow estimate, and two people's answers never mix.
-
-    `queues` are lists of documents to review. `hosts` are the host names that requests may use, besides addresses and
-    `localhost`. The options are those of `Front`. If the server needs keys, the name of a person's key is the name of
-    the person in the session.
-    """
+class Teaching(PeoplesApplication):
+    """The server of a session; `queues` are lists of documents to review, the other options as of the base class."""
 
     def __init__(
         self, session: Session, *, queues: Sequence[Queue] = (), hosts: tuple[str, ...] = (), **options: Any
     ) -> None:
-        options |= {"check": _Guard(session.fingerprint).check, "hosts": Hosts(hosts, "--host")}
-        super().__init__("textcat teach", _ABOUT, Metrics(), (changing, reading, downloads), "teach.html", **options)
+        groups = (changing, reading, downloads)
+        super().__init__("textcat teach", _ABOUT, groups, "teach.html", session.fingerprint, hosts, **options)
         self.session, self.queues = session, queues
         self.search, self.advisor = Search(session.view), Advisor(session.view)
-        self._changes = ThreadPoolExecutor(1, thread_name_prefix="textcat-answer")
-        self._reads = ThreadPoolExecutor(1, thread_name_prefix="textcat-read")
-
-    async def change(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Call a function that changes the session or asks for a question, and return its result.
-
-        The function is called after those of all earlier calls of `change`.
-        """
-        return await _called(self._changes, partial(function, *arguments, **named))
-
-    async def read(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Call a function that only reads the session, and return its result.
-
-        While it runs, another thread may call a function that changes the session: the function must allow for that.
-        """
-        return await _called(self._reads, partial(function, *arguments, **named))
-
-    def close(self) -> None:
-        """Wait for running calls, and end the threads."""
-        self._changes.shutdown()
-        self._reads.shutdown()
-
-
-async def _called(executor: ThreadPoolExecutor, function: Callable[[], T]) -> T:
-    try:
-        return await asyncio.get_running_loop().run_in_executor(executor, function)
-    except TextcatError as error:
-        raise Problem(507 if isinstance(error.__cause__, OSError) else 409, str(error)) from None
-
-
-class _Guard:
-    """Refuses requests from pages of other sites, and from pages of another session.
-
-    A browser may still show the page of an earlier session that was served at the same address.
-    """
-
-    def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint.encode()
-
-    def check(self, call: Call) -> None:
-        """Raise a Problem if a request comes from such a page."""
-        host = call.head.get(b"host", b"").decode("latin-1")
-        crosses = call.head.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none")
-        origin = call.head.get(b"origin")
-        if call.scope["method"] not in ("GET", "HEAD"):
-            crosses |= origin is not None and origin.decode("latin-1").partition("://")[2] != host
-        if crosses and call.scope["path"].startswith("/api/"):
-            raise Problem(
-                403, "The request comes from a page of another site: use the server's own page, or a program."
-            )
-        if call.head.get(b"if-match", self._fingerprint) != self._fingerprint:
-            raise Problem(412, "The server now has another session than this page: reload the page.")
 
 
 # --- routes that change the session, or ask for a question -----------------------------------------------------------
 
 
-class _ChangingRoute(LeanRoute):
-    """A route that changes the session or asks for a question; such requests are answered one after another."""
-
-    async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
-        if "body" in arguments:
-            check_declared(call)
-        return await call.app.change(self.endpoint, **arguments)
-
-
-changing = router("teach", _ChangingRoute)
+changing = router("teach", ChangingRoute)
 _OF_CHANGES = problems(403, 409, 412, 421, 507, body=True)
 _OF_QUERIES = problems(403, 409, 412, 421, 422)
 
@@ -171,7 +93,7 @@ _OF_QUERIES = problems(403, 409, 412, 421, 422)
 @changing.post("/api/v1/teach/topics", response_model=s.NextAnswer, responses=_OF_CHANGES)
 def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
     """Begin a topic, from a description, a query or examples, and return its first question."""
-    session, person = call.app.session, _person(call, body.person)
+    session, person = call.app.session, person_of(call, body.person)
     shown = {"criteria": body.criteria, "exclusion_reasons": body.exclusion_reasons}
     session.add_topic(body.topic, body.description, body.query, body.examples, **shown, person=person)
     return _next(session, body.topic, person)
@@ -180,13 +102,13 @@ def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
 @changing.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=_OF_QUERIES)
 def question(query: Annotated[s.QuestionQuery, Query()], call: Call) -> dict[str, Any]:
     """Return the document that a person is to judge next for a topic, or for all topics, and why it was chosen."""
-    return _next(call.app.session, query.topic, _person(call, query.person), all_topics=query.all_topics)
+    return _next(call.app.session, query.topic, person_of(call, query.person), all_topics=query.all_topics)
 
 
 @changing.post("/api/v1/teach/answer", response_model=s.NextAnswer, responses=_OF_CHANGES)
 def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
     """Save an answer to disk, rank all documents again, and return the next question."""
-    session, person = call.app.session, _person(call, body.person)
+    session, person = call.app.session, person_of(call, body.person)
     _check(session, body.topic, *body.others, position=body.position)
     further = {"exclusion_reason": body.exclusion_reason, "others": body.others}
     session.answer(body.topic, body.position, body.answer, person, body.source, body.note.strip(), **further)
@@ -196,7 +118,7 @@ def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
 @changing.post("/api/v1/teach/undo", response_model=s.UndoAnswer, responses=_OF_CHANGES)
 def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
     """Take back a person's last answer, keyword or split, and ask about its document again."""
-    session, person = call.app.session, _person(call, body.person)
+    session, person = call.app.session, person_of(call, body.person)
     _check(session, body.topic)
     undone = session.undo(person)
     following = _next(session, undone[0].topic if undone else body.topic, person, ask=not undone)
@@ -213,7 +135,7 @@ def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
     """Add or remove a keyword that speaks for a topic or against it; the next question takes it into account."""
     session = call.app.session
     _check(session, body.topic)
-    session.set_keyword(body.topic, body.term, body.speaks_for, _person(call, body.person))
+    session.set_keyword(body.topic, body.term, body.speaks_for, person_of(call, body.person))
     return {"keywords": session.keywords(body.topic)}
 
 
@@ -222,21 +144,14 @@ def split(body: s.SplitSent, call: Call) -> dict[str, int]:
     """Split records off from their group of near-duplicates, so that they are judged for themselves."""
     for position in body.positions:
         _check(call.app.session, position=position)
-    call.app.session.split(body.positions, _person(call, body.person))
+    call.app.session.split(body.positions, person_of(call, body.person))
     return _sizes(call.app.session)
 
 
 # --- routes that read the session ------------------------------------------------------------------------------------
 
 
-class _ReadingRoute(LeanRoute):
-    """A route that only reads the session, possibly while another request changes it."""
-
-    async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
-        return await call.app.read(self.endpoint, **arguments)
-
-
-reading, downloads = router("teach", _ReadingRoute), router("teach")
+reading, downloads = router("teach", ReadingRoute), router("teach")
 
 
 @reading.get("/api/v1/teach", response_model=s.SessionAnswer, responses=problems(403, 412, 421))
@@ -300,7 +215,7 @@ def search(query: Annotated[s.SearchQuery, Query()], call: Call) -> dict[str, An
     session = call.app.session
     if query.topic:
         _check(session, query.topic)
-    person = _person(call, query.person)
+    person = person_of(call, query.person)
     results = call.app.search.find(query.query, query.topic or None, query.offset, query.limit, person)
     rows = []
     for hit in results.documents:
@@ -381,7 +296,7 @@ def agreement(query: Annotated[s.OfTopic, Query()], call: Call) -> dict[str, Any
 @reading.get("/api/v1/teach/queue", response_model=s.QueueAnswer, responses=_OF_QUERIES)
 def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]:
     """Return one of the lists of documents to review, by its name."""
-    view, person = call.app.session.view, _person(call, query.person)
+    view, person = call.app.session.view, person_of(call, query.person)
     listed = next((listed for listed in call.app.queues if listed.name == query.name), None)
     if listed is None:
         raise Problem(404, f"There is no list {query.name!r:.80}: GET /api/v1/teach names the lists.")
@@ -411,10 +326,6 @@ async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
 
 
 # --- from the session's words to those of the routes -----------------------------------------------------------------
-
-
-def _person(call: Call, name: str) -> str:
-    return call.key or name.strip()
 
 
 def _check(session: Session, *names: str, position: int = -1) -> None:
@@ -519,13 +430,6 @@ def serve(
     address of the page. If `open_browser`, the browser opens this address with `path`, such as ``#view=topics``,
     appended. If `log_requests`, a line is logged for every request.
     """
-    service = Teaching(session, queues=queues, hosts=(host,), limits=limits, keys=keys, log=Log(requests=log_requests))
-    try:
-        with listen(host, port) as listener:
-            url = url_of(listener) + "/"
-            on_start(url)
-            if open_browser:
-                threading.Thread(target=webbrowser.open, args=(url + path,), daemon=True).start()
-            return run_alone(service, listener)
-    finally:
-        service.close()
+    options: dict[str, Any] = {"limits": limits, "keys": keys, "log": Log(requests=log_requests)}
+    service = Teaching(session, queues=queues, hosts=(host,), **options)
+    return serve_people(service, host, port, open_browser=open_browser, path=path, on_start=on_start)

@@ -80,11 +80,13 @@ class SplitSent(RequestModel):
     person: Person = ""
 
 
-class _Query(BaseModel):
+class QueryModel(BaseModel):
+    """A query of a URL; fields that it does not have are refused."""
+
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
-class OfTopic(_Query):
+class OfTopic(QueryModel):
     """A topic to report on."""
 
     topic: Name
@@ -97,7 +99,7 @@ class QuestionQuery(OfTopic):
     all_topics: AllTopics = False
 
 
-class DocumentQuery(_Query):
+class DocumentQuery(QueryModel):
     """A request for a document, with its judgements for a topic."""
 
     position: int = Field(ge=0, le=_MOST)
@@ -111,7 +113,7 @@ class EvidenceQuery(OfTopic):
     n: int = Field(60, ge=1, le=1000)
 
 
-class SearchQuery(_Query):
+class SearchQuery(QueryModel):
     """A request to search for words, and the page of results to return."""
 
     query: str = Field(max_length=1000)
@@ -130,7 +132,7 @@ class JudgementsQuery(OfTopic):
     limit: int = Field(50, ge=1, le=1000)
 
 
-class DuplicatesQuery(_Query):
+class DuplicatesQuery(QueryModel):
     """A request to list groups of near-duplicates."""
 
     offset: int = Field(0, ge=0, le=_MOST)
@@ -144,14 +146,14 @@ class ProgressQuery(OfTopic):
     confidence: float = Field(0.95, ge=0.5, lt=1, allow_inf_nan=False)
 
 
-class QueueQuery(_Query):
+class QueueQuery(QueryModel):
     """A request for a list of documents to review, by its name."""
 
     name: str = Field(max_length=1000)
     person: Person = ""
 
 
-class ExportQuery(_Query):
+class ExportQuery(QueryModel):
     """A request to export something, and the format; some formats are for some exports only."""
 
     what: Literal["labels", "included", "counts", "corpus", "model", "audit", "records", "duplicates"]

@@ -20,6 +20,7 @@ from textcat.runs.inputs import (
 from textcat.runs.progress import ShowProgress
 from textcat.runs.records import facts_of_run
 from textcat.runs.shard_writer import write_shards
+from textcat.tagging.origin import RunOrigin
 from textcat.tagging.output import OutputSettings, file_format
 from textcat.tagging.planning import INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan, with_dates
 from textcat.tagging.shards import remove_rows
@@ -116,6 +117,7 @@ def tag_to_folder(
     plan = with_dates(plan, {} if restart else facts_of_run(out))
     facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
     log_plan(plan, str(out))
+    origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
     before: Summary | None = None
     while True:
         growing = Growing(plan.sources, partial(remove_rows, plan.job.output), trusted)
@@ -124,6 +126,7 @@ def tag_to_folder(
             workers_of(plan, n_bytes) as workers,
             open_folder(out, facts, inputs, restart=restart, growing=growing) as state,
         ):
+            origin.write(out)
             _log_growth(state.growth)
             tally, shards, is_whole = Tally(plan, state, progress), state.shards, True
             if not state.finished:

@@ -32,6 +32,8 @@ class TaggedDocument(NamedTuple):
     position: int
     topics: tuple[str, ...]
     reason: str | None = None  # why it gives no evidence for any topic
+    probabilities: tuple[float | None, ...] = ()  # of the topics; None: the model has none
+    statuses: tuple[str | None, ...] = ()  # of the topics; None: the model makes no promises, or it was not given
 
 
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
@@ -129,8 +131,16 @@ def _unpacked(path: Path) -> bytes:
 def _json_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
     for line in data.splitlines(keepends=True):
         row = orjson.loads(line)
-        topics = tuple(tag["topic"] for tag in row["topics"])
-        yield TaggedDocument(row["id"], row["source"], row["position"], topics, row.get(REASON)), line
+        yield _document_of(row), line
+
+
+def _document_of(row: dict[str, Any]) -> TaggedDocument:
+    """Return the document of a row of JSON Lines or Parquet."""
+    tags = row["topics"]
+    topics = tuple([tag["topic"] for tag in tags])
+    probabilities = tuple([tag.get("probability") for tag in tags])
+    statuses = tuple([tag.get("status") for tag in tags])
+    return TaggedDocument(row["id"], row["source"], row["position"], topics, row.get(REASON), probabilities, statuses)
 
 
 def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
@@ -141,19 +151,36 @@ def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
     rows: list[bytes] = []
     for row in _records(rest):
         cells = dict(zip(names, next(csv.reader(io.StringIO(row.decode(), newline=""))), strict=True))
-        many = [topic for topic in cells.get("topics", "").split(BETWEEN_TOPICS) if topic]
-        topics = (*many, *filter(None, [cells.get("topic", "")]))
+        topics, probabilities, statuses = (_cells(cells, one, all_) for one, all_ in _OF_TAGS)
+        n = len(topics)
         row_document = TaggedDocument(
-            cells["id"], cells["source"], int(float(cells["position"])), topics, cells.get(REASON) or None
+            cells["id"],
+            cells["source"],
+            int(float(cells["position"])),
+            topics,
+            cells.get(REASON) or None,
+            tuple(map(float, probabilities)) or (None,) * n,
+            tuple(status or None for status in statuses) or (None,) * n,
         )
         if document is not None and row_document[:3] == document[:3]:
-            document, rows = document._replace(topics=(*document.topics, *topics)), [*rows, row]
+            joined = {name: getattr(document, name) + getattr(row_document, name) for name in _LISTS}
+            document, rows = document._replace(**joined), [*rows, row]
             continue
         if document is not None:
             yield document, b"".join(rows)
         document, rows = row_document, [row]
     if document is not None:
         yield document, b"".join(rows)
+
+
+# The columns that have a fact of one tag, and of all tags of a document.
+_OF_TAGS = (("topic", "topics"), ("probability", "probabilities"), ("status", "statuses"))
+_LISTS = ("topics", "probabilities", "statuses")
+
+
+def _cells(cells: dict[str, str], one: str, all_: str) -> tuple[str, ...]:
+    text = cells.get(all_, "")
+    return tuple(text.split(BETWEEN_TOPICS)) if text else tuple(filter(None, [cells.get(one, "")]))
 
 
 def _records(data: bytes) -> Iterator[bytes]:
@@ -204,8 +231,7 @@ def read_tags(folder: Path) -> Iterator[TaggedDocument]:
             import pyarrow.parquet as pq
 
             for row in pq.read_table(shard, columns=["id", "source", "position", "topics", REASON]).to_pylist():
-                topics = tuple(tag["topic"] for tag in row["topics"])
-                yield TaggedDocument(row["id"], row["source"], row["position"], topics, row[REASON])
+                yield _document_of(row)
         else:
             rows = _csv_rows if ".csv" in shard.name else _json_rows
             for document, _ in rows(_unpacked(shard)):

@@ -1,0 +1,160 @@
+"""A queue hands out documents, keeps what people say, and goes on where it was left."""
+
+import json
+import shutil
+
+import pytest
+
+from textcat.base.errors import TextcatError
+from textcat.corpus.corrections import Corrections
+from textcat.review.review import Review
+from textcat.tagging.origin import ORIGIN
+from textcat.tagging.shards import read_tags
+
+
+@pytest.fixture
+def review(tagged_archive, tmp_path):
+    return Review(tagged_archive, tmp_path / "said", most=40)
+
+
+def asked(document):
+    return [tag.topic for tag in document.tags if tag.is_asked]
+
+
+def test_a_document_of_the_queue_has_its_text_and_its_tags(review, tagged_archive, newswire):
+    rows = {row.id: row for row in read_tags(tagged_archive)}
+    texts = {document.id: document.zones for document in newswire.train}
+    assert len(review.documents) == 40
+    assert review.n_missing == 0
+    for document in review.documents:
+        row = rows[document.document.id]
+        read = {name: texts[row.id][name] for name in ("title", "body")}
+        assert document.document.zones == {name: text for name, text in read.items() if text}
+        assert document.place == (row.source, row.position)
+        assert tuple(tag.topic for tag in document.tags) == row.topics == document.document.topics
+        assert asked(document) == [t for t, said in zip(row.topics, row.statuses, strict=True) if said == "review"]
+        assert document.document.date.startswith("2024-0")
+
+
+def test_people_share_the_work(review):
+    first, second = review.next("Ann"), review.next("Bob")
+    assert (first.number, second.number) == (0, 1)
+    assert review.next("Ann") is first  # it waits for an answer
+    review.answer(0, {asked(first)[0]: True}, "Ann")
+    assert review.next("Ann").number == 2
+    assert [made.person for made in review.answers_of(0, "Bob")] == ["Ann"]
+    assert review.n_answered("Bob") == 1
+
+
+def test_people_who_review_independently_see_all_documents_and_no_answers(tagged_archive, tmp_path):
+    review = Review(tagged_archive, tmp_path, most=2, independent=True)
+    assert review.next("Ann").number == review.next("Bob").number == 0
+    review.answer(0, {}, "Ann")
+    assert review.next("Ann").number == 1
+    assert review.next("Bob").number == 0
+    assert review.answers_of(0, "Bob") == []
+    review.answer(1, {}, "Ann")
+    assert review.next("Ann") is None
+    assert (review.n_answered("Ann"), review.n_answered("Bob")) == (2, 0)
+    again = Review(tagged_archive, tmp_path, most=2, independent=True)
+    assert again.next("Ann") is None
+    assert again.next("Bob").number == 0
+
+
+def test_an_answer_is_kept_with_all_that_was_said(review, tmp_path):
+    document = review.next("Ann")
+    (topic, *_), missing = asked(document), next(t for t in review.topics.topics if t not in document.document.topics)
+    made = review.answer(0, {topic: False, missing: True}, "Ann", "odd")
+    (kept,) = Corrections(tmp_path / "said")
+    assert kept == made
+    assert (kept.answers, kept.person, kept.via, kept.note) == ({topic: False, missing: True}, "Ann", "review", "odd")
+    assert kept.before == document.document.topics
+    assert kept.after == (*(other for other in document.document.topics if other != topic), missing)
+    assert kept.document.zones == document.document.zones
+    assert len(kept.model) == 12
+
+
+def test_the_next_queue_has_other_documents(review, tagged_archive, tmp_path):
+    for number in range(5):
+        review.answer(number, {}, "Ann")
+    again = Review(tagged_archive, tmp_path / "said", most=40)
+    before, now = ([document.place for document in each.documents] for each in (review, again))
+    assert now[:35] == before[5:]
+    assert again.n_open == review.n_open - 5
+
+
+def test_the_last_answer_of_a_person_is_undone(review):
+    for number in (0, 1):
+        review.answer(number, {}, "Ann")
+    review.answer(2, {}, "Bob")
+    undone = review.undo("Ann")
+    assert undone.document.number == 1
+    assert review.next("Ann").number == 1
+    assert review.n_answered() == 2
+    assert review.undo("Cid") is None
+
+
+def test_an_answer_of_an_earlier_queue_is_undone_too(review, tagged_archive, tmp_path):
+    review.answer(0, {}, "Ann")
+    again = Review(tagged_archive, tmp_path / "said", most=3)
+    undone = again.undo("Ann")
+    assert undone.document is None
+    assert undone.correction.document.id == review.documents[0].document.id
+    assert [*Corrections(tmp_path / "said")] == []
+
+
+def test_topics_are_given_by_id_and_unknown_ones_refused(review):
+    with pytest.raises(TextcatError, match=r"has no topic 'wheatt'.* Did you mean 'wheat'"):
+        review.answer(0, {"wheatt": True}, "Ann")
+    with pytest.raises(TextcatError, match="no document 40 in the queue"):
+        review.answer(40, {}, "Ann")
+    assert review.n_answered() == 0
+    assert review.topics.search("whe", 5) == ["wheat"]
+    assert len(review.topics.search("", 3)) == 3
+
+
+def test_the_words_of_a_document_are_explained(review):
+    topic = asked(review.documents[0])[0]
+    explanation = review.explain(0, topic, 3)
+    assert explanation.topic == topic
+    assert len(explanation.reasons) == 3
+
+
+def test_without_the_model_documents_are_judged_without_words(tagged_archive, tmp_path):
+    archive = shutil.copytree(tagged_archive, tmp_path / "tags")
+    origin = json.loads((archive / ORIGIN).read_text())
+    (archive / ORIGIN).write_text(json.dumps(origin | {"model": str(tmp_path / "gone")}))
+    review = Review(archive, most=3)
+    assert review.explain(0, asked(review.documents[0])[0]) is None
+    review.answer(0, {"a topic that nobody knows": True}, "Ann")
+    assert (tmp_path / "tags-corrections").is_dir()
+
+
+def test_texts_that_have_gone_are_left_out_and_counted(tagged_archive, tmp_path):
+    archive = shutil.copytree(tagged_archive, tmp_path / "tags")
+    shutil.copytree(tagged_archive.parent / "archive", tmp_path / "archive")
+    origin = json.loads((archive / ORIGIN).read_text())
+    whole = str(tagged_archive.parent / "archive")
+    assert origin["inputs"] == [whole]
+    lines = (tmp_path / "archive" / "a.jsonl").read_text().splitlines(keepends=True)
+    lines[:100] = [line.replace('"id": "', '"id": "x') for line in lines[:100]]  # other documents are there now
+    (tmp_path / "archive" / "a.jsonl").write_text("".join(lines))
+    (tmp_path / "archive" / "b.jsonl").unlink()
+    (archive / ORIGIN).write_text(json.dumps(origin | {"inputs": [str(tmp_path / "archive")]}))
+    for shard in archive.glob("part-*"):
+        shard.write_text(shard.read_text().replace(whole, str(tmp_path / "archive")))
+    review = Review(archive, most=300)
+    there = {document.document.id for document in review.documents}
+    assert there <= {json.loads(line)["id"] for line in lines[100:]}
+    assert review.n_missing == review.n_open - len(review.documents) > 0
+
+
+def test_a_folder_without_tags_or_origin_is_refused(tagged_archive, tmp_path):
+    with pytest.raises(TextcatError, match="does not say where its documents are"):
+        Review(tmp_path)
+    archive = shutil.copytree(tagged_archive, tmp_path / "tags")
+    (archive / ORIGIN).write_text('{"model": 3}')
+    with pytest.raises(TextcatError, match="damaged"):
+        Review(archive)
+    with pytest.raises(TextcatError, match="A queue cannot have 0 documents"):
+        Review(tagged_archive, tmp_path, most=0)

@@ -1,0 +1,120 @@
+"""Tags go to people by a spreadsheet, and their answers come back; a sheet that was damaged changes nothing."""
+
+import csv
+import io
+
+import pytest
+
+from textcat.base.errors import TextcatError
+from textcat.corpus.corrections import Corrections
+from textcat.review.review import Review
+from textcat.review.sheet import read_sheet, write_sheet
+
+
+@pytest.fixture
+def sheet(tagged_archive, tmp_path):
+    """The path of a sheet of ten documents, and the review of it."""
+    review = Review(tagged_archive, tmp_path / "said", most=10, audit=0.1)
+    path = tmp_path / "review.csv"
+    assert write_sheet(review, path) == sum(tag.is_asked for document in review.documents for tag in document.tags)
+    return path, review
+
+
+def rows_of(path):
+    return [*csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))]
+
+
+def write(path, rows, between=",", encoding="utf-8"):
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, rows[0].keys(), delimiter=between)
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue(), encoding=encoding)
+
+
+@pytest.mark.parametrize(("between", "encoding"), [(",", "utf-8"), (";", "utf-8-sig"), ("\t", "utf-8")])
+def test_answers_come_back_from_a_sheet(sheet, tagged_archive, tmp_path, between, encoding):
+    path, review = sheet
+    rows = rows_of(path)
+    for number, row in enumerate(rows):
+        row["answer"] = ("yes", "NO", "", "1")[number % 4]
+    rows[0]["note"], rows[0]["add"] = "perhaps", "gold; wheat"
+    write(path, rows[::-1], between, encoding)  # in any order
+    result = read_sheet(path, tagged_archive, tmp_path / "said", "Ann")
+    made = [*Corrections(tmp_path / "said")]
+    assert result.kept == len(made) > 5
+    expected: dict = {}
+    for number, row in enumerate(rows):
+        if row["answer"]:
+            expected.setdefault(row["id"], {})[row["topic"]] = number % 4 in (0, 3)
+    for topic in ("gold", "wheat"):
+        expected[rows[0]["id"]].setdefault(topic, True)
+    assert {correction.document.id: correction.answers for correction in made} == expected
+    assert {(correction.person, correction.via) for correction in made} == {("Ann", "sheet")}
+    first = next(correction for correction in made if correction.document.id == rows[0]["id"])
+    assert first.note == "perhaps"
+    texts = {document.document.id: document.document.zones for document in review.documents}
+    assert all(correction.document.zones == texts[correction.document.id] for correction in made)
+    automatic = {(row["id"], row["topic"]) for row in rows if row["status"] == "automatic" and row["answer"]}
+    assert {(made_.document.id, topic) for made_ in made for topic in made_.audited} == automatic
+
+
+def test_a_sheet_that_is_read_twice_counts_once(sheet, tagged_archive, tmp_path):
+    path, _ = sheet
+    rows = rows_of(path)
+    rows[0]["answer"] = "yes"
+    write(path, rows)
+    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann") == (1, 0)
+    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann") == (0, 1)
+    rows[0]["answer"] = "no"
+    write(path, rows)
+    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann") == (1, 0)
+
+
+def test_what_spreadsheets_do_to_ids_and_numbers_is_understood(sheet, tagged_archive, tmp_path):
+    path, _ = sheet
+    rows = rows_of(path)
+    for row in rows:
+        row["row"], row["rows"], row["position"] = f"{row['row']}.0", f"{row['rows']}.0", f"{row['position']}.0"
+        row["answer"] = "no"
+    write(path, rows)
+    assert read_sheet(path, tagged_archive, tmp_path / "said").kept == 10
+
+
+DAMAGES = {
+    "a row is missing": (lambda rows: rows[:2] + rows[3:], r"lacks 1 of its \d+ rows, such as 3: .*Nothing was read"),
+    "the last row is missing": (lambda rows: rows[:-1], r"lacks 1 of its"),
+    "a row is there twice": (lambda rows: [*rows, rows[0]], "has rows twice"),
+    "a column is missing": (
+        lambda rows: [{k: v for k, v in row.items() if k != "answer"} for row in rows],
+        "has no column 'answer'",
+    ),
+    "an answer is none": (
+        lambda rows: [rows[0] | {"answer": "maybe"}, *rows[1:]],
+        "Row 1 .*cannot be 'maybe'.*yes or no",
+    ),
+    "a topic is none": (lambda rows: [rows[0] | {"add": "wheatt"}, *rows[1:]], "Row 1 .*Did you mean 'wheat'"),
+    "nobody has the document": (lambda rows: [rows[0] | {"id": "x", "position": "9999"}, *rows[1:]], "'x'.*has not at"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_sheet_changes_nothing(sheet, tagged_archive, tmp_path, damage):
+    path, _ = sheet
+    rows = [row | {"answer": "yes"} for row in rows_of(path)]
+    change, sentence = DAMAGES[damage]
+    write(path, change(rows))
+    with pytest.raises(TextcatError, match=sentence):
+        read_sheet(path, tagged_archive, tmp_path / "said", "Ann")
+    assert [*Corrections(tmp_path / "said")] == []
+
+
+def test_a_file_that_is_no_sheet_is_refused(tagged_archive, tmp_path):
+    with pytest.raises(TextcatError, match="Cannot read the sheet"):
+        read_sheet(tmp_path / "none.csv", tagged_archive, tmp_path / "said")
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(TextcatError, match="has no column 'row'"):
+        read_sheet(tmp_path / "empty.csv", tagged_archive, tmp_path / "said")
+    (tmp_path / "latin.csv").write_bytes("row,id\nä".encode("latin-1"))
+    with pytest.raises(TextcatError, match="not UTF-8"):
+        read_sheet(tmp_path / "latin.csv", tagged_archive, tmp_path / "said")

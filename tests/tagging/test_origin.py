@@ -1,0 +1,88 @@
+"""Beside its tags, an archive says where its documents are, and they are read again from there."""
+
+import gzip
+import json
+import os
+import zipfile
+
+import pytest
+
+import textcat
+from textcat.base.errors import TextcatError
+from textcat.reading import InputSettings
+from textcat.tagging.origin import ORIGIN, RunOrigin
+from textcat.tagging.shards import read_tags
+
+
+def lines(first, n, field="text"):
+    return "".join(json.dumps({"id": f"={first + i}", field: f"wheat {first + i}"}) + "\n" for i in range(n))
+
+
+@pytest.fixture
+def inputs(tmp_path, monkeypatch):
+    """Inputs of many kinds, named from their folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    (tmp_path / "in" / "a.jsonl").write_text(lines(0, 5))
+    (tmp_path / "in" / "deep" / "b.jsonl.gz").write_bytes(gzip.compress(lines(5, 5).encode()))
+    (tmp_path / "in" / "c.txt").write_text("wheat and gold")
+    with zipfile.ZipFile(tmp_path / "in" / "d.zip", "w") as file:
+        file.writestr("e/f.jsonl", lines(10, 3))
+    (tmp_path / "=g.csv").write_text("id,text\n-1,wheat\n2,gold\n")
+    return ["in", "=g.csv"]
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
+def test_all_documents_are_read_again_from_another_folder(inputs, newswire_model, tmp_path, monkeypatch, to):
+    if to == "parquet":
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from textcat.tagging.output import OutputSettings
+
+    textcat.tag_archive(newswire_model, inputs, "out", jobs=1, output_settings=OutputSettings(to=to))
+    rows = [*read_tags(tmp_path / "out")]
+    assert len(rows) == 16
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    origin = RunOrigin.read(tmp_path / "out")
+    found = origin.read_documents({(row.source, row.position): row.id for row in rows})
+    ids = [row.id[1:] if row.id.startswith(("'=", "'-")) else row.id for row in rows]
+    ids = [str(tmp_path / id_) if id_ == "in/c.txt" else id_ for id_ in ids]  # the file's name is its id
+    assert [found[row.source, row.position].id for row in rows] == ids
+    some = {(row.source, row.position): row.id for row in rows[3:12:4]}
+    assert {*origin.read_documents(some)} == {*some}
+
+
+def test_documents_are_read_as_they_were_tagged(newswire_model, tmp_path):
+    (tmp_path / "a.jsonl").write_text(lines(0, 3, field="abstract"))
+    settings = InputSettings(text_fields=("abstract",))
+    textcat.tag_archive(newswire_model, tmp_path / "a.jsonl", tmp_path / "out", jobs=1, input_settings=settings)
+    origin = RunOrigin.read(tmp_path / "out")
+    (row, *_) = read_tags(tmp_path / "out")
+    (record,) = origin.read_documents({(row.source, row.position): row.id}).values()
+    assert record.zones == {"body": "wheat 0"}
+
+
+def test_documents_that_have_gone_are_missing(inputs, newswire_model, tmp_path):
+    textcat.tag_archive(newswire_model, inputs, "out", jobs=1)
+    rows = {(row.source, row.position): row.id for row in read_tags(tmp_path / "out")}
+    os.remove("=g.csv")
+    os.remove("in/a.jsonl")
+    (tmp_path / "in" / "c.txt").write_text("other words of the same document")
+    found = RunOrigin.read(tmp_path / "out").read_documents(rows)
+    assert {place[0] for place in rows} - {place[0] for place in found} == {"=g.csv", "in/a.jsonl"}
+
+
+def test_a_repeated_run_leaves_the_origin_as_it_is_and_another_one_names_its_inputs(inputs, newswire_model, tmp_path):
+    textcat.tag_archive(newswire_model, inputs, "out", jobs=1)
+    before = (tmp_path / "out" / ORIGIN).stat().st_mtime_ns
+    textcat.tag_archive(newswire_model, inputs, "out", jobs=1)
+    assert (tmp_path / "out" / ORIGIN).stat().st_mtime_ns == before
+    (tmp_path / "new.jsonl").write_text(lines(20, 1))
+    textcat.tag_archive(newswire_model, [*inputs, "new.jsonl"], "out", jobs=1)
+    assert RunOrigin.read(tmp_path / "out").inputs == [*inputs, "new.jsonl"]
+
+
+def test_an_archive_from_standard_input_cannot_be_read_again(tmp_path):
+    RunOrigin("m", "", ["-"], str(tmp_path)).write(tmp_path)
+    with pytest.raises(TextcatError, match="read from standard input"):
+        RunOrigin.read(tmp_path).read_documents({("-", 1): "-:1"})

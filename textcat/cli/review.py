@@ -1,0 +1,143 @@
+"""The command `review`: people judge the tags of an archive, on a page or in a spreadsheet."""
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, BadParameter, Option
+
+from textcat.base.errors import TextcatError
+from textcat.cli import common, terminal
+from textcat.cli.app import Interrupted
+from textcat.cli.teach import checked_keys, user_name
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.review.audit import AuditRow
+    from textcat.review.review import Review
+
+
+def review(
+    folder: Annotated[Path, Argument(help="Folder of tags that `textcat tag --out` has written.")],
+    corrections: Annotated[
+        Path | None, Option(help="Folder in which answers are kept.", show_default="FOLDER's name and -corrections")
+    ] = None,
+    most: Annotated[int, Option(min=1, help="Most documents of the queue.")] = 1000,
+    audit: Annotated[
+        float, Option(min=0, max=1, help="Share of automatic tags, drawn at random, to be judged, too.")
+    ] = 0.0,
+    independent: Annotated[
+        bool, Option("--independent", help="Show every document to everybody, and nobody the answers of others.")
+    ] = False,
+    uncertain: Annotated[
+        int | None, Option(min=1, help="Write so many documents to the file of --out, for a spreadsheet, then exit.")
+    ] = None,
+    out: Annotated[Path | None, Option(help="File of CSV that --uncertain writes.")] = None,
+    read: Annotated[
+        Path | None, Option(metavar="FILE", help="Read the answers in a file that --uncertain wrote, then exit.")
+    ] = None,
+    report: Annotated[
+        bool, Option("--report", help="Print how often automatic tags are right, as audited, then exit.")
+    ] = False,
+    person: Annotated[str, Option(help="Who has answered in the file of --read.", show_default="the user's name")] = "",
+    host: common.PageHost = "127.0.0.1",
+    port: common.PagePort = 8000,
+    keys: common.PageKeys = None,
+    no_browser: common.NoBrowser = False,
+    form: common.Form = "text",
+) -> None:
+    """Serve a page on which people judge the tags of an archive that are to be reviewed, most useful documents first.
+
+    Each answer is saved at once, in a folder that `textcat learn MODEL --from FOLDER` teaches to a model. A queue does
+    not have documents that were answered before.
+    """
+    from textcat.review.review import Review, corrections_of
+    from textcat.review.sheet import read_sheet, write_sheet
+
+    if (uncertain is None) != (out is None):
+        raise BadParameter("--uncertain N and --out FILE go together")
+    if sum([uncertain is not None, read is not None, report]) > 1:
+        raise BadParameter("--uncertain, --read and --report are three things to do: give one of them")
+    if report:
+        _report(corrections_of(folder, corrections), form)
+        return
+    if read is not None:
+        result = read_sheet(read, folder, corrections, person or user_name())
+        _say(f"{result.kept:,} documents answered{_unless(result.repeated, 'had been read before')}.")
+        return
+    options: dict[str, Any] = {"audit": audit, "progress": lambda step: _say(f"{step} …")}
+    if uncertain is not None and out is not None:
+        queue = Review(folder, corrections, most=uncertain, **options)
+        _check_open(queue)
+        n_rows = write_sheet(queue, out)
+        _say(
+            f"{out} has {n_rows:,} tags of {len(queue.documents):,} documents to judge; fill in the columns answer (yes"
+            f" or no), add and note, then give `textcat review {folder} --read {out}`."
+        )
+        return
+    accepted = checked_keys(host, keys, "give people a spreadsheet, by --uncertain and --out")
+    from textcat.serving import review as page
+
+    queue = Review(folder, corrections, most=most, independent=independent, **options)
+    _check_open(queue)
+
+    def show(url: str) -> None:
+        _say(f"{len(queue.documents):,} documents to judge at {url}; Ctrl-C stops, and every answer is saved.")
+
+    if page.serve(queue, host, port, keys=accepted, open_browser=not no_browser, on_start=show) == signal.SIGINT:
+        raise Interrupted("every answer is saved; the same command goes on")
+
+
+def _check_open(queue: "Review") -> None:
+    """Raise TextcatError if there is nothing to judge; warn of documents that are gone."""
+    if queue.n_missing:
+        _say(
+            f"warning: {queue.n_missing:,} documents are not where they were tagged, and are left out: tag them again."
+        )
+    if not queue.documents:
+        if queue.n_missing:
+            raise TextcatError(f"No document of {queue.folder} is where it was tagged: give `textcat tag --out` again.")
+        raise TextcatError(
+            f"No tag of {queue.folder} waits for a person, or all are answered: give --audit .02 to see automatic ones."
+        )
+
+
+def _report(corrections: Path, form: str) -> None:
+    from textcat.corpus.corrections import Corrections
+    from textcat.review.audit import audit_rows
+
+    show_audit(terminal.console(), audit_rows(Corrections(corrections, must_exist=True)), form)
+
+
+def show_audit(console: "Console", rows: "list[AuditRow]", form: str) -> None:
+    """Print the precision of automatic tags, as audited, with intervals: of all, by topic and by month."""
+    from textcat.cli.printing import Figure, Table, format_figure, format_interval, show
+
+    if not rows:
+        raise TextcatError("No automatic tag was drawn and judged yet: give --audit .02, and answer.")
+    parts = []
+    for name in ("", "topic", "month"):
+        group = [row for row in rows if bool(row.topic) == (name == "topic") and bool(row.month) == (name == "month")]
+        cells = [
+            {
+                name or "automatic tags": getattr(row, name) if name else "all",
+                "judged": Figure(f"{row.judged:,}", row.judged),
+                "right": Figure(f"{row.right:,}", row.right),
+                "precision": format_figure(row.precision),
+                "95% interval": format_interval((row.low, row.high)),
+            }
+            for row in group
+        ]
+        parts.append(Table(cells))
+    data = [row._asdict() for row in rows]
+    show(console, form, {"audit": data}, *parts, rows=lambda: data)
+
+
+def _unless(n: int, what: str) -> str:
+    return f"; {n:,} {what}" if n else ""
+
+
+def _say(sentence: str) -> None:
+    typer.echo(f"textcat: {sentence}", err=True)

@@ -1,0 +1,309 @@
+"""Hand out the documents of a tagged archive to people who judge their tags, and keep what they say."""
+
+import os
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
+
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
+from textcat.corpus.corrections import Correction, Corrections
+from textcat.model.manifest import Manifest, read_manifest
+from textcat.model.topic_names import find_topic
+from textcat.reading.document import Document
+from textcat.review.queue import audited_tags, choose_documents, reviewed_tags
+from textcat.tagging.origin import RunOrigin
+from textcat.tagging.shards import TaggedDocument, read_tags
+
+if TYPE_CHECKING:
+    from textcat.model.explain import Explanation
+    from textcat.model.tagger import Tagger
+
+MOST = 1000  # documents of a queue
+_PLACE = ("tagged source", "tagged position")  # fields of a corrected document: which row of the archive it is
+_DIGITS = 12  # of a model's checksum
+
+
+class ReviewTag(NamedTuple):
+    """Hold a tag of a document: its topic, its probability and status, and whether a person is to judge it."""
+
+    topic: str
+    probability: float | None
+    status: str | None
+    is_asked: bool
+    is_audited: bool  # it was drawn at random among automatic tags
+
+
+class ReviewDocument(NamedTuple):
+    """Hold a document of the queue: its place there from 0, its texts and fields, and its tags."""
+
+    number: int
+    document: Document  # its topics are its tags
+    tags: tuple[ReviewTag, ...]
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Its source and position, as the archive's tags have them."""
+        source, position = ((self.document.fields or {})[name] for name in _PLACE)
+        return source, position
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of its record."""
+        return {name: value for name, value in (self.document.fields or {}).items() if name not in _PLACE}
+
+
+class Undone(NamedTuple):
+    """Hold a correction that was taken back, and its document; None if the queue has it not."""
+
+    correction: Correction
+    document: ReviewDocument | None
+
+
+class Review:
+    """A queue of documents whose tags people judge, for any number of people and threads.
+
+    The queue stays as it is while it is open. Opened again, documents that were answered are not in it.
+
+    Parameters
+    ----------
+    folder : path
+        A folder that `textcat tag --out` has written.
+    corrections : path, optional
+        The folder in which answers are kept; by default the name of `folder` and ``-corrections``.
+    most : int, default=1000
+        Most documents of the queue.
+    audit : float in [0, 1], default=0
+        The share of automatic tags that is drawn at random to be judged, too.
+    places : collection of tuple of (str, int), optional
+        The sources and positions of the documents of the queue, whether they were answered or not; by default those
+        from which most is gained: see `choose_documents`.
+    independent : bool, default=False
+        Show every document to everybody, and nobody what others have said. Otherwise people share the work.
+    progress : callable, optional
+        Called with a sentence for each step that may take long.
+
+    Raises
+    ------
+    TextcatError
+        If the folder has no tags, or its documents cannot be read again.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        corrections: str | os.PathLike[str] | None = None,
+        *,
+        most: int = MOST,
+        audit: float = 0.0,
+        places: Collection[tuple[str, int]] | None = None,
+        independent: bool = False,
+        progress: Callable[[str], object] = lambda sentence: None,
+    ) -> None:
+        self.folder, self.independent, self.audit = expanded(folder), independent, audit
+        if most < 1 or not 0 <= audit <= 1:
+            raise TextcatError(f"A queue cannot have {most:,} documents and {audit:g} of the tags: give 1, and 0 to 1.")
+        self._origin = RunOrigin.read(self.folder)
+        self.corrections = Corrections(corrections_of(self.folder, corrections))
+        self.topics = _Topics.of(self._origin)
+        self._tagger: Tagger | None = None
+        self._lock, self._loading = threading.RLock(), threading.Lock()
+        self._answers: dict[tuple[str, str, str], list[Correction]] = {}
+        for correction in self.corrections:
+            self._answers.setdefault(_key(correction.document), []).append(correction)
+        self._shown: dict[str, int] = {}  # the number of the document that each person is looking at
+        progress("reading the tags")
+        if places is None:
+            chosen = choose_documents(read_tags(self.folder), most, audit, self._is_done)
+            self.n_open = chosen.n_open
+            numbers = {int(number): place for place, number in enumerate(chosen.numbers)}
+            rows = {numbers[n]: row for n, row in enumerate(read_tags(self.folder)) if n in numbers}
+        else:
+            found = [row for row in read_tags(self.folder) if (row.source, row.position) in places]
+            rows, self.n_open = dict(enumerate(found)), len(found)
+        progress(f"reading the texts of {len(rows):,} documents")
+        self.documents, self.n_missing = self._read(rows)
+        self._number_of = {_key(document.document): document.number for document in self.documents}
+
+    @property
+    def fingerprint(self) -> str:
+        """A checksum of the documents of the queue, in order."""
+        keys = repr([_key(document.document) for document in self.documents])
+        return f"{crc32(keys.encode('utf-8', 'surrogatepass')):08x}"
+
+    def _is_done(self, row: TaggedDocument) -> bool:
+        return not self.independent and _key(row) in self._answers
+
+    def _read(self, rows: Mapping[int, TaggedDocument]) -> tuple[list[ReviewDocument], int]:
+        """Return the documents of some rows, with their texts, and how many are not there any more."""
+        found = self._origin.read_documents({(row.source, row.position): row.id for row in rows.values()})
+        has_promises = any(status for row in rows.values() for status in row.statuses)
+        documents: list[ReviewDocument] = []
+        for _, row in sorted(rows.items()):
+            record = found.get((row.source, row.position))
+            if record is None:
+                continue
+            asked, audited = reviewed_tags(row, has_promises=has_promises), audited_tags(row, self.audit)
+            facts = zip(row.topics, row.probabilities, row.statuses, asked, audited, strict=True)
+            tags = tuple(ReviewTag(*fact[:3], fact[3] or fact[4], fact[4]) for fact in facts)
+            place: dict[str, Any] = dict(zip(_PLACE, (row.source, row.position), strict=True))
+            zones, fields = {name: text for name, text in record.zones.items() if text}, (record.fields or {}) | place
+            document = Document(row.id, zones, row.topics, record.date, fields=fields, language=record.language)
+            documents.append(ReviewDocument(len(documents), document, tags))
+        return documents, len(rows) - len(documents)
+
+    def next(self, person: str = "") -> ReviewDocument | None:
+        """Return the next document for a person to judge; None if none is left.
+
+        It is the first of the queue that was not answered, and that nobody else is looking at.
+        """
+        with self._lock:
+            others = set() if self.independent else {n for who, n in self._shown.items() if who != person}
+            for document in self.documents:
+                if document.number not in others and not self._is_answered(document, person):
+                    self._shown[person] = document.number
+                    return document
+            self._shown.pop(person, None)
+            return None
+
+    def answer(
+        self, number: int, answers: Mapping[str, bool], person: str = "", note: str = "", *, via: str = "review"
+    ) -> Correction:
+        """Keep what a person says about the topics of a document; it is on disk when this returns.
+
+        Parameters
+        ----------
+        number : int
+            The document's place in the queue.
+        answers : dict of str to bool
+            For each topic that the person has judged, by id or name: whether the document belongs to it. With {}, the
+            document is skipped.
+        person, note : str
+        via : str
+            As for `Correction`.
+
+        Raises
+        ------
+        TextcatError
+            If there is no such document or topic, or the answers cannot be written.
+        """
+        with self._lock:
+            (made,) = self.corrections.add(self.correction(number, answers, person, note, via=via))
+            self._answers.setdefault(_key(made.document), []).append(made)
+            self._shown.pop(person, None)
+            return made
+
+    def correction(
+        self, number: int, answers: Mapping[str, bool], person: str = "", note: str = "", *, via: str = "review"
+    ) -> Correction:
+        """Return what `answer` keeps, without keeping it; parameters and errors as there."""
+        document = self.document(number)
+        given = [tag.topic for tag in document.tags]
+        judged = {self.topics.find(topic, given): belongs for topic, belongs in answers.items()}
+        audited = tuple(tag.topic for tag in document.tags if tag.is_audited and tag.topic in judged)
+        return Correction(document.document, judged, person, via, self._origin.digest[:_DIGITS], audited, note)
+
+    def undo(self, person: str = "") -> Undone | None:
+        """Take back a person's last answer of a review; return None if there is none."""
+        with self._lock:
+            correction = self.corrections.take_back(person, "review")
+            if correction is None:
+                return None
+            key = _key(correction.document)
+            self._answers[key] = [made for made in self._answers.get(key, ()) if made.number != correction.number]
+            number = self._number_of.get(key)
+            if number is None:
+                return Undone(correction, None)
+            self._shown[person] = number
+            return Undone(correction, self.documents[number])
+
+    def document(self, number: int) -> ReviewDocument:
+        """Return a document by its place in the queue; raise TextcatError if there is none."""
+        if not 0 <= number < len(self.documents):
+            n = len(self.documents)
+            raise TextcatError(f"There is no document {number} in the queue: give a number from 0 to {n - 1}.")
+        return self.documents[number]
+
+    def answers_of(self, number: int, person: str = "") -> list[Correction]:
+        """Return what was said about a document, the first answer first.
+
+        If people review independently, these are the answers of this person alone.
+        """
+        with self._lock:
+            made = self._answers.get(_key(self.document(number).document), [])
+            return [correction for correction in made if not self.independent or correction.person == person]
+
+    def n_answered(self, person: str = "") -> int:
+        """Return how many documents of the queue were answered; by this person, if people review independently."""
+        with self._lock:
+            return sum(self._is_answered(document, person) for document in self.documents)
+
+    def explain(self, number: int, topic: str, n: int = 60) -> "Explanation | None":
+        """Return the terms of a document for and against a topic; None if the model is gone, or lacks the topic."""
+        document, tagger = self.document(number).document, self._model()
+        return tagger.explain(document, topic, n) if tagger is not None and topic in tagger.topics else None
+
+    def _model(self) -> "Tagger | None":
+        with self._loading:
+            if self._tagger is None and self.topics.has_model:
+                from textcat.model import storage
+
+                with suppress(TextcatError):  # it may have gone since
+                    self._tagger = storage.load(self._origin.model)
+            return self._tagger
+
+    def _is_answered(self, document: ReviewDocument, person: str) -> bool:
+        made = self._answers.get(_key(document.document), ())
+        return any(not self.independent or correction.person == person for correction in made)
+
+
+class _Topics(NamedTuple):
+    """The topics that people can give: those of the model, by their ids, with names."""
+
+    topics: Sequence[str]
+    names: Mapping[str, str]
+    has_model: bool  # False: there are several, by language, or the model has gone
+
+    @classmethod
+    def of(cls, origin: RunOrigin) -> "_Topics":
+        manifests: list[Manifest] = []
+        folder = Path(origin.model)
+        with suppress(TextcatError):
+            folders = [folder] if origin.digest else sorted(path for path in folder.glob("*") if path.is_dir())
+            manifests = [read_manifest(path) for path in folders]
+        names: dict[str, str] = {}
+        for manifest in manifests:
+            names = manifest.names | names
+        topics = dict.fromkeys(topic for manifest in manifests for topic in manifest.topics)
+        return cls(tuple(topics), names, bool(origin.digest and manifests))
+
+    def find(self, wanted: str, given: Collection[str]) -> str:
+        """Return the id of a topic, given the id or the name of a topic of the model or of the document."""
+        return wanted if wanted in given or not self.topics else find_topic(self.topics, self.names, wanted)
+
+    def search(self, query: str, n: int) -> list[str]:
+        """Return the ids of up to n topics with the words of a query in their id or name, beginning with it first."""
+        words = query.casefold().split()
+        ranked = []
+        for topic in self.topics:
+            text = f"{self.names.get(topic, '')} {topic}".casefold()
+            if all(word in text for word in words):
+                ranked.append((not text.startswith(query.casefold()), len(text), topic))
+        return [topic for *_, topic in sorted(ranked)[:n]]
+
+
+def corrections_of(folder: Path, corrections: str | os.PathLike[str] | None) -> Path:
+    """Return the folder of corrections of a tagged archive: the one that is named, or the one beside the archive."""
+    return folder.with_name(f"{folder.name}-corrections") if corrections is None else expanded(corrections)
+
+
+def _key(document: Document | TaggedDocument) -> tuple[str, str, str]:
+    """Return what identifies a document of the archive: its id, and its source and position as text."""
+    if isinstance(document, TaggedDocument):
+        return document.id, document.source, str(document.position)
+    fields = document.fields or {}
+    source, position = (str(fields.get(name, "")) for name in _PLACE)
+    return document.id, source, position

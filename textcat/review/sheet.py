@@ -1,0 +1,165 @@
+"""Write tags that people are to judge to a file of CSV for spreadsheet programs, and read their answers from it."""
+
+import csv
+import io
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from textcat.base.disk import write_atomically
+from textcat.base.errors import TextcatError, first_of, similar_files
+from textcat.base.spreadsheets import safe_cell
+from textcat.base.surrogates import escape_undecodable
+from textcat.corpus.corrections import Correction
+from textcat.corpus.documents import shortened_text
+from textcat.review.review import Review
+
+_KEY = ("row", "rows", "id", "source", "position", "topic")
+_FILLED = ("answer", "add", "note")  # by people
+_COLUMNS = (*_KEY, "name", "status", "probability", *_FILLED, "text")
+_EXCERPT = 1000  # characters of a text
+_WORDS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
+_BETWEEN = ";"  # topics to add
+
+
+def write_sheet(review: Review, path: Path) -> int:
+    """Write a row for each tag to be judged of a queue's documents to a file of CSV; return the number of rows.
+
+    People fill in the columns `answer` (yes or no), `add` (ids or names of missing topics, with ";" between them) and
+    `note`; of the rows of a document, any will do for `add` and `note`.
+    """
+    tags = [(document, tag) for document in review.documents for tag in document.tags if tag.is_asked]
+    rows = io.StringIO(newline="")
+    writer = csv.writer(rows, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for number, (document, tag) in enumerate(tags, start=1):
+        read, p = document.document, tag.probability
+        about = review.topics.names.get(tag.topic, ""), tag.status or "", "" if p is None else p
+        text = shortened_text(" ".join(read.zones.values()), _EXCERPT)
+        cells = number, len(tags), read.id, *document.place, tag.topic, *about, *[""] * len(_FILLED), text
+        writer.writerow(map(safe_cell, cells))
+    write_atomically(path, escape_undecodable(rows.getvalue()))
+    return len(tags)
+
+
+class ReadSheet(NamedTuple):
+    """Hold how many documents' answers were read from a sheet, and how many had been read before."""
+
+    kept: int
+    repeated: int
+
+
+def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person: str = "") -> ReadSheet:
+    """Read people's answers from a sheet, and keep all of them as corrections, or none.
+
+    Parameters
+    ----------
+    path, folder : Path
+        The sheet, and the tagged archive that it was written of.
+    corrections : Path, optional
+        As for `Review`.
+    person : str
+        Who has answered.
+
+    Raises
+    ------
+    TextcatError
+        If the file is no sheet, a row is missing, an answer is none, or the archive has not such a document or topic.
+    """
+    rows = _rows(path)
+    places = {_place(row) for row in rows}
+    review = Review(folder, corrections, places=places, audit=1.0)  # of automatic tags, the sheet has only audited ones
+    document_at = {document.place: document for document in review.documents}
+    said: dict[int, tuple[dict[str, bool], list[str]]] = {}
+    for row in rows:
+        document = document_at.get(_place(row))
+        if document is None or not _is_same(row["id"], document.document.id):
+            raise TextcatError(
+                f"Row {row['row']} of {path} is about the document {row['id']!r}, which {folder} has not at "
+                f"{row['source']}, {row['position']}: give the archive that the sheet was written of."
+            )
+        answers, notes = said.setdefault(document.number, ({}, []))
+        given = [tag.topic for tag in document.tags]
+        try:
+            if word := row["answer"].strip():
+                answers[review.topics.find(row["topic"], given)] = _answer(word)
+            for topic in filter(None, map(str.strip, row["add"].split(_BETWEEN))):
+                answers.setdefault(review.topics.find(topic, given), True)
+        except TextcatError as error:
+            what = f"Row {row['row']} of {path} cannot be read, and nothing was: mend it."
+            raise TextcatError(f"{what} {error}") from error
+        if note := row["note"].strip():
+            notes.append(note)
+    kept: list[Correction] = []
+    repeated = 0
+    for number, (answers, notes) in said.items():
+        if answers or notes:
+            correction = review.correction(number, answers, person, "\n".join(notes), via="sheet")
+            before = [made for made in review.answers_of(number) if (made.person, made.via) == (person, "sheet")]
+            if before and (before[-1].answers, before[-1].note) == (correction.answers, correction.note):
+                repeated += 1
+            else:
+                kept.append(correction)
+    review.corrections.add(*kept)
+    return ReadSheet(len(kept), repeated)
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a sheet by column; raise TextcatError if columns or rows are missing."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise TextcatError(f"Cannot read the sheet {path} ({error.strerror}).{similar_files(path)}") from error
+    except UnicodeDecodeError as error:
+        raise TextcatError(f"The sheet {path} is not UTF-8: save it as CSV UTF-8.") from error
+    head = text.partition("\n")[0]
+    # Some spreadsheet programs write a semicolon or a tab in place of the comma.
+    between = max(",;\t", key=head.count)
+    rows = [row for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=between) if any(row.values())]
+    names = rows[0].keys() if rows else next(csv.reader([head], delimiter=between), [])
+    if missing := [name for name in (*_KEY, *_FILLED) if name not in names]:
+        raise TextcatError(
+            f"The sheet {path} has no column {missing[0]!r}: give a file that `textcat review --uncertain N --out "
+            "FILE` has written, with all of its columns."
+        )
+    plain = [{name: _plain(row[name] or "") for name in (*_KEY, *_FILLED)} for row in rows]
+    numbers = [_whole(row["row"]) for row in plain]
+    wanted = range(1, max(_whole(row["rows"]) for row in plain) + 1) if plain else range(1, 2)
+    if lost := sorted({*wanted} - {*numbers}):
+        raise TextcatError(
+            f"The sheet {path} lacks {len(lost):,} of its {len(wanted):,} rows, such as {first_of([*map(str, lost)])}: "
+            "restore them, and leave the answer empty where there is none. Nothing was read."
+        )
+    if len(numbers) != len({*numbers}) or len(numbers) != len(wanted):
+        raise TextcatError(f"The sheet {path} has rows twice, or rows of another sheet: remove them. Nothing was read.")
+    return plain
+
+
+def _plain(cell: str) -> str:
+    """Return the text of a cell without the apostrophe that `safe_cell` may have put before it."""
+    return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell
+
+
+def _whole(cell: str) -> int:
+    with suppress(ValueError):
+        return int(float(cell))
+    return 0
+
+
+def _place(row: Mapping[str, str]) -> tuple[str, int]:
+    return row["source"], _whole(row["position"])
+
+
+def _is_same(cell: str, id_: str) -> bool:
+    """Return whether a cell has an id; spreadsheet programs make numbers of ids that look like one."""
+    with suppress(ValueError, OverflowError):
+        return cell == id_ or float(cell) == float(id_)
+    return False
+
+
+def _answer(word: str) -> bool:
+    try:
+        return _WORDS[word.casefold()]
+    except KeyError:
+        raise TextcatError(f"The answer cannot be {word!r}: give yes or no, or leave it empty.") from None

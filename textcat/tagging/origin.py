@@ -1,0 +1,130 @@
+"""Note beside the tags of an archive which model they are by, and from where and how its documents were read."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from textcat.base.disk import raise_write_errors, write_atomically
+from textcat.base.errors import TextcatError
+from textcat.base.records import MISFITS, entries_of, read_record
+from textcat.base.surrogates import escape_undecodable
+from textcat.reading import InputSettings, Record, Source, batch_records, find_sources, is_url, read_batches
+
+ORIGIN = "_origin.json"  # in the folder of tags
+
+
+@dataclass(frozen=True)
+class RunOrigin:
+    """Hold which model the tags of an archive are by, and from where and how its documents were read.
+
+    Parameters
+    ----------
+    model : str
+        The folder of the model, or of the models by language.
+    digest : str
+        The checksum of the model; "": there are several, by language.
+    inputs : list of str
+        The inputs as they were named, in the folder `folder`.
+    folder : str
+        The folder in which `textcat tag` was run.
+    settings : dict
+        The settings of reading that are not the default ones.
+    """
+
+    model: str
+    digest: str
+    inputs: list[str]
+    folder: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: str, digest: str, sources: Sequence[Source], settings: InputSettings) -> "RunOrigin":
+        """Return the origin of tags that are made now, in this process's working folder."""
+        changed = {name: value for name, value in settings._asdict().items() if not settings.is_default(name)}
+        return cls(model, digest, [source.name for source in sources], os.getcwd(), changed)
+
+    def write(self, folder: Path) -> None:
+        """Write the origin to a folder of tags, unless it is there already."""
+        text, path = json.dumps(entries_of(self)) + "\n", folder / ORIGIN
+        with raise_write_errors(folder, "fix that, and give the command again"):
+            if not path.is_file() or path.read_bytes() != text.encode():
+                write_atomically(path, text)
+
+    @classmethod
+    def read(cls, folder: Path) -> "RunOrigin":
+        """Read the origin of the tags in a folder; raise TextcatError if there is none, or it is damaged."""
+        path = folder / ORIGIN
+        try:
+            return read_record(cls, json.loads(path.read_bytes()), f"in {path}")
+        except FileNotFoundError:
+            raise TextcatError(
+                f"{folder} does not say where its documents are: name a folder that `textcat tag --out` has written, "
+                "and give its command again if an earlier version wrote it."
+            ) from None
+        except MISFITS as error:
+            raise TextcatError(f"{path} is damaged ({error}): give the command `textcat tag --out` again.") from error
+
+    def read_documents(self, rows: Mapping[tuple[str, int], str]) -> dict[tuple[str, int], Record]:
+        """Read documents of the archive again.
+
+        Parameters
+        ----------
+        rows : dict of tuple of (str, int) to str
+            For the source and position of each document, as the tags have them: its id.
+
+        Returns
+        -------
+        dict of tuple of (str, int) to Record
+            By source and position. A document is missing if there is another one at its place, or none.
+        """
+        settings = InputSettings(**{name: _as_tuples(value) for name, value in self.settings.items()})
+        above = {part for source, _ in rows for part in _parts(self._absolute(source))}
+        place_of = {(self._absolute(source), position): (source, position) for source, position in rows}
+        found: dict[tuple[str, int], Record] = {}
+        for source in self._sources(settings):
+            if source.kind == "folder" and source.states is not None:
+                states = source.file_states() or []
+                names = [state.name for state in states if escape_undecodable(state.name) in above]
+                source = source.restricted({name: number for number, name in enumerate(names)})
+            elif source.kind != "folder" and escape_undecodable(source.name) not in above:
+                continue
+            for batch in read_batches([source], settings):
+                for item in batch_records(batch, settings, all_versions=True):
+                    place = place_of.get((escape_undecodable(item.source), item.position))
+                    if place and isinstance(item, Record) and self._is_same(rows[place], item):
+                        found[place] = item
+                if len(found) == len(rows):
+                    return found
+        return found
+
+    def _sources(self, settings: InputSettings) -> Iterator[Source]:
+        for name in self.inputs:
+            if name == "-":
+                raise TextcatError("The archive was read from standard input, and cannot be read again: name files.")
+            try:
+                yield from find_sources([name if is_url(name) else self._absolute(name)], settings)
+            except TextcatError:
+                continue  # it is gone: its documents are missing
+
+    def _is_same(self, id_: str, record: Record) -> bool:
+        """Return whether a record is the one with an id, which may have been made of the name of its source."""
+        id_read = escape_undecodable(record.id)
+        return id_ in (id_read, f"'{id_read}") or self._absolute(id_) == id_read
+
+    def _absolute(self, name: str) -> str:
+        name = name.removeprefix("'") if name.startswith(("'=", "'+", "'-", "'@")) else name  # a cell of CSV
+        return name if is_url(name) else os.path.join(self.folder, name) if name != "." else self.folder
+
+
+def _parts(path: str) -> Iterator[str]:
+    """Yield a path, and the paths of all folders and archives above it."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
