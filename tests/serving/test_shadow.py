@@ -70,6 +70,10 @@ def test_differences_are_counted_and_sampled(newswire_tagger, other, tmp_path):
         difference_of(newswire_tagger, textcat.load(other), documents, **options) for options in ({}, {"top": 3})
     ]
     assert shadow.counts() == {name: sum(of[name] for of in expected) for name in COUNTS} | {"failed_documents": 2}
+    by_topic = shadow.by_topic()
+    assert {*by_topic} == {*newswire_tagger.topics}
+    sums = [sum(counts) for counts in zip(*by_topic.values(), strict=True)]
+    assert sums == [shadow.counts()[name] for name in ("tags_only_served", "tags_only_shadow")]
     lines = [json.loads(line) for line in (tmp_path / "sample.jsonl").read_text().splitlines()]
     assert len(lines) == shadow.counts()["differing_documents"] > 10
     assert all(line["served"] != line["shadow"] for line in lines)
@@ -165,3 +169,26 @@ def test_a_shadow_ends_with_a_server_that_is_killed(serve, other):
             return True
 
     wait_for(lambda: all(map(is_gone, children)))
+
+
+@pytest.mark.long
+def test_the_page_shows_which_topics_differ(serve, other, new_page, look):
+    server = serve("--workers", "1", "--shadow", other)
+    page = new_page(f"{server.url}/shadow")
+    page.wait_for_function("document.querySelector('#topics').textContent.includes('No topic differs yet')")
+    body = json.dumps({"documents": [{"text": text} for text in DOCUMENTS]}).encode()
+    head = b"POST /api/v1/models/news/tag-batch HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n"
+    assert server.ask(head % len(body) + body)[0] == 200
+    wait_for(lambda: metric(server, "documents") == len(DOCUMENTS))
+    page.reload()
+    page.wait_for_selector("#topics table")
+    assert f"{len(DOCUMENTS)} documents" in page.locator("#facts").text_content()
+    look(page, "shadow")
+    page.set_viewport_size({"width": 360, "height": 700})
+    look(page, "shadow, narrow")
+
+
+@pytest.mark.long
+def test_without_a_shadow_the_page_says_so(serve, new_page):
+    page = new_page(f"{serve('--workers', '1').url}/shadow", provoked=True)
+    page.wait_for_function("document.querySelector('#error').textContent.includes('start the server with --shadow')")

@@ -10,9 +10,11 @@ import numpy as np
 from fastapi import Path, Query
 
 from textcat.model.card import card_elements, plain
-from textcat.model.topic_names import topic_label
+from textcat.model.topic_names import name_entry, topic_label
 from textcat.serving import schemas as s
+from textcat.serving.http.application import page_file
 from textcat.serving.http.front import Call
+from textcat.serving.http.problems import Problem
 from textcat.serving.http.routes import problems, router
 from textcat.serving.store import Served, served_model
 
@@ -81,3 +83,25 @@ def _topic_row(served: Served, topic: str) -> dict[str, Any]:
         "name": tagger.topic_names.get(topic),
         "threshold": threshold if np.isfinite(threshold) else float(np.finfo(np.float32).max) * np.sign(threshold),
     }
+
+
+@routes.get("/api/v1/shadow", response_model=s.ShadowAnswer, responses=problems(404))
+async def shadow(call: Call) -> dict[str, Any]:
+    """Return how the tags of a served model differ from those of its shadow; no text is shown."""
+    watched = call.app.shadow
+    if watched is None:
+        raise Problem(404, "No shadow runs here: start the server with --shadow FOLDER.")
+    names = call.app.store[watched.name].tagger.topic_names
+    differing = [(topic, *counts) for topic, counts in watched.by_topic().items() if any(counts)]
+    differing.sort(key=lambda row: (-row[1] - row[2], row[0]))
+    rows = [
+        {"topic": topic, **name_entry(topic, names), "only_served": served, "only_shadow": new}
+        for topic, served, new in differing
+    ]
+    return {"model": watched.name, "shadow": watched.version, **watched.counts(), "topics": rows}
+
+
+@routes.get("/shadow", include_in_schema=False)
+async def shadow_page(call: Call) -> None:
+    """Send the page of the shadow."""
+    await page_file("shadow.html", call)

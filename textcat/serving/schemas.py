@@ -325,3 +325,25 @@ class FileAnswer(BaseModel):
     """The texts of a file by zone, such as title and body."""
 
     zones: dict[str, str]
+
+
+class ShadowTopic(BaseModel):
+    """How often only one of two models has given a topic."""
+
+    topic: str
+    name: str | None = _NAME
+    only_served: int
+    only_shadow: int
+
+
+class ShadowAnswer(BaseModel):
+    """How a served model's tags differ from those of its shadow, a new model that tags the same documents unseen."""
+
+    model: str = Field(description="The served model.")
+    shadow: str = Field(description="The version of the new model: the first 12 digits of its manifest's sha256.")
+    documents: int = Field(description="Documents that both have tagged.")
+    differing_documents: int
+    tags_only_served: int
+    tags_only_shadow: int
+    failed_documents: int = Field(description="Documents that the new model could not tag.")
+    topics: list[ShadowTopic] = Field(description="The topics that differ, the most different first.")

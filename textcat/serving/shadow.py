@@ -79,6 +79,9 @@ class Shadow:
             )
         # Memory that the processes share: only the shadow's own process writes to it.
         self._counts = np.frombuffer(mmap.mmap(-1, 8 * len(COUNTS)), np.int64)
+        self._column_of = {topic: column for column, topic in enumerate(sorted(self._shared))}
+        n = len(self._column_of)
+        self._by_topic = np.frombuffer(mmap.mmap(-1, 8 * 2 * n), np.int64).reshape(2, n)
         self._there, self._here = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._here.setblocking(False)
         self.on_left_out: Callable[[int], object] = lambda n: None
@@ -86,6 +89,10 @@ class Shadow:
     def counts(self) -> dict[str, int]:
         """Return the present counts by their names in `COUNTS`."""
         return dict(zip(COUNTS, self._counts.tolist(), strict=True))
+
+    def by_topic(self) -> dict[str, tuple[int, int]]:
+        """Return for each topic of both models how often only the served one gave it, and how often only this one."""
+        return {topic: tuple(self._by_topic[:, column].tolist()) for topic, column in self._column_of.items()}
 
     def offer(self, name: str, documents: Sequence[Any], choice: Choice, answers: Sequence[Answer]) -> None:
         """Send documents and the tags that clients got from a model to the shadow's process, unless it is busy."""
@@ -148,6 +155,8 @@ class Shadow:
                 continue
             served, shadow = (self._shared.intersection(got) for got in (topics, [tag.topic for tag in tags]))
             self._counts[:4] += (1, served != shadow, len(served - shadow), len(shadow - served))
+            for side, topics_of in enumerate((served - shadow, shadow - served)):
+                self._by_topic[side, [self._column_of[topic] for topic in topics_of]] += 1
             if served != shadow:
                 differing.add({"text": _beginning(text), "served": sorted(served), "shadow": sorted(shadow)})
 

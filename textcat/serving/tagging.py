@@ -88,6 +88,7 @@ class Service(Application):
     ) -> None:
         groups = (routes, correcting.routes, models.routes, annif.routes, kserve.routes)
         super().__init__("textcat", _ABOUT, Metrics(store.versions, shadow), groups, "index.html", **options)
+        self.shadow = shadow
         self.store, self.labels, self.main_text, self._seconds = store, labels, main_text, check_seconds
         self.corrections = corrections
         self._reloading = asyncio.Event()

@@ -35,7 +35,7 @@ _DISCARDED = 1 << 26  # bytes that are read beyond the limit, so that the client
 _HELD = 8  # the bodies of all running requests may have this many times the bytes that one body may have
 _KEYS_SECONDS = 1.0  # between checks of the file of keys
 _OPEN = ("/v2/health/", "/page/")  # paths that begin like this need no key, and neither do:
-_OPEN_PATHS = frozenset({"/", "/openapi.json"})
+_OPEN_PATHS = frozenset({"/", "/shadow", "/openapi.json"})
 
 
 class Call(Request):
