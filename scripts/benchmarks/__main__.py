@@ -65,6 +65,9 @@ BENCHMARKS = {
     "tag-resume": Benchmark("Resuming after a kill", "default", archive.resuming),
     "tag-per-document": Benchmark("Time per document", "default", archive.course),
     "serving": Benchmark("The server", "default", serving.measure),
+    "serving-shadow": Benchmark(
+        "The server with a shadow, at half of its load", "default; shadow: paum", serving.shadow
+    ),
     "duplicates": Benchmark("Duplicates that are found", "none", duplicates.planted_and_found),
     "duplicates-cost": Benchmark("Time and memory of duplicates", "default", duplicates.time_and_memory),
     "hostile-texts": Benchmark("Hostile texts", f"paum; teach: {ASKED}", hostile_texts.summary),

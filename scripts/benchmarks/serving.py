@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 from urllib.parse import quote_plus
 
@@ -96,6 +97,42 @@ def measure(work: Work) -> list[Row]:
     ]
     if annif.python():
         rows.append(_annif(folder, corpus, seconds).row("Annif's REST, tfidf"))
+    return rows
+
+
+def shadow(work: Work) -> list[Row]:
+    """Compare a server at half of the load that it can bear with the same that has a shadow, in turns."""
+    if shutil.which("wrk") is None:
+        raise SystemExit("wrk is not installed: on Debian, apt install wrk.")
+    corpus, folder, seconds = reuters(work), work.folder, QUICK if work.quick else SECONDS
+    textcat.save(textcat.train(corpus, textcat.read_recipe("default")), folder / "model")
+    textcat.save(textcat.train(corpus, textcat.read_recipe("paum")), folder / "new")
+    (folder / "wrk.lua").write_text(LUA)
+    documents = corpus.test or corpus.train
+    (folder / "singles").write_bytes(b"\n".join(orjson.dumps({"zones": one.zones}) for one in documents))
+    servers = [
+        start("serve", f"m={folder / 'model'}", *options, log=folder / f"server-{name}.log")
+        for name, options in (("plain", ()), ("shadow", ("--shadow", folder / "new")))
+    ]
+    try:
+        asked = [(server.process.pid, f"{server.url}/api/v1/models/m/tag") for server in servers]
+        full = max(_load(pid, folder, "singles", url, 32, seconds).rate for pid, url in asked)
+        delay = 1000 * 32 / (full / 2)
+        loads = [
+            [_load(pid, folder, "singles", url, 32, seconds, delay=delay) for pid, url in asked]
+            for _ in range(work.rounds)
+        ]
+    finally:
+        for server in servers:
+            server.stop()
+    rows = []
+    for side, name in enumerate(("without a shadow", "with a shadow")):
+        of_side = [pair[side] for pair in loads]
+        row: Row = {"server": name, "per second": f"{median(load.rate for load in of_side):,.0f}"}
+        row |= {"median, ms": f"{median(load.median for load in of_side):.2f}"}
+        row |= {"p99, ms": f"{median(load.p99 for load in of_side):.2f}"}
+        ratios = [pair[side].p99 / pair[0].p99 for pair in loads]
+        rows.append(row | {"p99 / without": f"{median(ratios):.2f}", "failed": sum(load.failed for load in of_side)})
     return rows
 
 
