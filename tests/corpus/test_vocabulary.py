@@ -5,6 +5,8 @@ import gzip
 import lzma
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from textcat.base.errors import TextcatError
 from textcat.corpus.cards import card
@@ -215,3 +217,22 @@ def test_the_sum_of_a_vocabulary_is_compared(tmp_path):
     for read in (open_corpus, lambda path: fetch_corpus(card(path))):
         with pytest.raises(TextcatError, match=r"v\.tsv has not the checksum the card of c gives"):
             read(described)
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefgh"), max_size=3).map(tuple)),
+    st.sets(st.sampled_from("abcdef"), min_size=1),
+)
+def test_the_nearest_broader_concepts_that_are_topics_count(broader, topics):
+    vocabulary = Vocabulary({topic: (f"name of {topic}",) for topic in "abcdef"}, broader=broader)
+
+    def nearest(concept, seen):
+        found = set()
+        for other in {*broader.get(concept, ())} - seen:
+            found |= {other} if other in topics else nearest(other, {*seen, other})
+        return found
+
+    expected = {topic: found for topic in topics if (found := nearest(topic, {topic}))}
+    assert {topic: {*others} for topic, others in vocabulary.broader_of(topics).items()} == expected
+    by_name = vocabulary.broader_of(f"name of {topic}" for topic in topics)
+    assert {topic[-1]: {other[-1] for other in others} for topic, others in by_name.items()} == expected

@@ -76,7 +76,8 @@ def read_corpus(
             names, about = vocabulary.names | names, vocabulary.descriptions | about
     corpus = Corpus.from_documents(card.name, documents, card.topics, about | contents.descriptions, names)
     if vocabulary is not None:
-        corpus = replace(corpus, names_language=vocabulary.language, replacements=vocabulary.replacements)
+        broader, language = vocabulary.broader_of(corpus.topics), vocabulary.language
+        corpus = replace(corpus, names_language=language, broader=broader, replacements=vocabulary.replacements)
     return replace(corpus, unlabelled=unlabelled)
 
 

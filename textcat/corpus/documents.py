@@ -76,6 +76,8 @@ class Corpus:
         For each topic that a vocabulary names: its preferred name, followed by synonyms.
     names_language : str
         The language of the names; "" if it is not known.
+    broader : dict of str to tuple of str
+        For each topic of which the vocabulary knows broader ones: those of them that are topics, the nearest only.
     replacements : dict of str to tuple of str
         For each topic that the vocabulary says is deprecated: the topics that replace it. Documents have these.
     origin : dict
@@ -95,6 +97,7 @@ class Corpus:
     descriptions: dict[str, str] = field(default_factory=dict)
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     names_language: str = ""
+    broader: dict[str, tuple[str, ...]] = field(default_factory=dict)
     replacements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     origin: dict[str, Any] = field(default_factory=dict, compare=False)
     topic_rule: str = field(default="train", compare=False)

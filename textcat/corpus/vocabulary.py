@@ -3,7 +3,7 @@
 import csv
 import logging
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -42,6 +42,8 @@ class Vocabulary:
         What the vocabulary says about topics besides names: definitions and scope notes. Topics may lack one.
     labels : dict of str to dict of str to str
         By language, the preferred names of topics by id; the language is "" if the file does not say it.
+    broader : dict of str to tuple of str
+        For each concept of SKOS, by id: the broader concepts that the file says directly, also nameless ones.
     replacements : dict of str to tuple of str
         For each deprecated topic, by id and by preferred name: the topics that replace it, named in the same way. The
         tuple is empty if none does.
@@ -53,6 +55,7 @@ class Vocabulary:
     descriptions: dict[str, str] = field(default_factory=dict)
     labels: dict[str, dict[str, str]] = field(default_factory=dict)
     replacements: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    broader: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | Path, language: str | None = None) -> "Vocabulary":
@@ -108,6 +111,28 @@ class Vocabulary:
         """Return the descriptions of those given topics that have one; topics are given by id or preferred name."""
         described = ((topic, self.descriptions.get(id_, "")) for topic, id_ in self._ids(topics).items())
         return {topic: text for topic, text in described if text}
+
+    def broader_of(self, topics: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Return the nearest broader ones of the given topics that are among these, for each that has some.
+
+        Topics are given by id or preferred name. A broader concept that is no topic stands for its own broader ones.
+        """
+        id_of = self._ids(topics)
+        topic_of = {id_: topic for topic, id_ in id_of.items()}
+
+        def nearest(concept: str) -> Iterator[str]:
+            seen, waiting = {concept}, deque(self.broader.get(concept, ()))
+            while waiting:
+                other = waiting.popleft()
+                if other not in seen:
+                    seen.add(other)
+                    if other in topic_of:
+                        yield topic_of[other]
+                    else:
+                        waiting += self.broader.get(other, ())
+
+        found = {topic: tuple(nearest(id_)) for topic, id_ in id_of.items() if id_ in self.broader}
+        return {topic: others for topic, others in found.items() if others}
 
     def current(self, documents: Iterable[Document]) -> list[Document]:
         """Return documents in which deprecated topics are replaced, or removed if they have no replacement.
@@ -263,7 +288,7 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Vocabula
             for text in _Texts.of(_literals(graph, concept, SKOS.prefLabel), language).own:
                 if text not in current_labels:
                     replacements.setdefault(text, others)
-        return Vocabulary(names, location, language, descriptions, labels, replacements)
+        return Vocabulary(names, location, language, descriptions, labels, replacements, _broader(graph))
     if languages:
         raise TextcatError(
             f"The vocabulary {location} has no name in {language!r}, but in {', '.join(sorted(languages))}: "
@@ -294,6 +319,17 @@ def _deprecated_concepts(graph: "rdflib.Graph") -> dict["rdflib.URIRef", list["r
         deprecated.setdefault(concept, []).append(other)
     possible = concepts | deprecated.keys()
     return {concept: sorted({*others} & possible - {concept}) for concept, others in deprecated.items()}
+
+
+def _broader(graph: "rdflib.Graph") -> dict[str, tuple[str, ...]]:
+    """Return the broader concepts of each concept: by ``skos:broader``, or by ``skos:narrower`` of these."""
+    from rdflib.namespace import SKOS
+
+    pairs = {*graph.subject_objects(SKOS.broader)} | {(sub, sup) for sup, sub in graph.subject_objects(SKOS.narrower)}
+    broader: dict[str, list[str]] = {}
+    for concept, other in sorted((str(concept), str(other)) for concept, other in pairs):
+        broader.setdefault(concept, []).append(other)
+    return {concept: tuple(others) for concept, others in broader.items()}
 
 
 def _current(

@@ -116,6 +116,7 @@ class Manifest:
     topics: list[str]
     topic_names: list[str | None] = field(default_factory=list)  # None or "": the topic has none; []: no topic has one
     names_language: str | None = None
+    broader: list[list[int]] = field(default_factory=list)  # of each topic, columns of the nearest; []: none is known
     choices: dict[str, Any] = field(default_factory=dict)
     scorer: ScorerSettings
     train_sizes: list[int]
@@ -134,6 +135,8 @@ class Manifest:
             or len({*self.topics}) != n
             or any(len(values) != n for values in (self.train_sizes, *self.facts.values()))
             or len(self.topic_names) not in (0, n)
+            or len(self.broader) not in (0, n)
+            or any(not 0 <= column < n for columns in self.broader for column in columns)
             or len(self.train_dates) not in (0, 2)
             or len(self.expected_recall) not in (0, N_WEIGHTS)
             or not all(map(math.isfinite, self.expected_recall))
@@ -146,6 +149,12 @@ class Manifest:
     def names(self) -> dict[str, str]:
         """The names of topics by id; topics without a name are missing."""
         return {topic: name for topic, name in zip(self.topics, self.topic_names, strict=False) if name}
+
+    @property
+    def broader_topics(self) -> dict[str, tuple[str, ...]]:
+        """The nearest broader topics of each topic that has some."""
+        pairs = zip(self.topics, self.broader, strict=False)
+        return {topic: tuple(map(self.topics.__getitem__, columns)) for topic, columns in pairs if columns}
 
     @property
     def language(self) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +128,13 @@ def write_model(tagger: Tagger, folder: Path) -> None:
     MODEL.write_manifest(folder, _manifest(tagger, recipe, folder))
 
 
+def broader_columns(topics: Sequence[str], broader: Mapping[str, Sequence[str]]) -> list[list[int]]:
+    """Return the columns of the nearest broader topics of each topic, as a manifest has them; [] if none has any."""
+    column_of = {topic: column for column, topic in enumerate(topics)}
+    columns = [[column_of[other] for other in broader.get(topic, ()) if other in column_of] for topic in topics]
+    return columns if any(columns) else []
+
+
 def load(
     folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True, with_rules: bool = True
 ) -> Tagger:
@@ -194,6 +202,7 @@ def _manifest(tagger: Tagger, recipe: Recipe, folder: Path) -> Manifest:
         topics=[*tagger.topics],
         topic_names=[*map(tagger.topic_names.get, tagger.topics)] if has_names else [],
         names_language=tagger.names_language if has_names else None,
+        broader=broader_columns(tagger.topics, tagger.broader),
         choices={**facts.choices},
         scorer=tagger.scorer.settings(),
         train_sizes=[int(size) for size in facts.train_sizes],
@@ -339,6 +348,7 @@ class _Contents(NamedTuple):
             evaluation=_evaluation(manifest),
             topic_names=manifest.names,
             names_language=manifest.names_language or "",
+            broader=manifest.broader_topics,
             support=support,
         )
 

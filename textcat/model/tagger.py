@@ -64,6 +64,8 @@ class Tagger:
         Counts that `textcat.learn` needs; None if the tagger was read from a folder.
     topic_names, names_language : dict of str to str, str
         The preferred names of topics, by id, if training had a vocabulary; and their language, or "" if not known.
+    broader : dict of str to tuple of str
+        For each topic of which the vocabulary knows some: the nearest broader topics.
     """
 
     features: TfIdf
@@ -76,6 +78,7 @@ class Tagger:
     training_counts: TrainingCounts | None = None
     topic_names: Mapping[str, str] = field(default_factory=dict)
     names_language: str = ""
+    broader: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "decisions", self.decisions.checked(self.topics))

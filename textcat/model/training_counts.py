@@ -32,6 +32,7 @@ class _Entries:
     descriptions: dict[str, str]
     names: dict[str, list[str]]
     names_language: str
+    broader: dict[str, list[str]] = field(default_factory=dict)
     replacements: dict[str, list[str]] = field(default_factory=dict)
     n_train: int
     ids: list[str]  # of the training documents, followed by the test documents, like the next entries
@@ -78,6 +79,7 @@ class TrainingCounts:
             descriptions=dict(sorted(corpus.descriptions.items())),
             names={topic: [*names] for topic, names in sorted(corpus.names.items())},
             names_language=corpus.names_language,
+            broader={topic: [*others] for topic, others in corpus.broader.items()},
             replacements={topic: [*others] for topic, others in corpus.replacements.items()},
             n_train=len(corpus.train),
             ids=[document.id for document in documents],
@@ -130,6 +132,7 @@ class TrainingCounts:
             descriptions=kept.descriptions,
             names={topic: tuple(names_of_topic) for topic, names_of_topic in kept.names.items()},
             names_language=kept.names_language,
+            broader={topic: tuple(others) for topic, others in kept.broader.items()},
             replacements={topic: tuple(others) for topic, others in kept.replacements.items()},
             origin=manifest.origin,
             topic_rule=kept.topic_rule,

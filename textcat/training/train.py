@@ -374,7 +374,12 @@ class _Training:
         )
         names = {topic: names[0] for topic, names in corpus.names.items()}
         tagger_of = partial(
-            Tagger, features, topics=corpus.topics, topic_names=names, names_language=corpus.names_language
+            Tagger,
+            features,
+            topics=corpus.topics,
+            topic_names=names,
+            names_language=corpus.names_language,
+            broader=corpus.broader,
         )
         if described is not None:
             with self.stages.stage("train topics", len(corpus.topics)) as advance:

@@ -249,7 +249,8 @@ def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
     names, language = _all_names(corpus.names, corpus.names_language, corpus.topics, vocabulary)
     # A vocabulary without descriptions leaves those that the corpus has.
     about = {**corpus.descriptions, **vocabulary.descriptions_of(corpus.topics)}
-    return replace(corpus, names=names, names_language=language, descriptions=about)
+    broader = vocabulary.broader_of(corpus.topics) or corpus.broader
+    return replace(corpus, names=names, names_language=language, descriptions=about, broader=broader)
 
 
 def _renamed(manifest: Manifest, names: Mapping[str, str]) -> tuple[str, ...]:
@@ -268,7 +269,9 @@ def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Voca
     def write(sibling: Path) -> None:
         link_files(folder, sibling, but=MANIFEST)
         topic_names = [*map(preferred.get, manifest.topics)]
-        MODEL.write_manifest(sibling, replace(manifest, topic_names=topic_names, names_language=language))
+        broader = storage.broader_columns(manifest.topics, vocabulary.broader_of(manifest.topics)) or manifest.broader
+        named = replace(manifest, topic_names=topic_names, names_language=language, broader=broader)
+        MODEL.write_manifest(sibling, named)
 
     _write(write, folder, target, manifest.sha256, undoable=True)
     tagger = storage.load(target)
