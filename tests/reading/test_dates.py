@@ -5,7 +5,7 @@ from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.reading.dates import date_range, iso_date, moment
+from textcat.reading.dates import date_range, day_of, iso_date, moment
 
 FORMS = {
     "2018-11-21T16:25:32-05:00": "2018-11-21T16:25:32-05:00",
@@ -48,3 +48,17 @@ def test_dates_are_ordered_by_the_moments_they_stand_for():
 def test_any_text_gives_a_date_that_stays_the_same(text):
     assert iso_date(iso_date(text)) == iso_date(text)
     moment(iso_date(text))
+
+
+def test_the_day_of_a_date_is_that_of_its_own_zone():
+    days = {
+        "2018-11-21T23:25:32-05:00": "2018-11-21",
+        "20181121T0025+01": "2018-11-21",
+        "2018-11": "2018-11-01",
+        "2018": "2018-01-01",
+        "10 Jun 2003": "2003-06-10",
+        "2018-13": "",
+        "last year": "",
+        "": "",
+    }
+    assert {text: day_of(text) for text in days} == days

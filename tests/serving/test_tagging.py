@@ -8,9 +8,13 @@ import pytest
 from serving_requests import STORY, TAG, assert_problem, post
 
 import textcat
+from textcat.serving.http.log import Log
 from textcat.serving.http.problems import ClientGoneError
+from textcat.serving.store import Store
+from textcat.serving.tagging import Service
 from textcat.serving.work import Choice
 
+EXPLAIN = "/api/v1/models/news/explain"
 HOSTILE = [
     "file:///etc/passwd",
     "http://127.0.0.1:1/",
@@ -39,6 +43,31 @@ def test_documents_get_the_tags_that_the_model_gives_them(service, store, newswi
     found = post(service, f"{TAG}-batch", json={"documents": documents, "top": 3}).json()["results"]
     expected = tagger.tag([STORY, {"zones": zones}], top=3)
     assert [each["tags"] for each in found] == [[*map(entry_of, tags)] for tags in expected]
+
+
+def test_a_request_may_say_what_rules_with_conditions_ask_for(tmp_path, newswire_tagger):
+    folder = textcat.save(newswire_tagger, tmp_path / "news")
+    rule = "for language fr, desk farm, since 1990-01-01: adds wheat: zinc"
+    (tmp_path / "news.rules.toml").write_text(
+        '[[when]]\nlanguage = ["fr"]\nfields.desk = ["farm"]\nsince = 1990-01-01\nadds = { wheat = ["zinc"] }\n'
+    )
+    store = Store({"news": folder})
+    store.load()
+    service = Service(store, log=Log(None))
+    about = {"language": "fr", "date": "1990-05-01", "fields": {"desk": ["farm"]}}
+    told = [about, about | {"language": "en"}, about | {"date": "1989"}, about | {"fields": {}}, {}]
+    for texts in ({"text": STORY}, {"zones": {"body": STORY}}):
+        documents = [texts | one for one in told]
+        answers = [post(service, TAG, json=document).json()["tags"] for document in documents]
+        batch = post(service, f"{TAG}-batch", json={"documents": documents}).json()["results"]
+        lines = "\n".join(map(json.dumps, documents)).encode()
+        stream = post(service, f"{TAG}-stream", content=lines).text.splitlines()
+        for tags in (answers, [row["tags"] for row in batch], [json.loads(row)["tags"] for row in stream]):
+            assert ["zinc" in {tag["topic"] for tag in of_one} for of_one in tags] == [True, *[False] * 4]
+        explained = [post(service, EXPLAIN, json={**document, "topics": ["zinc"]}).json() for document in documents]
+        rules = [answer["explanations"][0].get("rule") for answer in explained]
+        assert rules == [rule, *[None] * 4]
+    assert_problem(post(service, TAG, json={"text": STORY, "date": 1990}), 422, "date")
 
 
 def test_topics_can_be_chosen_by_number_probability_or_all(service, store):

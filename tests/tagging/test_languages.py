@@ -1,6 +1,7 @@
 """Models by language: each document goes to the model of its language, and those of other languages are told."""
 
 import json
+import shutil
 
 import pytest
 from tagged_rows import rows
@@ -123,6 +124,23 @@ def test_an_interrupted_run_keeps_its_counts_of_languages(models, archive, tmp_p
     first, again = (tag(models, archive, tmp_path / "out") for _ in range(2))
     assert again.before.finished
     assert again.counts.languages == first.counts.languages
+
+
+@pytest.mark.parametrize("is_beside", [True, False])
+def test_rules_may_hold_for_a_language_that_is_identified_or_named(models, archive, tmp_path, is_beside):
+    archive.write_text(archive.read_text().replace('"id": "0"', '"id": "0", "language": "en-GB"'))
+    text, rules = '[[when]]\nlanguage = ["en"]\nnever = ["ships"]\n', ""
+    if is_beside:
+        folder = tmp_path / "models"
+        shutil.copytree(models, folder)
+        (folder / "en.rules.toml").write_text(text)
+    else:
+        folder, rules = models, str(tmp_path / "house.toml")
+        (tmp_path / "house.toml").write_text(text)
+    summary = tag(folder, archive, tmp_path / "out", rules=rules)
+    assert summary.counts.rules == {"for language en: never ships": 2}
+    topics = [[one["topic"] for one in row["topics"]] for row in written(tmp_path / "out")]
+    assert topics == [[], ["ships"], ["bread"], ["bread"]] * 2
 
 
 @pytest.mark.parametrize(

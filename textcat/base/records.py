@@ -3,6 +3,7 @@
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from datetime import date
 from functools import cache
 from itertools import chain
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -14,9 +15,9 @@ _Record = TypeVar("_Record")
 MISFITS = (TextcatError, LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 _WORDS: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-_WORDS |= {dict: "a table", list: "a list"}
+_WORDS |= {dict: "a table", list: "a list", date: "a date such as 1990-12-31, without quotes"}
 _IN_TOML: dict[Any, type] = {Mapping: dict, Sequence: list, tuple: list}  # what a file has in place of a type
-_PLURALS = {int: "integers", float: "numbers", str: "strings"}
+_PLURALS: dict[Any, str] = {int: "integers", float: "numbers", str: "strings", list[str]: "lists of strings"}
 
 
 def read_record(cls: type[_Record], entries: Mapping[str, Any], where: str) -> _Record:

@@ -85,7 +85,7 @@ def _explained(
     from textcat.model.explain_corpus import read_unlabelled
 
     n_documents, fault, n_faults = 0, "", 0
-    for record in read_unlabelled(file, read):
+    for record in read_unlabelled(file, read, tagger.decisions.read_fields):
         n_documents += 1
         explanations = tagger.explain_all(record, topics, n)
         if explanations and (not topics or any(explanations)):

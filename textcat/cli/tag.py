@@ -14,7 +14,14 @@ from typer import Argument, BadParameter, Option
 from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
 from textcat.cli.app import Interrupted
-from textcat.cli.write_back import WriteBack, is_whole, show_written, write_back_options, written_as_dict
+from textcat.cli.write_back import (
+    WriteBack,
+    is_whole,
+    rules_not_met,
+    show_written,
+    write_back_options,
+    written_as_dict,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -359,9 +366,7 @@ def show_summary(
         return
     reasons = [{"rejected": n, "because": reason} for reason, n in (+counts.reasons).most_common()]
     topics, drift = _topics_of_archive(summary) if counts.topics else ([], "")
-    unmet = [rule for rule, n in counts.rules.items() if not n]
-    no_document = f"Rules that no document met: {'; '.join(unmet)}." if unmet else ""
-    parts = Table(reasons), Table(topics), drift, no_document
+    parts = Table(reasons), Table(topics), drift, rules_not_met(counts)
     show(console, form, data, Facts(_facts_of(summary, out)), *parts, rows=lambda: topics)
 
 

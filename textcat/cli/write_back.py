@@ -14,6 +14,7 @@ from textcat.base.errors import TextcatError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from textcat.runs.results import Counts
     from textcat.tagging.output import OutputSettings
     from textcat.tagging.planning import TaggingPlan
     from textcat.tagging.write_back import WriteBackSummary
@@ -116,7 +117,13 @@ def show_written(console: "Console", summary: "WriteBackSummary", folder: Path, 
         "peak memory": summary.memory,
         "output": str(folder),
     }
-    show(console, form, written_as_dict(summary, folder), Facts(facts))
+    show(console, form, written_as_dict(summary, folder), Facts(facts), rules_not_met(counts))
+
+
+def rules_not_met(counts: "Counts") -> str:
+    """Return a sentence on the rules that no document met; "" if there are none."""
+    unmet = [rule for rule, n in counts.rules.items() if not n]
+    return f"Rules that no document met: {'; '.join(unmet)}." if unmet else ""
 
 
 def _print_formats(summary: "WriteBackSummary", has_out: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -69,28 +70,48 @@ class Decisions:
         """The same decisions by scores alone."""
         return replace(self, rules=None)
 
-    def decide(self, scores: np.ndarray, has_terms: np.ndarray | None = None) -> np.ndarray:
+    def holding(self, documents: Sequence[Any]) -> np.ndarray | None:
+        """Return which conditions of the rules hold for which documents; None if no rule has a condition.
+
+        Parameters
+        ----------
+        documents : sequence of str, Document or Record
+
+        Returns
+        -------
+        holding : ndarray of shape (n_documents, n_conditions), bool, or None
+        """
+        return self.rules.holding(documents) if self.rules is not None and self.rules.conditions else None
+
+    @property
+    def read_fields(self) -> tuple[str, ...]:
+        """The further fields of documents that rules with conditions look at."""
+        return () if self.rules is None else self.rules.read_fields
+
+    def decide(
+        self, scores: np.ndarray, has_terms: np.ndarray | None = None, holding: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return whether each document gets each topic.
 
         Parameters
         ----------
-        scores, has_terms
+        scores, has_terms, holding
             As for `Tagger.select`.
 
         Returns
         -------
         given : ndarray of shape (n_documents, n_topics), bool
         """
-        return self.decide_by_rules(scores, has_terms)[0]
+        return self.decide_by_rules(scores, has_terms, holding)[0]
 
     def decide_by_rules(
-        self, scores: np.ndarray, has_terms: np.ndarray | None = None
+        self, scores: np.ndarray, has_terms: np.ndarray | None = None, holding: np.ndarray | None = None
     ) -> tuple[np.ndarray, dict[str, int]]:
         """Return what `decide` returns, and for each rule how many documents met it; {} without rules.
 
         Parameters
         ----------
-        scores, has_terms
+        scores, has_terms, holding
             As for `Tagger.select`.
 
         Returns
@@ -101,9 +122,9 @@ class Decisions:
         above = np.asarray(scores > self.cut_scores(scores))
         if has_terms is not None and not self.single:
             above &= has_terms[:, None]
-        return (above, {}) if self.rules is None else self.rules.apply(above, scores)
+        return (above, {}) if self.rules is None else self.rules.apply(above, scores, holding)
 
-    def automatic(self, scores: np.ndarray, given: np.ndarray) -> np.ndarray | None:
+    def automatic(self, scores: np.ndarray, given: np.ndarray, holding: np.ndarray | None = None) -> np.ndarray | None:
         """Return which of the given topics are automatic; None if nothing is promised.
 
         What a rule adds is automatic if that which it is added to is.
@@ -111,6 +132,8 @@ class Decisions:
         Parameters
         ----------
         scores, given : ndarray of shape (n_documents, n_topics)
+        holding
+            As for `Tagger.select`.
 
         Returns
         -------
@@ -119,7 +142,7 @@ class Decisions:
         if self.promises is None:
             return None
         above = np.asarray(scores > self.promises.threshold)
-        return given & (above if self.rules is None else self.rules.apply(above, scores)[0])
+        return given & (above if self.rules is None else self.rules.apply(above, scores, holding)[0])
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
         """Return the thresholds to compare scores with: one per topic or, if `single`, one per document and topic.
@@ -172,12 +195,14 @@ class Decisions:
             return [None] * len(scores)
         return self.promises.statuses(scores, columns, all_given=self.single)
 
-    def expected_recalls(self, scores: np.ndarray, has_terms: np.ndarray | None = None) -> np.ndarray | None:
+    def expected_recalls(
+        self, scores: np.ndarray, has_terms: np.ndarray | None = None, holding: np.ndarray | None = None
+    ) -> np.ndarray | None:
         """Return the recall that is expected of the tags of each document, those above the thresholds.
 
         Parameters
         ----------
-        scores, has_terms
+        scores, has_terms, holding
             As for `Tagger.select`.
 
         Returns
@@ -188,7 +213,7 @@ class Decisions:
         if self.expected_recall is None:
             return None
         probabilities = self.curves().probabilities(scores)
-        return self.expected_recall.of(scores, probabilities, self.decide(scores, has_terms))
+        return self.expected_recall.of(scores, probabilities, self.decide(scores, has_terms, holding))
 
     def curves(self) -> Calibration:
         """Return the curves from scores to probabilities; raise TextcatError if there are none."""

@@ -227,6 +227,7 @@ class Explainer(NamedTuple):
     counted: tuple[Any, ...]  # the counts of the document's terms
     row: Rows
     scores: np.ndarray  # shape (1, n_topics)
+    holding: np.ndarray | None = None  # which conditions of rules hold for the document
 
     def explanations(self, topics: Sequence[str], n: int | None, *, places_in: Any) -> list[Explanation]:
         """Return an explanation for each of the topics, given by their ids or names, as `Tagger.explain_all` does.
@@ -273,7 +274,7 @@ class Explainer(NamedTuple):
             from_related = sum(topic.contribution for topic in related)
             parts = self.features, self.scorer, by_scores
             fall = partial(without, *parts, self.counted, column, from_related) if given[0, column] else None
-            rule = "" if rules is None else rules.reason(given, scores, column)
+            rule = "" if rules is None else rules.reason(given, scores, column, self.holding)
             described = topic, *numbers, reasons, float(rest), topic_names.get(topic), related, rule
             explanations.append(Explanation(*described, neighbours, fall))
         return explanations

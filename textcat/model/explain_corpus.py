@@ -74,7 +74,8 @@ def documents_to_explain(
 ) -> Iterator[Document | Record]:
     """Return an iterator over the documents of a corpus, table, iterable, name or path: see `explain`."""
     if isinstance(source, str | Path):
-        return read_unlabelled(str(source), InputSettings(text_fields=named_columns(text)))
+        settings = InputSettings(text_fields=named_columns(text))
+        return read_unlabelled(str(source), settings, tagger.decisions.read_fields)
     if isinstance(source, Corpus):
         if text is not None:
             raise TextcatError(
@@ -90,20 +91,23 @@ def documents_to_explain(
 def _named(document: Any, name: str) -> Document:
     if isinstance(document, str):
         return Document(name, {"body": document})
-    return Document(getattr(document, "id", "") or name, document.zones)
+    about = {fact: getattr(document, fact) for fact in ("date", "fields", "language") if hasattr(document, fact)}
+    return Document(getattr(document, "id", "") or name, document.zones, **about)
 
 
-def read_unlabelled(name_or_path: str, settings: InputSettings) -> Iterator[Document | Record]:
+def read_unlabelled(
+    name_or_path: str, settings: InputSettings, fields: tuple[str, ...] = ()
+) -> Iterator[Document | Record]:
     """Yield documents, whose labels do not count, of a corpus, given its name or card, or of files at a path or URL.
 
-    For a corpus, the test documents are read, or the training documents if it has no others. TextcatError is raised if
-    a document cannot be read.
+    For a corpus, the test documents are read, or the training documents if it has no others; records of files keep the
+    given further fields. TextcatError is raised if a document cannot be read.
     """
     if is_shipped(name_or_path) or name_or_path.endswith(".toml"):
         corpus = open_corpus(name_or_path, settings=None if settings == InputSettings() else settings)
         yield from corpus.test or corpus.train
         return
-    for record in read_records([name_or_path], settings):
+    for record in read_records([name_or_path], settings._replace(fields=fields)):
         if isinstance(record, Rejection):
             raise TextcatError(str(record))
         yield record

@@ -1,11 +1,13 @@
 """Rules of the house: which topics documents get or lose, whatever their scores are; read from a TOML file."""
 
 import os
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,8 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.records import read_record
 from textcat.base.settings import parse_toml, read_toml
-from textcat.model.topic_names import find_topic
+from textcat.model.conditions import Condition
+from textcat.model.topic_names import topic_finder
 
 ENDING = ".rules.toml"  # of the name of a file beside a model's folder, which begins like that of the folder
 
@@ -33,12 +36,17 @@ def rules_beside(folder: str | os.PathLike[str]) -> str:
 
 def read_rules(path: str | os.PathLike[str]) -> str:
     """Return the text of a file of rules; raise TextcatError if it cannot be read, or is not TOML."""
-    read_toml(expanded(path), "rules")
+    read_toml(expanded(path), "file of rules")
     return expanded(path).read_text(encoding="utf-8-sig")
 
 
+# Changes which topics are given, by their scores, to some documents (None: to all); returns which of these met it.
+_Apply: TypeAlias = Callable[[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_] | None], NDArray[np.intp]]
+_FIELDS = ("replace", "adds", "parents", "only_with", "never_with", "never", "narrowest_only", "at_most")
+
+
 @dataclass(frozen=True)
-class RuleFile:
+class RuleFields:
     """Hold the fields of a file of rules; topics are given by id or by name.
 
     Parameters
@@ -47,21 +55,27 @@ class RuleFile:
         A document that gets the first topic gets the second one in its place.
     adds : dict of str to list of str
         A document that gets the topic gets these, too, such as broader ones, and what these add.
+    parents : bool
+        A document that gets a topic gets all broader ones, too.
     only_with : dict of str to list of str
         A document gets the topic only if it gets one of these.
     never_with : dict of str to list of str
         A document does not get the topic if it gets one of these.
     never : list of str
         No document gets these topics.
+    narrowest_only : bool
+        A document that gets a topic gets none of the broader ones.
     at_most : int
         A document gets at most this many topics, those with the highest scores; 0: any number.
     """
 
     replace: dict[str, str] = field(default_factory=dict)
     adds: dict[str, list[str]] = field(default_factory=dict)
+    parents: bool = False
     only_with: dict[str, list[str]] = field(default_factory=dict)
     never_with: dict[str, list[str]] = field(default_factory=dict)
     never: list[str] = field(default_factory=list)
+    narrowest_only: bool = False
     at_most: int = 0
 
     def __post_init__(self) -> None:
@@ -71,79 +85,164 @@ class RuleFile:
             )
 
 
+@dataclass(frozen=True)
+class ConditionalRules(RuleFields, Condition):
+    """Hold the fields of a table ``[[when]]`` in a file of rules: a condition, and rules for the documents as it says.
+
+    Parameters
+    ----------
+    language, source, fields, zone, since, before
+        As for `Condition`.
+    replace, adds, parents, only_with, never_with, never, narrowest_only, at_most
+        As for `RuleFields`.
+    """
+
+    def __post_init__(self) -> None:
+        RuleFields.__post_init__(self)
+        Condition.__post_init__(self)
+        if not self.text or not any(getattr(self, name) for name in _FIELDS):
+            lacks = "rule" if self.text else "condition"
+            raise TextcatError(f"A [[when]] in the file of rules has no {lacks}: give both a condition and a rule.")
+
+
+@dataclass(frozen=True)
+class RuleFile(RuleFields):
+    """Hold a file of rules: those for all documents, and those for some.
+
+    Parameters
+    ----------
+    replace, adds, parents, only_with, never_with, never, narrowest_only, at_most
+        As for `RuleFields`.
+    when : list of ConditionalRules
+    """
+
+    when: list[ConditionalRules] = field(default_factory=list)
+
+
 class _Rule(NamedTuple):
-    """Hold a rule about a topic and others, all given by their columns."""
+    """Hold a rule about topics, which are given by their columns."""
 
     text: str  # such as "adds wheat: grain"
-    apply: Callable[[NDArray[np.bool_]], int]  # changes what is given; returns how many documents met it
+    apply: _Apply
+    condition: int | None  # the position of its condition; None: it is for all documents
+
+
+class _Section(NamedTuple):
+    """Hold the rules for all documents, or for those of one condition, with columns in place of topics."""
+
+    condition: int | None
+    asked: RuleFields
+    adds: dict[int, list[int]]
+    never_with: dict[int, list[int]]
+    never: set[int]
 
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """Hold the rules about the topics of a model, in the order in which they are applied.
+    """Hold the rules about the topics of a model.
 
-    This is the order of the fields of `RuleFile`: a topic is replaced before others are added, and so on.
+    They are applied in the order of the fields of `RuleFields`: a topic is replaced before others are added, and so on.
+    Of each field, rules for all documents come before those with a condition.
     """
 
-    rules: tuple[_Rule, ...]
-    at_most: int
+    groups: tuple[tuple[_Rule, ...], ...]  # of each field; parents are with what is added
+    repeated: int  # the position of a group that is applied until no document meets it, -1 if none need be
+    conditions: tuple[Condition, ...]
     source: str  # the text of the file
 
     @classmethod
-    def parse(cls, text: str, topics: Sequence[str], names: Mapping[str, str] | None = None) -> "Rules":
-        """Return the rules that the text of a file says about the topics of a model, which may have names, by id.
+    def parse(
+        cls,
+        text: str,
+        topics: Sequence[str],
+        names: Mapping[str, str] | None = None,
+        broader: Mapping[str, Sequence[str]] | None = None,
+    ) -> "Rules":
+        """Return the rules that the text of a file says about the topics of a model.
 
-        TextcatError is raised if it names a topic that the model has not, or contradicts itself.
+        Topics may have names and broader topics, by id. TextcatError is raised if the text names a topic that the model
+        has not, or contradicts itself.
         """
-        asked = read_record(RuleFile, parse_toml(text, "The file of rules"), "in the file of rules")
+        entries = parse_toml(text, "The file of rules")
+        if isinstance(entries.get("when"), dict):
+            raise TextcatError("The file of rules has [when]: write [[when]], as there may be several.")
+        asked = read_record(RuleFile, entries, "in the file of rules")
         column_of = {topic: column for column, topic in enumerate(topics)}
+        find = topic_finder(column_of, names or {})
 
         def columns(named: Sequence[str]) -> list[int]:
             try:
-                return [column_of[find_topic(column_of, names or {}, topic)] for topic in named]
+                return [column_of[find(topic)] for topic in named]
             except TextcatError as error:
                 raise TextcatError(f"{error} Mend the file of rules, which names it, or leave it out.") from error
 
-        adds = {columns([topic])[0]: columns(others) for topic, others in asked.adds.items()}
-        excluded = {columns([topic])[0]: columns(others) for topic, others in asked.never_with.items()}
-        closed = {column: _closure(column, adds) for column in adds}
-        _check(topics, closed, excluded, set(columns(asked.never)))
-        rules: list[_Rule] = []
-        for topic, other in asked.replace.items():
-            rules.append(_Rule(f"replace {topic}: {other}", _replaced(*columns([topic, other]))))
-        for topic, others in asked.adds.items():
-            (column,) = columns([topic])
-            rules.append(_Rule(f"adds {topic}: {', '.join(others)}", _added(column, closed[column])))
-        for kind, keeps in (("only_with", True), ("never_with", False)):
-            for topic, others in getattr(asked, kind).items():
-                (column,) = columns([topic])
-                rules.append(_Rule(f"{kind} {topic}: {', '.join(others)}", _kept_with(column, columns(others), keeps)))
-        for topic in asked.never:
-            rules.append(_Rule(f"never {topic}", _removed(*columns([topic]))))
-        return cls(tuple(rules), asked.at_most, text)
+        def by_column(named: Mapping[str, Sequence[str]]) -> dict[int, list[int]]:
+            return {columns([topic])[0]: columns(others) for topic, others in named.items()}
+
+        sections = [
+            _Section(i, part, by_column(part.adds), by_column(part.never_with), {*columns(part.never)})
+            for i, part in [(None, asked), *enumerate(asked.when)]
+        ]
+        ancestors: dict[int, list[int]] = {}
+        if any(part.asked.parents or part.asked.narrowest_only for part in sections):
+            ancestors = _ancestors(column_of, broader or {})
+        for part in sections:
+            _check(topics, part, sections[0], ancestors)
+        makers: dict[str, Callable[[RuleFields], _Made]] = {
+            "replace": partial(_replacing, columns),
+            "adds": partial(_adding, columns, _order(sections), ancestors),
+            "only_with": partial(_keeping, columns, "only_with", True),
+            "never_with": partial(_keeping, columns, "never_with", False),
+            "never": partial(_removing, columns),
+            "narrowest_only": partial(_narrowing, ancestors),
+            "at_most": _limiting,
+        }
+        groups = []
+        for make in makers.values():
+            of_field: list[_Rule] = []
+            for part in sections:
+                start = f"for {part.asked.text}: " if isinstance(part.asked, Condition) else ""
+                of_field += (_Rule(start + said, apply, part.condition) for said, apply in make(part.asked))
+            groups.append(tuple(of_field))
+        repeated = [*makers].index("adds") if _is_chained(sections, ancestors) else -1
+        return cls(tuple(groups), repeated, tuple(asked.when), text)
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All rules in words."""
-        return (*(rule.text for rule in self.rules), *([f"at_most {self.at_most}"] if self.at_most else []))
+        """All rules in words, each once."""
+        return tuple(dict.fromkeys(rule.text for rule in chain.from_iterable(self.groups)))
 
-    def reason(self, given: NDArray[np.bool_], scores: NDArray[Any], column: int) -> str:
+    @property
+    def read_fields(self) -> tuple[str, ...]:
+        """The fields of records that must be read to know whether conditions hold."""
+        return tuple(dict.fromkeys(chain.from_iterable(condition.read_fields for condition in self.conditions)))
+
+    def holding(self, documents: Sequence[Any]) -> NDArray[np.bool_]:
+        """Return which conditions hold for which texts, Documents or Records: shape (n_documents, n_conditions)."""
+        holding = [condition.holds(document) for document in documents for condition in self.conditions]
+        return np.array(holding, bool).reshape(len(documents), len(self.conditions))
+
+    def reason(
+        self,
+        given: NDArray[np.bool_],
+        scores: NDArray[Any],
+        column: int,
+        holding: NDArray[np.bool_] | None = None,
+    ) -> str:
         """Return the rule by which a document gets or loses the topic in a column; "" if none changes it.
 
         Parameters as for `apply`, of one document. Of several rules, it is the last.
         """
-        reason, given = "", given.copy()
-        for rule in self.rules:
-            before = given[0, column]
-            rule.apply(given)
+        given = given.copy()
+        reason, before = "", given[0, column]
+        for rule, _ in self._applied(given, scores, holding):
             if given[0, column] != before:
-                reason = rule.text
-        if given[0, column]:
-            self._limit(given, scores)
-            reason = reason if given[0, column] else self.texts[-1]
+                reason, before = rule.text, given[0, column]
         return reason
 
-    def apply(self, given: NDArray[np.bool_], scores: NDArray[Any]) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    def apply(
+        self, given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.bool_], dict[str, int]]:
         """Return which documents get which topics by the rules, and for each rule how many documents met it.
 
         Parameters
@@ -152,93 +251,234 @@ class Rules:
             Which documents get which topics without the rules.
         scores : ndarray of the same shape
             By which `at_most` chooses.
+        holding : ndarray of shape (n_documents, n_conditions), bool, optional
+            What the method `holding` returns; by default, no condition holds.
         """
-        given, met = given.copy(), {}
-        for rule in self.rules:
-            met[rule.text] = rule.apply(given)
-        if self.at_most:
-            met[self.texts[-1]] = self._limit(given, scores)
-        return given, met
+        given, met = given.copy(), dict[str, list[NDArray[np.intp]]]()
+        for rule, rows in self._applied(given, scores, holding):
+            met.setdefault(rule.text, []).append(rows)
+        # A rule may be applied several times, and several rules may say the same.
+        n_met = {text: len(parts[0]) if len(parts) == 1 else len({*chain(*parts)}) for text, parts in met.items()}
+        return given, n_met
 
-    def _limit(self, given: NDArray[np.bool_], scores: NDArray[Any]) -> int:
-        """Leave each document at most `at_most` topics, if it is not 0; return how many documents had more."""
-        too_many = np.flatnonzero(given.sum(axis=1) > self.at_most) if self.at_most else np.zeros(0, int)
-        for row in too_many.tolist():
-            columns = np.flatnonzero(given[row])
-            given[row, columns[np.argsort(-scores[row, columns], kind="stable")[self.at_most :]]] = False
-        return len(too_many)
+    def _applied(
+        self, given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
+    ) -> Iterator[tuple[_Rule, NDArray[np.intp]]]:
+        """Apply the rules to what is given; yield each rule after that, and which documents met it."""
+        for number, group in enumerate(self.groups):
+            is_met = True
+            while is_met:
+                is_met = False
+                for rule in group:
+                    rows = np.zeros(0, np.intp)
+                    if rule.condition is None:
+                        rows = rule.apply(given, scores, None)
+                    elif holding is not None and (among := holding[:, rule.condition]).any():
+                        rows = rule.apply(given, scores, among)
+                    yield rule, rows
+                    is_met = is_met or (number == self.repeated and len(rows) > 0)
 
 
-def _check(
-    topics: Sequence[str],
-    closed: Mapping[int, Sequence[int]],
-    excluded: Mapping[int, Sequence[int]],
-    never: set[int],
-) -> None:
-    """Raise TextcatError if a rule adds what another one takes away in any case.
+def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: Mapping[int, Collection[int]]) -> None:
+    """Raise TextcatError if a rule of a section adds what another one, of it or for all documents, takes away.
 
-    `closed` has for each topic all that it adds, and what these add.
+    A condition's rules may take away what those for all documents add: it is then an exception.
     """
-    for column, others in closed.items():
-        all_added = {column, *others}
-        for added in (column, *others):
-            if added in never and added != column:
+    narrowest = part.asked.narrowest_only or of_all.asked.narrowest_only
+    if part.asked.parents and narrowest:
+        raise TextcatError(
+            "The rules have parents, which adds broader topics, and narrowest_only, which takes them away: remove one "
+            "of the two."
+        )
+    adds = _united(of_all.adds, part.adds)
+    for column, others in part.adds.items():
+        for added in others:
+            if added != column and added in part.never | of_all.never:
                 raise TextcatError(
                     f"The rules add {topics[added]!r} to {topics[column]!r}, and never give it: remove one of the two."
                 )
-            if both := all_added.intersection(excluded.get(added, ())):
+            if narrowest and added in ancestors.get(column, ()):
                 raise TextcatError(
-                    f"The rules give {topics[added]!r} and {topics[min(both)]!r} together with "
-                    f"{topics[column]!r}, and never give them together: remove one of the two."
+                    f"The rules add {topics[added]!r} to {topics[column]!r}, and narrowest_only takes it away, as it "
+                    "is broader: remove one of the two."
+                )
+    adding: dict[int, list[int]] = {}
+    for column, others in adds.items() if part.adds else ():
+        for added in others:
+            adding.setdefault(added, []).append(column)
+    for topic, others in _united(of_all.never_with, part.never_with).items() if part.adds else ():
+        causes = {topic, *_closure(topic, adding)} & adds.keys()
+        for other in others if causes else ():
+            if common := causes & {other, *_closure(other, adding)}:
+                raise TextcatError(
+                    f"The rules give {topics[topic]!r} and {topics[other]!r} together with "
+                    f"{topics[min(common)]!r}, and never give them together: remove one of the two."
                 )
 
 
-def _closure(column: int, adds: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return what a topic adds, and what these topics add, and so on."""
-    found: dict[int, None] = {}
-    waiting = deque(adds.get(column, ()))
+def _united(some: Mapping[int, list[int]], more: Mapping[int, list[int]]) -> dict[int, list[int]]:
+    return {**some, **{column: [*some.get(column, ()), *others] for column, others in more.items()}}
+
+
+def _closure(column: int, linked: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return all that a topic leads to, link by link, without itself."""
+    found, waiting = {column: None}, [column]
     while waiting:
-        added = waiting.popleft()
-        if added not in found and added != column:
-            found[added] = None
-            waiting += adds.get(added, ())
-    return [*found]
+        new = [other for other in linked.get(waiting.pop(), ()) if other not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return [other for other in found if other != column]
 
 
-def _replaced(old: int, new: int) -> Callable[[NDArray[np.bool_]], int]:
-    def apply(given: NDArray[np.bool_]) -> int:
-        rows = np.flatnonzero(given[:, old])
-        given[rows, old] = False
-        given[rows, new] = True
-        return len(rows)
+def _ancestors(column_of: Mapping[str, int], broader: Mapping[str, Sequence[str]]) -> dict[int, list[int]]:
+    """Return the broader topics of each topic, and the broader ones of these, and so on."""
+    links = {
+        column_of[topic]: [column_of[other] for other in others if other in column_of]
+        for topic, others in broader.items()
+        if topic in column_of
+    }
+    if not any(links.values()):
+        raise TextcatError(
+            "The model knows no broader topics, which the rules parents and narrowest_only need: train it with a "
+            "vocabulary in SKOS, or give it one with `textcat learn MODEL --vocabulary FILE`."
+        )
+    return {column: _closure(column, links) for column in links}
+
+
+def _order(sections: Sequence[_Section]) -> dict[int, int]:
+    """Return the places of topics in an order in which those that add others come before these; {} in a circle."""
+    sorter = TopologicalSorter[int]()
+    for part in sections:
+        for column, others in part.adds.items():
+            for added in others:
+                if added != column:
+                    sorter.add(added, column)
+    try:
+        return {column: place for place, column in enumerate(sorter.static_order())}
+    except CycleError:
+        return {}
+
+
+def _is_chained(sections: Sequence[_Section], ancestors: Mapping[int, Collection[int]]) -> bool:
+    """Return whether something that a rule adds makes another rule add something."""
+    adding = {column for part in sections for column in part.adds}
+    added = {other for part in sections for others in part.adds.values() for other in others}
+    if any(part.asked.parents for part in sections):
+        return not added.isdisjoint(ancestors) or not adding.isdisjoint(chain.from_iterable(ancestors.values()))
+    return bool(adding & added)
+
+
+# --- the rules of each field, in words and as functions --------------------------------------------------------------
+
+_Made: TypeAlias = Iterator[tuple[str, _Apply]]
+_Columns: TypeAlias = Callable[[Sequence[str]], list[int]]
+
+
+def _rows_with(given: NDArray[np.bool_], column: int, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+    return np.flatnonzero(given[:, column] if among is None else given[:, column] & among)
+
+
+def _replacing(columns: _Columns, asked: RuleFields) -> _Made:
+    def replaced(old: int, new: int) -> _Apply:
+        def apply(given: NDArray[np.bool_], _: Any, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+            rows = _rows_with(given, old, among)
+            given[rows, old] = False
+            given[rows, new] = True
+            return rows
+
+        return apply
+
+    for topic, other in asked.replace.items():
+        yield f"replace {topic}: {other}", replaced(*columns([topic, other]))
+
+
+def _adding(
+    columns: _Columns, order: Mapping[int, int], ancestors: Mapping[int, Sequence[int]], asked: RuleFields
+) -> _Made:
+    def added(column: int, others: list[int]) -> _Apply:
+        def apply(given: NDArray[np.bool_], _: Any, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+            rows = _rows_with(given, column, among)
+            met = rows[~given[rows[:, None], others].all(axis=1)]
+            given[met[:, None], others] = True
+            return met
+
+        return apply
+
+    rules = [(columns([topic])[0], topic, others) for topic, others in asked.adds.items()]
+    for column, topic, others in sorted(rules, key=lambda rule: order.get(rule[0], 0)):
+        yield f"adds {topic}: {', '.join(others)}", added(column, columns(others))
+    if asked.parents:
+        yield "parents", _with_ancestors(ancestors, gives=True)
+
+
+def _keeping(columns: _Columns, kind: str, keeps: bool, asked: RuleFields) -> _Made:
+    def kept_with(column: int, others: list[int]) -> _Apply:
+        def apply(given: NDArray[np.bool_], _: Any, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+            rows = _rows_with(given, column, among)
+            met = rows[given[rows[:, None], others].any(axis=1) != keeps]
+            given[met, column] = False
+            return met
+
+        return apply
+
+    for topic, others in getattr(asked, kind).items():
+        yield f"{kind} {topic}: {', '.join(others)}", kept_with(columns([topic])[0], columns(others))
+
+
+def _removing(columns: _Columns, asked: RuleFields) -> _Made:
+    def removed(column: int) -> _Apply:
+        def apply(given: NDArray[np.bool_], _: Any, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+            rows = _rows_with(given, column, among)
+            given[rows, column] = False
+            return rows
+
+        return apply
+
+    for topic in asked.never:
+        yield f"never {topic}", removed(*columns([topic]))
+
+
+def _narrowing(ancestors: Mapping[int, Sequence[int]], asked: RuleFields) -> _Made:
+    if asked.narrowest_only:
+        sets = {column: {*others} for column, others in ancestors.items()}
+        # Of topics in a circle, none is the narrower one.
+        narrower = {
+            column: [other for other in others if column not in sets.get(other, ())]
+            for column, others in ancestors.items()
+        }
+        yield "narrowest_only", _with_ancestors(narrower, gives=False)
+
+
+def _with_ancestors(ancestors: Mapping[int, Sequence[int]], *, gives: bool) -> _Apply:
+    """Return a rule that gives, or takes away, the ancestors of each topic that a document has."""
+    n_topics = 1 + max(ancestors)
+    lists = [ancestors.get(column, ()) for column in range(n_topics)]
+    sizes, ends = np.array([*map(len, lists)]), np.cumsum([*map(len, lists)])
+    flat = np.fromiter(chain.from_iterable(lists), np.intp)
+
+    def apply(given: NDArray[np.bool_], _: Any, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        rows, columns = np.nonzero(given[:, :n_topics])
+        if among is not None:
+            rows, columns = rows[among[rows]], columns[among[rows]]
+        n_others = sizes[columns]
+        starts = np.repeat(ends[columns] - np.cumsum(n_others), n_others)
+        rows, others = np.repeat(rows, n_others), flat[starts + np.arange(len(starts))]
+        changes = given[rows, others] != gives
+        rows, others = rows[changes], others[changes]
+        given[rows, others] = gives
+        return np.unique(rows)
 
     return apply
 
 
-def _added(column: int, others: Sequence[int]) -> Callable[[NDArray[np.bool_]], int]:
-    def apply(given: NDArray[np.bool_]) -> int:
-        rows = np.flatnonzero(given[:, column])[:, None]
-        n_met = int((~given[rows, others].all(axis=1)).sum())
-        given[rows, others] = True
-        return n_met
+def _limiting(asked: RuleFields) -> _Made:
+    def apply(given: NDArray[np.bool_], scores: NDArray[Any], among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        are_too_many = given.sum(axis=1) > asked.at_most
+        too_many = np.flatnonzero(are_too_many if among is None else are_too_many & among)
+        for row in too_many.tolist():
+            columns = np.flatnonzero(given[row])
+            given[row, columns[np.argsort(-scores[row, columns], kind="stable")[asked.at_most :]]] = False
+        return too_many
 
-    return apply
-
-
-def _kept_with(column: int, others: Sequence[int], keeps: bool) -> Callable[[NDArray[np.bool_]], int]:
-    def apply(given: NDArray[np.bool_]) -> int:
-        rows = np.flatnonzero(given[:, column])
-        met = rows[given[rows[:, None], others].any(axis=1) != keeps]
-        given[met, column] = False
-        return len(met)
-
-    return apply
-
-
-def _removed(column: int) -> Callable[[NDArray[np.bool_]], int]:
-    def apply(given: NDArray[np.bool_]) -> int:
-        rows = np.flatnonzero(given[:, column])
-        given[rows, column] = False
-        return len(rows)
-
-    return apply
+    if asked.at_most:
+        yield f"at_most {asked.at_most}", apply

@@ -143,18 +143,21 @@ class TopicTagger(Pipe):
     def _fill(self, docs: list[Doc]) -> None:
         if not docs:
             return
-        scores, has_terms = self.tagger.scored([doc.text for doc in docs])
+        texts = [doc.text for doc in docs]
+        scores, has_terms = self.tagger.scored(texts)
         curves = self.tagger.decisions.calibration
         values = scores if curves is None else curves.probabilities(scores)
-        labels, topics_of_docs = self.labels, self._topics(scores, values, has_terms)
+        labels, topics_of_docs = self.labels, self._topics(texts, scores, values, has_terms)
         for doc, row, topics in zip(docs, values[:, self._columns].tolist(), topics_of_docs, strict=True):
             doc.cats.update(zip(labels, row, strict=True))
             doc._.set(EXTENSION, topics)
 
-    def _topics(self, scores: np.ndarray, values: np.ndarray, has_terms: np.ndarray) -> list[list[str]]:
-        topics = self.tagger.topics
+    def _topics(
+        self, texts: list[str], scores: np.ndarray, values: np.ndarray, has_terms: np.ndarray
+    ) -> list[list[str]]:
+        topics, decisions = self.tagger.topics, self.tagger.decisions
         if self.threshold is None:
-            above = self.tagger.decisions.decide(scores, has_terms)
+            above = decisions.decide(scores, has_terms, decisions.holding(texts))
         else:
             above = (values > self.threshold) & has_terms[:, None]
         above &= np.isin(np.arange(len(topics)), self._columns)

@@ -147,6 +147,23 @@ class Tagger:
             return Scored(np.zeros((0, len(self.topics)), np.float32), np.zeros(0, bool))
         return Scored(*map(np.concatenate, zip(*blocks, strict=True)))
 
+    def _row_blocks(self, documents: Iterable[Any]) -> Iterator[tuple[Rows, np.ndarray | None]]:
+        """Yield the rows of documents in blocks, and which conditions of rules hold for these, see `select`."""
+        if self.decisions.holding(()) is None:
+            yield from zip(self.features.row_blocks(documents), repeat(None))
+            return
+        read: list[Any] = []
+
+        def kept() -> Iterator[Any]:
+            for document in documents:
+                read.append(document)
+                yield document
+
+        for rows in self.features.row_blocks(kept()):
+            n = len(rows.indptr) - 1
+            yield rows, self.decisions.holding(read[:n])
+            del read[:n]
+
     def _stream(self, documents: Records, text: str | Sequence[str] | None) -> Iterator[Any]:
         return document_stream(documents, text, self.facts.text_columns)
 
@@ -182,8 +199,10 @@ class Tagger:
         -------
         given : ndarray of shape (n_documents, n_topics), int64, or DataFrame
         """
-        decisions = self.decisions.decide(*self.scored(documents, text=text)).astype(np.int64)
-        return answer_in_kind(documents, decisions, self.topics)
+        given = [np.zeros((0, len(self.topics)), bool)]
+        for rows, holding in self._row_blocks(self._stream(documents, text)):
+            given.append(self.decisions.decide(self.scorer.scores(rows), rows.has_terms, holding))
+        return answer_in_kind(documents, np.concatenate(given).astype(np.int64), self.topics)
 
     def tag(
         self,
@@ -260,6 +279,7 @@ class Tagger:
         all_topics: bool = False,
         min_probability: float | None = None,
         has_terms: np.ndarray | None = None,
+        holding: np.ndarray | None = None,
     ) -> list[list[Tag]]:
         """Return the tags of documents, given their scores; each document's highest score first.
 
@@ -279,6 +299,8 @@ class Tagger:
         has_terms : ndarray of shape (n_documents,), bool, optional
             Which documents have a term that the model knows, as `scored` returns it; by default all. The others get no
             topic, unless each document must get one (`single`).
+        holding : ndarray of shape (n_documents, n_conditions), bool, optional
+            Which conditions of rules hold for which documents, as `Decisions.holding` returns it; by default none.
 
         Returns
         -------
@@ -289,28 +311,33 @@ class Tagger:
         TextcatError
             If the number of topics is not possible, or the tagger has no probabilities to compare.
         """
-        return self._selected(scores, has_terms, Selection(top, all_topics, min_probability).checked())
+        return self._selected(scores, has_terms, holding, Selection(top, all_topics, min_probability).checked())
 
     def _tagged(
         self, batches: Iterable[Iterable[Any]], selection: Selection
     ) -> Iterator[tuple[list[Tag], Reason | None]]:
         """Yield the tags of each document, and why it gives no evidence; documents come and are scored in batches."""
         step = n_held(self.scorer)
-        for rows in chain.from_iterable(map(self.features.row_blocks, batches)):
+        for rows, holding in chain.from_iterable(map(self._row_blocks, batches)):
             for start in range(0, len(rows.indptr) - 1, step):
                 held = rows.part(start, start + step)
-                has_terms = held.has_terms
-                yield from zip(self._tags_of_rows(held, has_terms, selection), reasons_of(has_terms), strict=True)
+                of_held = None if holding is None else holding[start : start + step]
+                tags = self._tags_of_rows(held, held.has_terms, of_held, selection)
+                yield from zip(tags, reasons_of(held.has_terms), strict=True)
 
-    def _tags_of_rows(self, rows: Rows, has_terms: np.ndarray, selection: Selection) -> list[list[Tag]]:
+    def _tags_of_rows(
+        self, rows: Rows, has_terms: np.ndarray, holding: np.ndarray | None, selection: Selection
+    ) -> list[list[Tag]]:
         if selection.top is None or self.decisions.single:
-            return self._selected(self.scorer.scores(rows), has_terms, selection)
+            return self._selected(self.scorer.scores(rows), has_terms, holding, selection)
         columns, values = self.scorer.top(rows, selection.top)
         n_documents, n = columns.shape
         tags = self._tags(np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
         return self._with_evidence(selection.likely(tags), has_terms)
 
-    def _selected(self, scores: np.ndarray, has_terms: np.ndarray | None, selection: Selection) -> list[list[Tag]]:
+    def _selected(
+        self, scores: np.ndarray, has_terms: np.ndarray | None, holding: np.ndarray | None, selection: Selection
+    ) -> list[list[Tag]]:
         if selection.all_topics or selection.top:
             columns = self.decisions.first_topics(scores, selection.top)
             rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
@@ -318,12 +345,12 @@ class Tagger:
             return self._with_evidence(tags, has_terms)
         least, decisions = selection.min_probability, self.decisions
         decisions = decisions if least is None else decisions.with_min_probability(least)
-        given = decisions.decide(scores, has_terms)
+        given = decisions.decide(scores, has_terms, holding)
         rows, columns = np.nonzero(given)
         by_score = np.lexsort((columns, -scores[rows, columns], rows))
         rows, columns = rows[by_score], columns[by_score]
         statuses = None
-        if decisions.rules is not None and (automatic := decisions.automatic(scores, given)) is not None:
+        if decisions.rules is not None and (automatic := decisions.automatic(scores, given, holding)) is not None:
             of_tags = automatic[rows, columns].tolist()
             statuses = [Status.AUTOMATIC if is_automatic else Status.REVIEW for is_automatic in of_tags]
         return self._tags(rows, columns, scores[rows, columns], len(scores), statuses)
@@ -381,13 +408,14 @@ class Tagger:
         Raises
         ------
         TextcatError
-            If the file cannot be read, names a topic that the tagger has not, or contradicts itself.
+            If the file cannot be read, names a topic that the tagger has not, asks for broader topics that it does not
+            know, or contradicts itself.
         """
         return self.with_rules_of("" if path is None else read_rules(path))
 
     def with_rules_of(self, text: str) -> "Tagger":
         """Return the tagger with the rules in the text of a file; "": without rules."""
-        rules = Rules.parse(text, self.topics, self.topic_names) if text else None
+        rules = Rules.parse(text, self.topics, self.topic_names, self.broader) if text else None
         return replace(self, decisions=replace(self.decisions, rules=rules))
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
@@ -465,10 +493,11 @@ class Tagger:
         counted = self.features.counted_texts([zoned])
         row = self.features.rows_of_counts(*counted)
         scores = self.scorer.scores(row)
+        holding = self.decisions.holding([zoned])
         if topics is None:
-            topics = [tag.topic for tag in self.select(scores, has_terms=row.has_terms)[0]]
+            topics = [tag.topic for tag in self.select(scores, has_terms=row.has_terms, holding=holding)[0]]
         parts = self.features, self.scorer, self.decisions, self.topics, self.topic_names, self.support
-        explainer = Explainer(*parts, counted, row, scores)
+        explainer = Explainer(*parts, counted, row, scores, holding)
         return explainer.explanations(topics, n, places_in=zoned if with_spans else None)
 
 

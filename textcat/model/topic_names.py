@@ -1,7 +1,8 @@
 """The names of topics: find the topic that a user means by its id or name, and show the name next to the id."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -34,6 +35,20 @@ def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -
     near = near or [ends[end] for end in get_close_matches(folded, ends, n=1)]
     hint = f" Did you mean {text_of.get(near[0], near[0])!r}?" if near else ""
     raise TextcatError(f"The model has no topic {wanted!r}.{hint} `textcat topics MODEL` lists its topics.")
+
+
+def topic_finder(topics: Collection[str], names: Mapping[str, str]) -> Callable[[str], str]:
+    """Return a function of a name that does what `find_topic` does, for many names: it looks them up."""
+    by_name, by_folded = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for topic, name in names.items():
+        by_name[name].append(topic)
+        by_folded[name.casefold()].append(topic)
+
+    def find(wanted: str) -> str:
+        ids = [wanted] if wanted in topics else by_name.get(wanted) or by_folded.get(wanted.casefold(), [])
+        return ids[0] if len(ids) == 1 else find_topic(topics, names, wanted)
+
+    return find
 
 
 def topic_label(topic: str, names: Mapping[str, str]) -> str:

@@ -88,6 +88,18 @@ def moment(date: str) -> datetime | None:
         return None
 
 
+@lru_cache(maxsize=4096)
+def day_of(date: str) -> str:
+    """Return the day of a date, such as "1990-12-31", in its own time zone; "" for a text that is no date.
+
+    A year or a month is its first day.
+    """
+    date = iso_date(date)
+    if short := _SHORT.fullmatch(date):
+        date = f"{short[1]}-{short[2] or '01'}-01"
+    return "" if moment(date) is None else date[:10]
+
+
 def date_range(dates: Iterable[str]) -> tuple[str, str] | None:
     """Return the earliest and the latest of dates, as they are written; None if no date can be parsed."""
     moments = [(when, date) for date in dict.fromkeys(dates) if (when := moment(date)) is not None]

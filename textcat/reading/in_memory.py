@@ -53,8 +53,9 @@ def _in_zones(document: Any, id_: str, number: int, text: tuple[str, ...], train
     if not isinstance(document, Mapping):
         raise TextcatError(f"Document {number} is {document!r:.60}: give a text, a dict or a Document.")
     fields = plain_record(document, "topics", True, False)
-    called = f"Row {id_}" if id_ else f"Record {number}"
-    return Document(id_, _Fields(fields, called).zones(_chosen(fields, text, trained_on)))
+    record = _Fields(fields, f"Row {id_}" if id_ else f"Record {number}")
+    date = str(record.value("date") or "")
+    return Document(id_, record.zones(_chosen(fields, text, trained_on)), date=date, fields=dict(fields))
 
 
 def _chosen(fields: Collection[str], named: tuple[str, ...], trained_on: tuple[str, ...]) -> tuple[str, ...]:

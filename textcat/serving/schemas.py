@@ -46,28 +46,49 @@ class _Choice(RequestModel):
         return Choice(self.top, self.min_probability, self.all_topics)
 
 
-class TextDocument(RequestModel):
-    """A document that is one text."""
+class _About(RequestModel):
+    """What a document is besides its text, for rules that have conditions."""
 
+    language: str = Field("", max_length=100, description="Its language, for rules with a condition.", examples=["en"])
+    date: str = Field("", max_length=100, description="Its date, for rules with a condition.", examples=["1987-02-26"])
+    fields: dict[str, Any] | None = Field(
+        None,
+        max_length=1000,
+        description="Its further fields, for rules with a condition.",
+        examples=[{"desk": "farm"}],
+    )
+
+    def _with_zones(self, zones: dict[str, str]) -> Document:
+        return Document("", zones, date=self.date, fields=self.fields, language=self.language)
+
+
+class _OfText(RequestModel):
     text: str = Field(description="A text; it is never taken for a path or a URL.", examples=[_STORY])
 
+
+class TextDocument(_About, _OfText):
+    """A document that is one text."""
+
     @property
-    def document(self) -> str:
-        """The request's text, which is the document."""
-        return self.text
+    def document(self) -> str | Document:
+        """The request's text or, if it says more about it, a document with this body."""
+        has_more = self.language or self.date or self.fields
+        return self._with_zones({"body": self.text}) if has_more else self.text
 
 
-class ZonesDocument(RequestModel):
-    """A document in zones, such as its title and its body."""
-
+class _OfZones(RequestModel):
     zones: Texts = Field(
         description="The text of each zone by its name.", examples=[{"title": "Wheat up", "body": _STORY}]
     )
 
+
+class ZonesDocument(_About, _OfZones):
+    """A document in zones, such as its title and its body."""
+
     @property
     def document(self) -> Document:
         """The zones of the request as one document."""
-        return Document("", self.zones)
+        return self._with_zones(self.zones)
 
 
 def _kind(value: Any) -> str | None:

@@ -98,7 +98,12 @@ class Shadow:
         """Send documents and the tags that clients got from a model to the shadow's process, unless it is busy."""
         if name != self.name or choice.all_topics:  # if all are asked for, nothing is chosen
             return
-        texts = [document if isinstance(document, str) else document.zones for document in documents]
+        texts = [
+            document
+            if isinstance(document, str)
+            else {name: getattr(document, name) for name in ("zones", "date", "fields", "language")}
+            for document in documents
+        ]
         given = [[tag["topic"] for tag in answer.tags] for answer in answers]
         try:
             self._here.send(orjson.dumps([texts, [choice.top, choice.min_probability], given]))
@@ -146,8 +151,8 @@ class Shadow:
 
     def _compare(self, message: bytes, differing: Reservoir) -> None:
         texts, (top, least), given = orjson.loads(message)
-        for text, topics in zip(texts, given, strict=True):
-            document = text if isinstance(text, str) else Document("", text)
+        for sent, topics in zip(texts, given, strict=True):
+            document, text = (sent, sent) if isinstance(sent, str) else (Document("", **sent), sent["zones"])
             try:
                 (tags,) = self._tagger.tag([document], top=top, min_probability=least)
             except Exception:  # such as for probabilities, which the shadow may not have

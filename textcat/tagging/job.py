@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from textcat.base.disk import installed_spacy
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
+from textcat.model.conditions import languages_of
 from textcat.model.manifest import read_manifest
 from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
 from textcat.runs.news_version_chunks import encode_versions
@@ -106,6 +107,9 @@ def tag_by_language(
     from textcat.training.identification import identify_languages, model_language
 
     languages = identify_languages(record.zones for record in records)
+    if any(tagger.decisions.holding(()) is not None for tagger in taggers.values()):  # for rules about languages
+        named = zip(records, languages, strict=True)
+        records = [record if languages_of(record) else record._replace(language=language) for record, language in named]
     tagged.counts.languages.update(language or UNKNOWN_LANGUAGE for language in languages)
     chosen = [model_language(language, taggers) for language in languages]
     rows_of = {language: [i for i, of_record in enumerate(chosen) if of_record == language] for language in taggers}
@@ -168,7 +172,8 @@ def tag_records(
         return
     try:
         scores, has_terms = tagger.scored(records) if scored is None else _stacked(scored)
-        tagged.rows.append(_encode(tagger, output, records, scores, has_terms))
+        holding = tagger.decisions.holding(records)
+        tagged.rows.append(_encode(tagger, output, records, scores, has_terms, holding))
     except MemoryError:  # the run tries again, with fewer batches at a time
         raise
     except Exception as error:
@@ -181,7 +186,7 @@ def tag_records(
         reason = f"It cannot be tagged ({type(error).__name__}: {error})."
         tagged.rejections.append(Rejection(source, position, reason))
     else:
-        above, met = tagger.decisions.decide_by_rules(scores, has_terms)
+        above, met = tagger.decisions.decide_by_rules(scores, has_terms, holding)
         counts = tagged.counts
         counts.rules.update(met)
         counts.tagged += len(above)
@@ -207,7 +212,12 @@ def _stacked(scored: "list[tuple[np.ndarray, np.bool_]]") -> "tuple[np.ndarray, 
 
 
 def _encode(
-    tagger: "Tagger", output: OutputSettings, records: list[Record], scores: "np.ndarray", has_terms: "np.ndarray"
+    tagger: "Tagger",
+    output: OutputSettings,
+    records: list[Record],
+    scores: "np.ndarray",
+    has_terms: "np.ndarray",
+    holding: "np.ndarray | None",
 ) -> bytes:
     # Here, so that a process which only hands out work stays small:
     from textcat.model.selection import reasons_of
@@ -219,6 +229,7 @@ def _encode(
         all_topics=all_topics,
         min_probability=least,
         has_terms=has_terms,
+        holding=holding,
     )
 
     def terms(record: Record, topics: Sequence[str]) -> list[dict[str, float]]:
@@ -229,7 +240,8 @@ def _encode(
         {"names": tagger.topic_names} if output.names else {}
     )
     reasons = [reason and reason.value for reason in reasons_of(has_terms)]
-    if output.expected_recall and (recalls := tagger.decisions.expected_recalls(scores, has_terms)) is not None:
+    recalls = tagger.decisions.expected_recalls(scores, has_terms, holding) if output.expected_recall else None
+    if recalls is not None:
         options["recalls"] = recalls.tolist()
     return ENCODERS[output.to](records, tags, reasons, settings=output, **options)
 

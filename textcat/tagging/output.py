@@ -182,7 +182,8 @@ def _encode_jsonl(
         if record.date:
             line["date"] = record.date
         if keeps_fields:
-            line["fields"] = record.fields or {}
+            kept, fields = settings.keep_fields, record.fields or {}  # with those that rules look at
+            line["fields"] = {name: value for name, value in fields.items() if name in kept or "*" in kept}
         line["topics"] = topics
         if recall is not None:
             line[RECALL] = recall

@@ -73,19 +73,30 @@ def make_plan(
         kept = tuple(dict.fromkeys((*kept, FIELD)))
     output = output_settings._replace(topics=topics, keep_fields=kept)
     output = output._replace(names=bool(trained.names), status=any(promising))
-    reading = input_settings._replace(fields=kept) if kept else input_settings
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    rules = read_rules(output.rules) if output.rules else None if lang else rules_beside(model)
+    if rules and output.topics:
+        raise TextcatError("Rules are about all topics of the model: leave out --topic, or the rules.")
+    fields = tuple(dict.fromkeys((*kept, *_fields_of_rules(folder, manifests, rules))))
+    reading = input_settings._replace(fields=fields) if fields else input_settings
     sources = find_sources([os.fspath(path) for path in paths], reading)
     folder = folder.resolve()
     by_language = tuple((name, str(folder / name), of_name.sha256) for name, of_name in manifests.items() if name)
     digest = "" if by_language else manifests[""].sha256
-    rules = read_rules(output.rules) if output.rules else None if by_language else rules_beside(model)
-    for manifest in manifests.values() if rules else ():
-        Rules.parse(rules or "", manifest.topics, manifest.names)  # which raises an error if it cannot be followed
-    if rules and output.topics:
-        raise TextcatError("Rules are about all topics of the model: leave out --topic, or the rules.")
     job = Job(str(folder), digest, installed_spacy(), reading, output._replace(rules=""), by_language, rules)
     return TaggingPlan(job, sources, trained, jobs, scheduler, strict)
+
+
+def _fields_of_rules(folder: Path, manifests: dict[str, Manifest], rules: str | None) -> tuple[str, ...]:
+    """Return the fields that rules of models look at; raise TextcatError if the rules cannot be followed.
+
+    `rules` is the text of the rules of all models; None: each model in the folder has its own.
+    """
+    fields: list[str] = []
+    for language, manifest in manifests.items():
+        if text := rules_beside(folder / language) if rules is None else rules:
+            fields += Rules.parse(text, manifest.topics, manifest.names, manifest.broader_topics).read_fields
+    return tuple(fields)
 
 
 def _manifests_by_language(folder: Path, lang: str, output: OutputSettings) -> dict[str, Manifest]:

@@ -97,6 +97,10 @@ class Tally:
             _log.warning(
                 "No document has the field %s, which --keep-fields names: its cells are empty.", ", ".join(missing)
             )
+        named = (name for name in self._plan.job.input.fields if name not in self._plan.job.output.keep_fields)
+        named = (name for name in named if name not in ("language", "source"))  # which may be known without a field
+        if missing := [name for name in named if counts.tagged and not counts.fields[name]]:
+            _log.warning("No document has the field %s, for which there is a rule.", ", ".join(missing))
         formats, changes = sorted(self._formats), tuple(self._changes)
         done = (formats, *self._cost(), changes, self._before.growth, self._wake)
         return Summary(self._plan.trained, self.sources, topics, counts, self._before, shards, *done)
