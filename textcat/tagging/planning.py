@@ -169,6 +169,7 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
     write = job.output
     by_language = [f"{language} {digest[:16]}" for language, _, digest in job.by_language]
     of_reading = facts_of_reading(sources, job.input)
+    rules = [rules_beside(one.model) if job.rules is None else job.rules for one in job.jobs().values()]
     return {
         "model": ", ".join(by_language) or job.digest[:16],
         "textcat": __version__,
@@ -184,7 +185,7 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         **({"--keep-fields": ", ".join(write.keep_fields)} if write.keep_fields else {}),
         **({"--per-document": True} if write.per_document else {}),
         **({"--no-csv-escape": True} if write.no_csv_escape else {}),
-        **({"--rules": sha256(job.rules.encode()).hexdigest()[:16]} if job.rules else {}),
+        **({"--rules": sha256("\0".join(rules).encode()).hexdigest()[:16]} if any(rules) else {}),
         **({"--automatic": True} if write.automatic else {}),
         **({"--expected-recall": True} if write.expected_recall else {}),
         **({"dates": True} if write.dates else {}),
