@@ -57,6 +57,14 @@ def test_a_correction_is_kept_with_the_topics_before_and_after(made, store, tmp_
     assert (kept.person, kept.via, kept.model, kept.note) == ("Ann", "api", version, "no wheat")
 
 
+def test_what_is_said_of_a_document_besides_its_text_is_kept(made, tmp_path):
+    more = {"date": "2024-05-03", "language": "en", "fields": {"desk": "farm"}}
+    assert post(made(), PATH, json={"text": STORY, "right": ["gold"], **more}).status_code == 200
+    (kept,) = Corrections(tmp_path / "kept")
+    assert {name: getattr(kept.document, name) for name in more} == more
+    assert kept.document.zones == {"body": STORY}
+
+
 def test_the_same_text_is_the_same_document_unless_it_has_an_id(made):
     service = made()
     texts = [{"text": STORY}, {"zones": {"body": STORY}}, {"text": STORY + " "}, {"text": STORY, "id": "7"}]

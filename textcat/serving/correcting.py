@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 from textcat.base.errors import TextcatError, did_you_mean
@@ -38,10 +39,11 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
         raise Problem(404, "This server takes no corrections: start it with --corrections FOLDER.")
     _check_topics(served, body)
     document = body.document
-    zones = {"body": document} if isinstance(document, str) else document.zones
     tagged = await served.work.tag_one(document, Choice())
+    whole = Document("", {"body": document}) if isinstance(document, str) else document
+    given = tuple(tag["topic"] for tag in tagged.tags)
     correction = Correction(
-        Document(body.id or _id_of(zones), zones, tuple(tag["topic"] for tag in tagged.tags)),
+        replace(whole, id=body.id or _id_of(whole.zones), topics=given),
         {**dict.fromkeys(body.right, True), **dict.fromkeys(body.wrong, False)},
         person=call.key or body.person.strip(),
         via=body.via,
