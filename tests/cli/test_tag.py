@@ -271,6 +271,7 @@ def test_an_archive_without_a_fault_ends_well(run, model):
         "_files-00000.jsonl",
         "_inputs.jsonl",
         "_journal.jsonl",
+        "_origin.json",
         "part-00000.parquet",
     ]
 
@@ -385,6 +386,7 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tm
         ".lock",
         "_inputs.jsonl",
         "_journal.jsonl",
+        "_origin.json",
         "part-00000.jsonl.part",
     }
 

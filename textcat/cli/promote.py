@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from textcat.evaluation.significance import GateResult
     from textcat.model.promotion import Promotion
 
-_DIGITS = 12  # of a checksum, as the server shows them
-
 
 @common.with_options(read=common.corpus_reader)
 def promote(
@@ -74,12 +72,13 @@ def show_promotion(
 ) -> None:
     """Print by which conditions a model was measured, and which one is used now; None: as it was."""
     from textcat.cli.printing import Table, show
+    from textcat.model.manifest import model_id
 
     said = f"{served} stays as it is."
     if promotion is not None:
         replaced = promotion.replaced and promotion.replaced != promotion.model
-        said = f"{served} has model {promotion.model[:_DIGITS]} now"
-        said += f", in place of {str(promotion.replaced)[:_DIGITS]}." if replaced else "."
+        said = f"{served} has model {model_id(promotion.model)} now"
+        said += f", in place of {model_id(str(promotion.replaced))}." if replaced else "."
         if replaced and promotion.action == "promote":
             said += f" `textcat rollback {served}` restores that."
     facts = {"gates": [asdict(gate) for gate in gates]} if promotion is None else asdict(promotion)

@@ -496,7 +496,7 @@ def show_model(console: "Console", manifest: "Manifest", folder: Path, threshold
     stored_names = {"named_topics": len(named), "names_language": language} if named else {}
     of_names = f", of which {len(named)} have a name{f' ({language})' if language else ''}" if named else ""
     facts = {
-        "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest.format})",
+        "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest.format}), id {manifest.id}",
         "corpus": f"{manifest.corpus}, {manifest.train_documents} training documents",
         "dates": " to ".join(manifest.train_dates) or None,
         "topics": f"{counts['topics']}{of_names}",
@@ -510,7 +510,12 @@ def show_model(console: "Console", manifest: "Manifest", folder: Path, threshold
     if measured and measured.bands:
         parts.append(f"Measured after training, on {measured.test_documents} {measured.measured_on}:")
         parts.append(Table(band_rows(measured)))
-    show(console, form, {"model": str(folder), **stored, **counts, **stored_names, "bytes": size}, *parts)
+    show(
+        console,
+        form,
+        {"model": str(folder), "id": manifest.id, **stored, **counts, **stored_names, "bytes": size},
+        *parts,
+    )
 
 
 def _thresholds(strategy: str, thresholds: Sequence[float]) -> str:

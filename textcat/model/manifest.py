@@ -146,6 +146,11 @@ class Manifest:
         "".join([*self.topics, *self.names.values(), self.names_language or ""]).encode()  # no lone surrogates
 
     @property
+    def id(self) -> str:
+        """The model's id, which outputs, servers and journals show: see `model_id`."""
+        return model_id(self.sha256)
+
+    @property
     def names(self) -> dict[str, str]:
         """The names of topics by id; topics without a name are missing."""
         return {topic: name for topic, name in zip(self.topics, self.topic_names, strict=False) if name}
@@ -165,6 +170,11 @@ class Manifest:
     def sizes(self) -> dict[str, int]:
         """The number of positive training documents of each topic."""
         return dict(zip(self.topics, self.train_sizes, strict=True))
+
+
+def model_id(checksum: str) -> str:
+    """Return the id of a model: the first 12 digits of its manifest's checksum."""
+    return checksum[:12]
 
 
 MODEL = FolderFormat(

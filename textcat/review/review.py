@@ -11,7 +11,7 @@ from zlib import crc32
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.corpus.corrections import Correction, Corrections
-from textcat.model.manifest import Manifest, read_manifest
+from textcat.model.manifest import Manifest, model_id, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.reading.document import Document
 from textcat.review.queue import audited_tags, choose_documents, reviewed_tags
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 MOST = 1000  # documents of a queue
 _PLACE = ("tagged source", "tagged position")  # fields of a corrected document: which row of the archive it is
-_DIGITS = 12  # of a model's checksum
 
 
 class ReviewTag(NamedTuple):
@@ -204,7 +203,7 @@ class Review:
         given = [tag.topic for tag in document.tags]
         judged = {self.topics.find(topic, given): belongs for topic, belongs in answers.items()}
         audited = tuple(tag.topic for tag in document.tags if tag.is_audited and tag.topic in judged)
-        return Correction(document.document, judged, person, via, self._origin.digest[:_DIGITS], audited, note)
+        return Correction(document.document, judged, person, via, model_id(self._origin.digest), audited, note)
 
     def undo(self, person: str = "") -> Undone | None:
         """Take back a person's last answer of a review; return None if there is none."""

@@ -25,6 +25,7 @@ from textcat.base.disk import write_atomically
 from textcat.base.errors import TextcatError, first_of
 from textcat.corpus.documents import Document
 from textcat.model import storage
+from textcat.model.manifest import model_id
 from textcat.serving.http.log import Log
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Shadow:
             raise TextcatError("This system cannot run a shadow: leave out --shadow.")
         self.name, self._sample = name, sample
         self._tagger, digest = storage.load_versioned(folder, prepare=False)
-        self.version = digest[:12]
+        self.version = model_id(digest)
         self._shared = frozenset(served.topics) & frozenset(self._tagger.topics)
         if not self._shared:
             raise TextcatError(

@@ -16,6 +16,7 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.model import manifest_status
 from textcat.model.card import read_card
+from textcat.model.manifest import model_id
 from textcat.model.rules import path_beside
 from textcat.serving.http.problems import Problem
 from textcat.serving.work import Answer, Choice, Work
@@ -186,7 +187,7 @@ class Store:
         work = Work(
             tagger, lambda n: self.on_batch(n), lambda: self.seconds, lambda *batch: self.on_tagged(name, *batch)
         )
-        return Served(name, digest[:12], tagger, work, written)
+        return Served(name, model_id(digest), tagger, work, written)
 
 
 def served_model(call: Call, name: str, n_documents: int = 0) -> Served:

@@ -12,7 +12,7 @@ from textcat import __version__
 from textcat.base.disk import expanded, installed_spacy
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
-from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, read_manifest
+from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, model_id, read_manifest
 from textcat.model.rules import Rules, read_rules, rules_beside
 from textcat.model.topic_names import find_topic
 from textcat.reading import START_OVER, InputSettings, Record, Source, batch_records, find_sources, read_batches
@@ -167,11 +167,11 @@ def _have_dates(sources: Sequence[Source], settings: InputSettings) -> bool:
 def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
     """Return the model, versions and settings that the output depends on, under names that error messages can show."""
     write = job.output
-    by_language = [f"{language} {digest[:16]}" for language, _, digest in job.by_language]
+    by_language = [f"{language} {model_id(digest)}" for language, _, digest in job.by_language]
     of_reading = facts_of_reading(sources, job.input)
     rules = [rules_beside(one.model) if job.rules is None else job.rules for one in job.jobs().values()]
     return {
-        "model": ", ".join(by_language) or job.digest[:16],
+        "model": ", ".join(by_language) or model_id(job.digest),
         "textcat": __version__,
         "spacy": job.spacy,
         **library_versions(write),

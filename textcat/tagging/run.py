@@ -150,7 +150,7 @@ def set_aside(model: Path, out: Path) -> None:
     A TextcatError is raised if there is a folder of that name already.
     """
     model_before = facts_of_run(out).get("model")
-    if model_before in (None, read_manifest(model).sha256[:16]):
+    if model_before in (None, read_manifest(model).id):
         return
     aside = out.with_name(f"{out.name}.before")
     if aside.exists():
