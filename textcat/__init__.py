@@ -33,6 +33,7 @@ _NAMES_IN = {
     "model.explain": "Explanation",
     "model.facts": "TrainingFacts",
     "model.explain_corpus": "Explained explain",
+    "model.history": "LearningStep learning_history",
     "model.promotion": "GateError Promotion promote rollback",
     "model.selection": "Tag Tags",
     "model.storage": "load save",
@@ -52,7 +53,8 @@ _NAMES_IN = {
     "report.write": "write_report",
     "training.names": "train_by_names",
     "training.self_training": "train_with_unlabelled",
-    "training.update": "UpdateResult learn undo_learn",
+    "training.updatable": "UpdateResult",
+    "training.update": "learn undo_learn undo_step",
     "training.out_of_fold": "CrossValidation cross_validate",
     "training.train": "train",
 }

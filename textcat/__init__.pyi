@@ -42,6 +42,8 @@ from textcat.model.explain import Explanation as Explanation
 from textcat.model.explain_corpus import Explained as Explained
 from textcat.model.explain_corpus import explain as explain
 from textcat.model.facts import TrainingFacts as TrainingFacts
+from textcat.model.history import LearningStep as LearningStep
+from textcat.model.history import learning_history as learning_history
 from textcat.model.promotion import GateError as GateError
 from textcat.model.promotion import Promotion as Promotion
 from textcat.model.promotion import promote as promote
@@ -81,8 +83,9 @@ from textcat.training.out_of_fold import CrossValidation as CrossValidation
 from textcat.training.out_of_fold import cross_validate as cross_validate
 from textcat.training.self_training import train_with_unlabelled as train_with_unlabelled
 from textcat.training.train import train as train
-from textcat.training.update import UpdateResult as UpdateResult
+from textcat.training.updatable import UpdateResult as UpdateResult
 from textcat.training.update import learn as learn
 from textcat.training.update import undo_learn as undo_learn
+from textcat.training.update import undo_step as undo_step
 
 __version__: str

@@ -11,10 +11,10 @@ ROOT = Path(__file__).parents[2]
 # What a remedy starts with: an imperative, a command, or what is allowed instead.
 VERBS = frozenset(
     """
-    add allow append ask begin check choose close compare copy correct draw evaluate fetch free get give install leave
-    list look lower make measure mend merge move name open pack pass pip pull push put read remove rename repair replace
-    restore resume run save search set shorten show split start take train try uninstall unpack unset update upgrade use
-    wait write
+    add allow append ask begin check choose close compare copy correct draw evaluate fetch free get give install learn
+    leave list look lower make measure mend merge move name open pack pass pip pull push put read remove rename repair
+    replace restore resume run save search set shorten show split start take train try undo uninstall unpack unset
+    update upgrade use wait write
     """.split()  # noqa: SIM905
 )
 ALLOWED = re.compile(r"`|known|did you mean|only \w+|one of\b|every \w+ must", re.IGNORECASE)

@@ -3,11 +3,10 @@
 import json
 import os
 import shutil
-import signal
-import sys
 from itertools import count
 
 import pytest
+from killing import killed_at
 from manifests import rewrite
 
 import textcat
@@ -184,31 +183,6 @@ def test_a_journal_that_cannot_be_written_is_told(models, monkeypatch):
     with pytest.raises(TextcatError, match=r"No space left on device.*the model is in its place"):
         textcat.promote(good, served)
     assert contents(served) == contents(good)
-
-
-_CHANGES = {f"os.{name}" for name in ("rename", "mkdir", "link", "remove", "rmdir", "truncate")}
-
-
-def changes_files(event, arguments):
-    """Whether an audited event of Python changes files, or opens one to change it."""
-    return event in _CHANGES or (event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR))
-
-
-def killed_at(place, change):
-    """Run a change in a process that is killed at that audited step; return whether it was, and not done before."""
-    if not (child := os.fork()):
-        steps = count()
-
-        def kill(event, arguments):
-            if changes_files(event, arguments) and next(steps) == place:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(kill)
-        change()
-        os._exit(0)
-    status = os.waitpid(child, 0)[1]
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
-    return os.WIFSIGNALED(status)
 
 
 @pytest.mark.sampled

@@ -16,20 +16,32 @@ from commands import Run
 from feature_settings import FEATURES
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from learning import (
+    PLAIN,
+    TOPICS,
+    beginnings,
+    bytes_of,
+    check_same,
+    document,
+    documents,
+    in_parts,
+    learnt_naively,
+    of_all,
+    recipe_of,
+    train_from_the_start,
+    written,
+)
 from manifests import rewrite
 
 import textcat
-from textcat import Corpus, Document, Recipe, TextcatError
+from textcat import Corpus, Document, TextcatError
 from textcat.features.language import open_language
 from textcat.margin.learners import LEARNERS
 from textcat.model.manifest import read_manifest
 from textcat.model.measure import measure_scores
 from textcat.model.restrict import restrict_topics
-from textcat.training.train import train_and_evaluate
 
 N_HISTORIES = 10 if "TEXTCAT_LONG" in os.environ else 2  # of each learner
-TOPICS = ("ash", "birch", "cedar", "dogwood")
-WORDS = [f"{one}{two}" for one in ("bark", "leaf", "root", "seed", "twig") for two in ("s", "let", "y", "er")]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,96 +51,6 @@ def quick():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("textcat.features.tokens.open_language", lambda lang, tables: known(lang))
         yield
-
-
-def words_of(topic):
-    return [f"{topic}wood", f"{topic}grove", *(WORDS[TOPICS.index(topic) :: 4] if topic in TOPICS else WORDS[:3])]
-
-
-@st.composite
-def documents(draw, id_, topics=TOPICS):
-    """A document with a word of its own, and words of its topics."""
-    own = draw(st.lists(st.sampled_from(topics), max_size=2, unique=True))
-    known = [*WORDS, *(word for topic in own for word in words_of(topic) * 4)]
-    title, body = (draw(st.lists(st.sampled_from(known), min_size=n, max_size=n + 4)) for n in (0, 4))
-    zones = {"title": " ".join([f"only{id_}", *title]), "body": " ".join(body)}
-    judged = draw(st.none() | st.lists(st.sampled_from(TOPICS), unique=True).map(tuple))
-    return Document(id_, zones, tuple(own), split=draw(st.sampled_from(["", "", "", "test"])), labelled_for=judged)
-
-
-@st.composite
-def beginnings(draw):
-    n = draw(st.integers(6, 12))
-    first = [replace(draw(documents(f"d{i}", TOPICS[:2])), split="" if i < 4 else "test" * (i == 5)) for i in range(n)]
-    first[0] = replace(first[0], topics=("ash",), labelled_for=None)
-    first[1] = replace(first[1], topics=("birch",), labelled_for=None)
-    return first
-
-
-def recipe_of(learner, way, tags, descriptions, shortlist=0):
-    topics = {"description_copies": descriptions, "shortlist": shortlist}
-    fields = {"max_epochs": 30}
-    return Recipe("one", **FEATURES[way], learner={"name": learner, **fields}, topics=topics, tags=tags)
-
-
-def of_all(documents):
-    """The documents, judged for all topics."""
-    return [replace(document, labelled_for=None) for document in documents]
-
-
-def in_parts(documents):
-    """The documents of the training part, and behind them those of the test part."""
-    return sorted(documents, key=lambda document: document.split == "test")
-
-
-def learnt_naively(known, new, gone, complete):
-    """The documents of a corpus that training from the start on gives the model that has learnt."""
-    ids = {document.id for document in known}
-    names = {name for document in known for name in (*document.topics, *(document.labelled_for or ()))}
-    part_of = {document.id: document.split for document in known}
-    training = [d for d in new if (part_of.get(d.id, d.split) or "train") == "train"]
-    fresh = {topic for document in training for topic in document.topics} - names
-    result = []
-    for document in known:
-        correction = next((d for d in new if d.id == document.id), None)
-        if document.id in gone:
-            continue
-        if correction is not None:
-            zones = correction.zones if any(correction.zones.values()) else document.zones
-            result.append(replace(correction, zones=zones, split=document.split))
-        elif not fresh:
-            result.append(document)
-        elif complete:
-            judged = document.labelled_for and (*document.labelled_for, *fresh)
-            result.append(replace(document, labelled_for=(*fresh,) if document.labelled_for == () else judged))
-        else:
-            result.append(
-                replace(document, labelled_for=tuple(names) if document.labelled_for is None else document.labelled_for)
-            )
-    result = in_parts(result + [d for d in new if d.id not in ids])
-    left = {topic for document in result for topic in document.topics}
-    forgotten = {topic for document in known if document.id in gone for topic in document.topics} - left
-    return [
-        d if d.labelled_for is None else replace(d, labelled_for=tuple({*d.labelled_for} - forgotten)) for d in result
-    ]
-
-
-def train_from_the_start(documents, recipe, folder, *, measured, keep_support=None):
-    corpus = Corpus.from_documents("corpus", documents)
-    train = train_and_evaluate if measured else textcat.train
-    tagger = train(corpus, recipe, keep_support=keep_support, updatable=True)
-    if tagger.training_counts is None:
-        pytest.fail("the model is not updatable")
-    textcat.save(tagger, folder)
-
-
-def bytes_of(folder):
-    return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
-
-
-def check_same(one, other):
-    different = [name for name in {*one, *other} if one.get(name) != other.get(name)]
-    assert not different, f"{different} are not the same"
 
 
 @pytest.mark.parametrize("learner", [*sorted(LEARNERS), "with a shortlist"])
@@ -184,19 +106,6 @@ def test_a_history_gives_the_model_that_training_from_the_start_gives(learner, d
         check_same(bytes_of(model), bytes_of(other))
 
 
-PLAIN = Recipe(
-    "plain",
-    features={"weighting": "bm25", "ngrams": 2, "ngram_min_df": 2},
-    topics={"description_copies": 1},
-    tags={"strategy": "probability", "folds": 2},
-)
-
-
-def document(id_, *topics, **more):
-    words = [word for topic in topics or ("",) for word in words_of(topic)]
-    return Document(id_, {"title": f"only{id_}", "body": " ".join([*words * 2, *WORDS[len(id_) :: 3]])}, topics, **more)
-
-
 @pytest.fixture(scope="module")
 def first_model(tmp_path_factory):
     known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(12)]
@@ -232,14 +141,14 @@ def test_nothing_of_a_removed_document_is_left(model):
     textcat.learn(model, remove="number-4711")
     left = everything_in(model.parent)
     assert not [mark for mark in marks if mark in left]
-    assert [path.name for path in model.parent.iterdir()] == ["model"]
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model", "model.history.jsonl"]
 
 
 def test_what_a_killed_process_left_is_gone_after_removing(model):
     textcat.learn(model, [document("secret1", "ash")])
     shutil.copytree(model, model.with_name(".model.0123abcd.part"))
     textcat.learn(model, remove=["secret1"])
-    assert [path.name for path in model.parent.iterdir()] == ["model"]
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model", "model.history.jsonl"]
 
 
 def test_the_next_run_removes_what_killed_runs_left_even_if_it_fails_but_nothing_of_running_ones(model):
@@ -295,7 +204,7 @@ def test_a_model_in_another_folder_leaves_the_old_one_alone(model):
     learnt = textcat.learn(model, [document("new", "ash")], out=model.with_name("other"))
     assert learnt.folder.name == "other"
     check_same(bytes_of(model), before)
-    assert sorted(path.name for path in model.parent.iterdir()) == ["model", "other"]
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model", "other", "other.history.jsonl"]
 
 
 def test_old_documents_are_no_examples_of_a_new_topic(model):
@@ -503,16 +412,6 @@ def run(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
     return Run(capsys, monkeypatch)
-
-
-def written(path, documents):
-    lines = [
-        {"id": d.id, **d.zones, "topics": d.topics, "split": d.split}
-        | ({} if any(d.zones.values()) else {"zones": {}})
-        | ({} if d.labelled_for is None else {"labelled_for": d.labelled_for})
-        for d in documents
-    ]
-    Path(path).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
 def test_the_command_learns_removes_and_undoes(run):

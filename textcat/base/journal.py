@@ -1,13 +1,16 @@
 """Read and write journals: files to which lines with checksums are appended."""
 
+import getpass
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat.base import disk
+from textcat.base.disk import raise_write_errors
 from textcat.base.errors import TextcatError
 
 _CHECKSUM = "crc32"  # of the other entries of a journal's line
@@ -41,6 +44,49 @@ def read_journal(path: Path) -> Journal | None:
         lines.append(line)
     n = len(lines)
     return Journal(lines, sum(len(data) + 1 for data in ended[:n]), len(ended) > n or not n)
+
+
+def read_whole_journal(path: Path, *, repair: bool = True) -> list[dict[str, Any]]:
+    """Read all lines of a journal; the list is empty if the file does not exist.
+
+    A last line that a killed process has left unfinished is left out and, if `repair`, removed from the file. Raise
+    TextcatError if another line is damaged.
+    """
+    if (read := read_journal(path)) is None:
+        return []
+    if path.read_bytes().count(b"\n") != len(read.lines):
+        raise TextcatError(f"{path} is damaged in line {len(read.lines) + 1}: move it away, or restore a copy.")
+    if repair and path.stat().st_size > read.length:
+        disk.truncate_file(path, read.length)
+    return read.lines
+
+
+def append_to_journal(path: Path, lines: Iterable[Mapping[str, Any]], remedy: str) -> None:
+    """Append lines to a journal, which need not exist; raise TextcatError with the remedy if that fails."""
+    with raise_write_errors(path, remedy), disk.reopen(path) as file:
+        disk.write_all(file, b"".join(map(journal_line, lines)))
+        disk.sync(file)
+
+
+def rewrite_journal(path: Path, lines: Iterable[Mapping[str, Any]], remedy: str) -> None:
+    """Write a journal of these lines in place of another, atomically; raise TextcatError like `append_to_journal`."""
+    written = disk.unfinished_sibling(path)
+    try:
+        append_to_journal(written, lines, remedy)
+        with raise_write_errors(path, remedy):
+            disk.rename(written, path)
+            disk.sync_folder(path.parent)
+    finally:
+        disk.remove(written)
+
+
+def when_and_who() -> tuple[str, str]:
+    """Return the present time, as UTC in ISO 8601, and the user's name, which journals have; "" if there is no name."""
+    try:
+        who = getpass.getuser()
+    except (ImportError, KeyError, OSError):  # a user without a name, as in some containers
+        who = ""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds"), who
 
 
 def read_header(path: Path) -> dict[str, Any] | None:

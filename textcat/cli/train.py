@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
     from textcat.base.progress import Stages
     from textcat.corpus.documents import Corpus, Document
+    from textcat.model.history import LearningStep
     from textcat.model.tagger import Tagger
     from textcat.reading import ForkedCorpus
     from textcat.recipes.recipe import Recipe
     from textcat.training.cross_validation import Trial
     from textcat.training.examples import CountedCorpus
     from textcat.training.plan import TrainingPlan
-    from textcat.training.update import UpdateResult
+    from textcat.training.updatable import UpdateResult
 
 _RIGHT = "share of held-out documents whose topic with the highest score is right"
 _MOST_TRIALS = 30  # trials of a study that are printed; a file has all trials
@@ -279,6 +280,10 @@ def learn(
         list[str] | None,
         Argument(help="New documents, and corrections of known ones: files, folders or archives, or names of corpora."),
     ] = None,
+    corrections: Annotated[
+        Path | None,
+        Option("--from", help="Learn what a folder of corrections has that was not learnt yet, or was taken back."),
+    ] = None,
     remove: Annotated[
         list[str] | None,
         Option(help="Ids of documents to remove, comma-separated, or a file of one per line. May be repeated."),
@@ -298,25 +303,40 @@ def learn(
     force: Annotated[bool, Option("--force", help="Replace another model in --out without asking.")] = False,
     learner: common.ModelsLearner = None,
     undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
+    undo_step: Annotated[
+        int | None, Option(help="Undo the step of this number in the history; later steps stay.", show_default=False)
+    ] = None,
+    history: Annotated[bool, Option("--history", help="Print the steps in which the model has learnt.")] = False,
     jobs: common.Jobs = -1,
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
     form: common.Form = "text",
 ) -> None:
     """Add documents, topics, corrections or names to a model, or remove documents, as if trained from scratch."""
+    import textcat
     from textcat.corpus.catalogue import settings_like
     from textcat.model.manifest import read_manifest
-    from textcat.training.update import documents_to_learn, learn, undo_learn
+    from textcat.training.update import documents_to_learn
 
-    if undo:
-        if new or remove or out or new_topics_negative or vocabulary:
-            raise BadParameter("--undo goes alone: it brings back the model that was there before the last step")
-        show_undone(terminal.console(), undo_learn(model), form)
+    changes = any((new, corrections, remove, out, new_topics_negative, vocabulary))
+    if undo + history + (undo_step is not None) + changes > 1:
+        raise BadParameter("--undo goes alone, and so do --undo-step and --history: run the command again for the rest")
+    console, stages = terminal.console(), terminal.new_stages()
+    if history:
+        show_history(console, textcat.learning_history(model), read_manifest(model).sha256, form)
         return
+    if undo:
+        show_undone(console, textcat.undo_learn(model), form)
+        return
+    if undo_step is not None:
+        result = textcat.undo_step(model, undo_step, n_jobs=jobs, stages=stages)
+        show_update(console, result, stages, form, per_topic=topics)
+        return
+    if corrections and (new or remove or vocabulary):
+        raise BadParameter("--from goes without other inputs, --remove and --vocabulary: learn these in another step")
     if vocabulary_language and not vocabulary:
         raise BadParameter("--vocabulary-language is that of the names in --vocabulary: give both")
     if out is not None and expanded(out).resolve() != expanded(model).resolve():
         _check_replacing(out, force=force)
-    stages = terminal.new_stages()
     origin = read_manifest(model).origin if new else {}
     documents: list[Document] = []
     for corpus in new or ():
@@ -325,8 +345,9 @@ def learn(
     ids = [id_ for ids_or_file in remove or [] for id_ in _ids(ids_or_file)]
     options: dict[str, Any] = {"new_topics_negative": new_topics_negative, "n_jobs": jobs, "stages": stages}
     options |= {"vocabulary": vocabulary, "vocabulary_language": vocabulary_language or None}
-    result = learn(model, documents, ids, out=out, **options)
-    show_update(terminal.console(), result, stages, form, per_topic=topics)
+    options["corrections"] = corrections
+    result = textcat.learn(model, documents, ids, out=out, **options)
+    show_update(console, result, stages, form, per_topic=topics)
 
 
 def _ids(ids_or_file: str) -> list[str]:
@@ -578,7 +599,14 @@ def _unlabelled_sentence(choice: Mapping[str, Any]) -> str:
 
 def show_update(console: "Console", result: "UpdateResult", stages: "Stages", form: str, *, per_topic: bool) -> None:
     """Print the documents that an update has changed, and each topic's size and quality before and after."""
-    from textcat.cli.printing import Table, cost_of_stages, show, stage_table
+    from textcat.base.errors import first_of
+    from textcat.cli.printing import Facts, Table, cost_of_stages, show, stage_table
+
+    if result.number is None:
+        facts = {"model": str(result.folder), "step": None}
+        said = f"Nothing new: the model {result.folder} stays as it is."
+        show(console, form, facts, said if form == "text" else Facts(facts))
+        return
 
     rows, evaluation, cost = result.rows(), result.tagger.evaluation, cost_of_stages(stages)
     has_changed = any((result.added, result.corrected, result.removed))
@@ -591,7 +619,8 @@ def show_update(console: "Console", result: "UpdateResult", stages: "Stages", fo
         form,
         {
             "model": str(result.folder),
-            **{name: list(getattr(result, name)) for name in ("added", "corrected", "removed", "named")},
+            "step": result.number,
+            **{name: list(getattr(result, name)) for name in ("added", "corrected", "removed", "named", "kept")},
             "topics": rows,
             **cost,
         },
@@ -599,8 +628,9 @@ def show_update(console: "Console", result: "UpdateResult", stages: "Stages", fo
         Table(shown, needed=3),
         f"{those} as many documents as before (--topics)." if left else "",
         f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}." if evaluation and measured else "",
+        f"Documents that later steps labelled, too, keep these labels: {first_of(result.kept)}." if result.kept else "",
         stage_table(**cost),
-        f"Model: {result.folder}",
+        f"Model: {result.folder}, after step {result.number}",
         rows=lambda: rows,
     )
 
@@ -626,6 +656,58 @@ def _update_row(row: Mapping[str, Any]) -> dict[str, Any]:
         f"{title}\n{when}": printing.format_figure(row[f"{name}_{when}"]) for title, name in measures for when in whens
     }
     return {"topic": row["topic"], **counts, **figures}
+
+
+def show_history(console: "Console", steps: "Sequence[LearningStep]", model: str, form: str) -> None:
+    """Print the steps in which a model has learnt; `model` is the checksum of the model that is there."""
+    from textcat.cli.printing import Table, show
+
+    data = [step.as_dict() for step in steps]
+    said = "" if steps else "The model has learnt nothing since it was trained."
+    if steps and steps[-1].model != model:
+        said = "Since then, another model was put there, whose steps will follow."
+    figures = _shown_figures(steps)
+    rows = [_history_row(step, figures) for step in steps]
+    show(console, form, data, Table(rows, 6), said, rows=lambda: [_plain_history_row(step, figures) for step in steps])
+
+
+def _shown_figures(steps: "Sequence[LearningStep]") -> list[str]:
+    """Return the names of the measures to show: the first main ones, MAP and macro F1 if topics are few."""
+    from textcat.evaluation.evaluation import TITLES
+
+    measured = {name for step in steps for name in step.figures}
+    return [name for name in TITLES if name in measured and name != "mean_support"][:2]
+
+
+def _history_row(step: "LearningStep", figures: Sequence[str]) -> dict[str, Any]:
+    from textcat.cli import printing
+    from textcat.evaluation.evaluation import TITLES
+    from textcat.model.manifest import model_id
+
+    said = "learnt" if step.action == "learn" else "another model" if step.number else "first model"
+    if step.undoes is not None:
+        said = f"undid step {step.undoes}"
+    if step.corrections:
+        said += f" from {Path(step.corrections).name}"
+    row = {"step": step.number, "when": step.at[:16].replace("T", " "), "what": said, **_documents_in(step)}
+    for name in figures:
+        row[f"{TITLES[name].column}\nbefore"] = printing.format_figure(step.figures_before.get(name))
+        row[f"{TITLES[name].column}\nafter"] = printing.format_figure(step.figures.get(name))
+    return {**row, "who": step.who, "model": model_id(step.model)}
+
+
+def _plain_history_row(step: "LearningStep", figures: Sequence[str]) -> dict[str, Any]:
+    row = {name: value for name, value in step.as_dict().items() if not isinstance(value, list | dict)}
+    row |= _documents_in(step)
+    for name in figures:
+        row |= {f"{name}_before": step.figures_before.get(name), f"{name}_after": step.figures.get(name)}
+    return row
+
+
+def _documents_in(step: "LearningStep") -> dict[str, int]:
+    """Return how many documents a step added, corrected and removed."""
+    removed = len(step.removed) + len(step.unlearnt)
+    return {"added": len(step.added), "corrected": len(step.corrected), "removed": removed}
 
 
 def show_undone(console: "Console", folder: Path, form: str) -> None:

@@ -134,10 +134,18 @@ class Vocabulary:
         found = {topic: tuple(nearest(id_)) for topic, id_ in id_of.items() if id_ in self.broader}
         return {topic: others for topic, others in found.items() if others}
 
-    def current(self, documents: Iterable[Document]) -> list[Document]:
+    def current(self, documents: Iterable[Document], *, warn: bool = True) -> list[Document]:
         """Return documents in which deprecated topics are replaced, or removed if they have no replacement.
 
-        Both are logged as warnings.
+        Parameters
+        ----------
+        documents : iterable of Document
+        warn : bool, default=True
+            Log both as warnings.
+
+        Returns
+        -------
+        list of Document
         """
         if not self.replacements:
             return [*documents]
@@ -153,7 +161,7 @@ class Vocabulary:
             )
 
         documents = [*map(renewed, documents)]
-        for are_replaced in (True, False):
+        for are_replaced in (True, False) if warn else ():
             topics = sorted(topic for topic in deprecated if bool(self.replacements[topic]) == are_replaced)
             if topics:
                 by = " and ".join(self.replacements[topics[0]])

@@ -110,6 +110,22 @@ class StoredCounts(NamedTuple):
         )
         return StoredCounts(zones, np.append(self.n_texts, added.n_texts), np.append(self.zone_of, zone_of), counts)
 
+    def same_as(self, other: StoredCounts, *, in_zones: bool = True) -> np.ndarray:
+        """Return whether each document has the counts that the one at its place in `other` has: shape (n,), bool.
+
+        With `in_zones` False, only the terms of a whole document are compared, without n-grams.
+        """
+        both, n = self.extended(other), len(self)  # which number zones and terms alike
+        sizes = np.diff(both.counts.ends, prepend=0)
+        n_terms = np.diff(np.append(0, np.cumsum(sizes))[np.append(0, np.cumsum(both.n_texts))])
+        ends_of_texts, ends_of_terms = (np.cumsum(numbers)[:-1] for numbers in (both.n_texts, n_terms))
+        ids, counts = (np.split(array, ends_of_terms) for array in (both.counts.ids, both.counts.counts))
+        columns = [ids, counts, *(np.split(array, ends_of_texts) for array in (both.zone_of, sizes))]
+        if not in_zones:
+            is_word = np.append(~_is_char(both.counts), np.zeros(len(both.counts.ngrams), bool))  # n-grams have ids < 0
+            columns = [[np.sort(terms[is_word[terms]]) for terms in map(np.repeat, ids, counts)]]
+        return np.array([all(np.array_equal(c[i], c[n + i]) for c in columns) for i in range(n)], bool)
+
     def counted_for(self, features: TfIdf) -> CountedDocuments:
         """Return the counts as `features.count` returns them; the features must have the settings of the counts."""
         names = [self.zones[i] for i in self.zone_of.tolist()]

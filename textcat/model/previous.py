@@ -29,22 +29,28 @@ def alone_with(folder: Path) -> Iterator[None]:
         yield
 
 
-def replace_model(folder: Path, write: Callable[[Path], None], expected: str, *, keep: bool) -> None:
+def replace_model(
+    folder: Path, write: Callable[[Path], None], expected: str, *, keep: bool, note: Callable[[str], None] | None = None
+) -> None:
     """Replace the model in a folder, atomically; if `keep`, keep the old model, which `restore_previous` puts back.
 
     `write` is called with an empty folder, and writes the new model's files to it. `expected` is the checksum that the
-    old model must have: raise ModelError if another one has taken its place.
+    old model must have: raise ModelError if another one has taken its place. `note` is called with the checksum of the
+    new model just before this takes its place.
     """
     with MODEL.replacing(folder) as sibling:
         write(sibling)
         if read_manifest(folder).sha256 != expected:
             raise ModelError(f"The model {folder} was replaced meanwhile: run the command again.")
-        kept = _place_before(folder, read_manifest(sibling).sha256)
+        replacing = read_manifest(sibling).sha256
+        kept = _place_before(folder, replacing)
         if keep:
             with MODEL.replacing(kept) as earlier:
                 link_files(folder, earlier)
         else:
             _remove_previous(folder)
+        if note:
+            note(replacing)
     if keep:  # only now: if the process is killed before, the old model still has what it replaced
         _remove_previous(folder, but=kept)
     remove_leftovers_of_model(folder)  # they may contain documents that were to be removed
@@ -56,10 +62,10 @@ def _remove_previous(folder: Path, but: Path | None = None) -> None:
             shutil.rmtree(earlier)
 
 
-def restore_previous(folder: Path) -> None:
+def restore_previous(folder: Path, note: Callable[[str], None] | None = None) -> None:
     """Restore the model that the last change has replaced, byte for byte.
 
-    Raise ModelError if it is not kept, or is damaged.
+    `note` is called with its checksum just before it takes its place. Raise ModelError if it is not kept, or damaged.
     """
     before = _place_before(folder, read_manifest(folder).sha256)
     if not (before / MANIFEST).exists():
@@ -72,6 +78,8 @@ def restore_previous(folder: Path) -> None:
         storage.load_training_counts(before)  # and of all others
     with MODEL.replacing(folder) as sibling:
         link_files(before, sibling)
+        if note:
+            note(read_manifest(sibling).sha256)
     shutil.rmtree(before)
 
 

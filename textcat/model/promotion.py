@@ -1,20 +1,17 @@
 """Replace a model that is used by a new one, unless conditions forbid it, and restore the old one; note both."""
 
-import getpass
 import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from textcat.base import disk
-from textcat.base.disk import expanded, raise_write_errors
+from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
-from textcat.base.journal import journal_line, read_journal
+from textcat.base.journal import append_to_journal, read_whole_journal, when_and_who
 from textcat.base.progress import Stages
 from textcat.evaluation.significance import GateResult
 from textcat.model import CARD, ModelError, storage
@@ -121,7 +118,7 @@ def promote(
                 copy(sibling)
         elif model != replaced:
             replace_model(folder, copy, replaced, keep=True)
-        return journal.add(Promotion("promote", *_when_and_who(), model, replaced, str(source), gates))
+        return journal.add(Promotion("promote", *when_and_who(), model, replaced, str(source), gates))
 
 
 def rollback(served: str | os.PathLike[str]) -> Promotion:
@@ -146,7 +143,7 @@ def rollback(served: str | os.PathLike[str]) -> Promotion:
         remove_leftovers_of_model(folder)
         journal, replaced = _Journal.of(folder), read_manifest(folder).sha256
         restore_previous(folder)
-        return journal.add(Promotion("rollback", *_when_and_who(), read_manifest(folder).sha256, replaced))
+        return journal.add(Promotion("rollback", *when_and_who(), read_manifest(folder).sha256, replaced))
 
 
 def _checksum(folder: Path) -> str | None:
@@ -171,14 +168,6 @@ def _copy_model(source: Path, expected: str, target: Path) -> None:
         (target / CARD).write_bytes(card)
 
 
-def _when_and_who() -> tuple[str, str]:
-    try:
-        who = getpass.getuser()
-    except (ImportError, KeyError, OSError):  # a user without a name, as in some containers
-        who = ""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds"), who
-
-
 class _Journal(NamedTuple):
     """The journal of a model's folder, and the checksum of the model that its last line names."""
 
@@ -187,23 +176,14 @@ class _Journal(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path) -> "_Journal":
-        """Read the journal; remove a last line that a killed process has left unfinished."""
         path = folder.with_name(folder.name + JOURNAL)
-        if (read := read_journal(path)) is None:
-            return cls(path, None)
-        if path.read_bytes().count(b"\n") != len(read.lines):
-            raise TextcatError(f"{path} is damaged in line {len(read.lines) + 1}: move it away, or restore a copy.")
-        if path.stat().st_size > read.length:
-            disk.truncate_file(path, read.length)
-        return cls(path, read.lines[-1].get("model") if read.lines else None)
+        lines = read_whole_journal(path)
+        return cls(path, lines[-1].get("model") if lines else None)
 
     def add(self, promotion: Promotion) -> Promotion:
         """Add a line and, before it, one for a model that was put there in another way since the last line."""
         lines = [promotion]
         if promotion.replaced not in (None, self.model):
             lines.insert(0, Promotion("found", promotion.at, promotion.who, str(promotion.replaced)))
-        remedy = "make room or allow it; the model is in its place"
-        with raise_write_errors(self.path, remedy), disk.reopen(self.path) as file:
-            disk.write_all(file, b"".join(journal_line(asdict(line)) for line in lines))
-            disk.sync(file)
+        append_to_journal(self.path, map(asdict, lines), "make room or allow it; the model is in its place")
         return promotion

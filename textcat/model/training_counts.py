@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from textcat.base.records import entries_of, read_record
@@ -21,13 +21,9 @@ _OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depen
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Entries:
-    """Hold the entries of the JSON file of a model's training counts; topics are positions in `topics`."""
+class _Labels:
+    """Hold how the documents of a corpus are labelled, and its names of topics; topics are positions in `topics`."""
 
-    terms_of: dict[str, dict[str, Any]]  # the sections of the recipe that the counts were made by
-    keep_support: str
-    bands: list[str] | None
-    is_measured: bool
     topic_rule: str
     descriptions: dict[str, str]
     names: dict[str, list[str]]
@@ -40,8 +36,77 @@ class _Entries:
     topics_of: list[list[int]]
     labelled_for: list[list[int]]  # each set of topics that documents were labelled for
     labelled_for_of: list[int | None]  # the position of this set; None: the document was labelled for all topics
-    zones_of: list[dict[str, str]] | None  # of the training documents
     dates: list[str] = field(default_factory=list)  # empty if no document has one
+
+    @staticmethod
+    def fields_of(corpus: Corpus) -> dict[str, Any]:
+        documents = [*corpus.train, *corpus.test]
+        topics = sorted({topic for document in documents for topic in _names_in(document)})
+        index_of = dict(zip(topics, range(len(topics)), strict=True))
+        labelled_for = [_places(index_of, _labelled_for(document)) for document in documents]
+        sets = sorted({judged for judged in labelled_for if judged is not None})
+        set_of = {judged: i for i, judged in enumerate(sets)}
+        dates = [document.date for document in documents]
+        return {
+            "topic_rule": corpus.topic_rule,
+            "descriptions": dict(sorted(corpus.descriptions.items())),
+            "names": {topic: [*names] for topic, names in sorted(corpus.names.items())},
+            "names_language": corpus.names_language,
+            "broader": {topic: [*others] for topic, others in corpus.broader.items()},
+            "replacements": {topic: [*others] for topic, others in corpus.replacements.items()},
+            "n_train": len(corpus.train),
+            "ids": [document.id for document in documents],
+            "topics": topics,
+            "topics_of": [[index_of[topic] for topic in sorted(document.topics)] for document in documents],
+            "labelled_for": [*map(list, sets)],
+            "labelled_for_of": [None if judged is None else set_of[judged] for judged in labelled_for],
+            "dates": dates if any(dates) else [],
+        }
+
+    def corpus(self, name: str, topics: tuple[str, ...], zones_of: Sequence[Mapping[str, str]]) -> Corpus:
+        """Return the corpus, given its name, its topics, and the zones of its documents."""
+        names, n_train = self.topics, self.n_train
+        labelled_for = [tuple(names[i] for i in judged) for judged in self.labelled_for]
+        documents = [
+            Document(
+                id_,
+                dict(zones),
+                tuple(names[i] for i in topics_of),
+                date,
+                labelled_for=None if k is None else labelled_for[k],
+            )
+            for id_, zones, topics_of, date, k in zip(
+                self.ids,
+                zones_of,
+                self.topics_of,
+                self.dates or [""] * len(self.ids),
+                self.labelled_for_of,
+                strict=True,
+            )
+        ]
+        return Corpus(
+            name,
+            documents[:n_train],
+            documents[n_train:],
+            topics,
+            descriptions=self.descriptions,
+            names={topic: tuple(names_of_topic) for topic, names_of_topic in self.names.items()},
+            names_language=self.names_language,
+            broader={topic: tuple(others) for topic, others in self.broader.items()},
+            replacements={topic: tuple(others) for topic, others in self.replacements.items()},
+            topic_rule=self.topic_rule,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entries(_Labels):
+    """Hold the entries of the JSON file of a model's training counts."""
+
+    terms_of: dict[str, dict[str, Any]]  # the sections of the recipe that the counts were made by
+    keep_support: str
+    bands: list[str] | None
+    is_measured: bool
+    zones_of: list[dict[str, str]] | None  # of the training documents
     zones: list[str]
     terms: list[str]
 
@@ -62,33 +127,13 @@ class TrainingCounts:
 
     def entries(self, recipe: Recipe) -> dict[str, Any]:
         """Return the entries of the JSON file of a model's training counts; the counts themselves are in arrays."""
-        corpus = self.corpus
-        documents = [*corpus.train, *corpus.test]
-        topics = sorted({topic for document in documents for topic in _names_in(document)})
-        index_of = dict(zip(topics, range(len(topics)), strict=True))
-        labelled_for = [_places(index_of, _labelled_for(document)) for document in documents]
-        sets = sorted({judged for judged in labelled_for if judged is not None})
-        set_of = {judged: i for i, judged in enumerate(sets)}
-        dates = [document.date for document in documents]
         entries = _Entries(
+            **_Labels.fields_of(self.corpus),
             terms_of={name: recipe.settings(name) for name in _OF_TERMS},
             keep_support=self.keep_support,
             bands=None if self.bands is None else [*self.bands],
             is_measured=self.is_measured,
-            topic_rule=corpus.topic_rule,
-            descriptions=dict(sorted(corpus.descriptions.items())),
-            names={topic: [*names] for topic, names in sorted(corpus.names.items())},
-            names_language=corpus.names_language,
-            broader={topic: [*others] for topic, others in corpus.broader.items()},
-            replacements={topic: [*others] for topic, others in corpus.replacements.items()},
-            n_train=len(corpus.train),
-            ids=[document.id for document in documents],
-            topics=topics,
-            topics_of=[[index_of[topic] for topic in sorted(document.topics)] for document in documents],
-            labelled_for=[*map(list, sets)],
-            labelled_for_of=[None if judged is None else set_of[judged] for judged in labelled_for],
-            zones_of=None if self.keep_support == "none" else [document.zones for document in corpus.train],
-            dates=dates if any(dates) else [],
+            zones_of=None if self.keep_support == "none" else [document.zones for document in self.corpus.train],
             zones=self.counts.zones,
             terms=self.counts.counts.terms,
         )
@@ -105,39 +150,24 @@ class TrainingCounts:
         if any(kept.terms_of[name] != manifest.recipe.settings(name) for name in _OF_TERMS):
             raise ValueError("its documents were counted for another recipe")
         counts = StoredCounts.from_arrays(kept.zones, kept.terms, arrays)
-        names, ids, n_train = kept.topics, kept.ids, kept.n_train
-        dates = kept.dates or [""] * len(ids)
-        surrogate_bytes("".join([*ids, *names, *dates, *counts.zones, *counts.counts.terms]))
-        labelled_for = [tuple(names[i] for i in judged) for judged in kept.labelled_for]
-        zones_of = [*(kept.zones_of or [{}] * n_train), *([{}] * (len(ids) - n_train))]
+        ids, n_train = kept.ids, kept.n_train
+        surrogate_bytes("".join([*ids, *kept.topics, *kept.dates, *counts.zones, *counts.counts.terms]))
         if len(ids) != len(counts) or len(set(ids)) != len(ids):
             raise ValueError("its lists of documents do not fit together")
-        documents = [
-            Document(
-                id_,
-                dict(zones),
-                tuple(names[i] for i in topics),
-                date,
-                labelled_for=None if k is None else labelled_for[k],
-            )
-            for id_, zones, topics, date, k in zip(
-                ids, zones_of, kept.topics_of, dates, kept.labelled_for_of, strict=True
-            )
-        ]
-        corpus = Corpus(
-            manifest.corpus,
-            documents[:n_train],
-            documents[n_train:],
-            tuple(manifest.topics),
-            descriptions=kept.descriptions,
-            names={topic: tuple(names_of_topic) for topic, names_of_topic in kept.names.items()},
-            names_language=kept.names_language,
-            broader={topic: tuple(others) for topic, others in kept.broader.items()},
-            replacements={topic: tuple(others) for topic, others in kept.replacements.items()},
-            origin=manifest.origin,
-            topic_rule=kept.topic_rule,
-        )
+        zones_of = [*(kept.zones_of or [{}] * n_train), *([{}] * (len(ids) - n_train))]
+        corpus = replace(kept.corpus(manifest.corpus, tuple(manifest.topics), zones_of), origin=manifest.origin)
         return cls(corpus, counts, kept.keep_support, kept.bands, kept.is_measured)
+
+
+def labels_of(corpus: Corpus) -> dict[str, Any]:
+    """Return how the documents of a corpus are labelled, and its topics, as values of JSON; texts are left out."""
+    return {"topics": [*corpus.topics], "labels": entries_of(_Labels(**_Labels.fields_of(corpus)))}
+
+
+def corpus_of_labels(values: Mapping[str, Any]) -> Corpus:
+    """Return the corpus without texts and name whose `labels_of` are given; raise one of `MISFITS` if it is damaged."""
+    labels = read_record(_Labels, values["labels"], "in the labels")
+    return labels.corpus("", tuple(values["topics"]), [{}] * len(labels.ids))
 
 
 def _labelled_for(document: Document) -> list[str] | None:

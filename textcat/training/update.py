@@ -4,83 +4,46 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from textcat.base.disk import expanded, installed_version
-from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
 from textcat.base.frames import Frame, is_missing, is_table
 from textcat.base.progress import Stages
 from textcat.corpus.cards import Card
 from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, settings_like
-from textcat.corpus.documents import Corpus, Document, topic_counts
+from textcat.corpus.corrections import Corrections
+from textcat.corpus.documents import Corpus, Document
 from textcat.corpus.vocabulary import Vocabulary
-from textcat.evaluation.evaluation import Evaluation
-from textcat.features.counts import StoredCounts
 from textcat.model import storage
+from textcat.model.history import HISTORY, History, LearningStep, active_steps, check_undoable, removed_numbers
 from textcat.model.manifest import COUNTS, MODEL, Manifest, read_manifest
-from textcat.model.previous import alone_with, link_files, remove_leftovers_of_model, replace_model, restore_previous
-from textcat.model.tagger import Tagger
+from textcat.model.previous import alone_with, link_files, remove_leftovers_of_model, restore_previous
+from textcat.model.training_counts import labels_of
 from textcat.reading import as_documents, named_in_training
-from textcat.reading.labels import folded_name
-from textcat.training.examples import CountedCorpus
-from textcat.training.train import train_and_evaluate, train_and_score
-
-if TYPE_CHECKING:
-    from textcat.features.tfidf import TfIdf
+from textcat.training.change import all_names, change_corpus
+from textcat.training.replay import (
+    TEXT,
+    answers_in,
+    answers_said,
+    checksum_of_text,
+    documents_of,
+    judged_partly,
+    labels_said,
+    learnt_corrections,
+    replayed,
+    texts_in_folders,
+    vocabulary_said,
+)
+from textcat.training.updatable import UpdatableModel, UpdateResult, renamed, stored_labels, write_noted
 
 log = logging.getLogger(__name__)
-
-
-class UpdateResult(NamedTuple):
-    """An updated model, and what has changed.
-
-    Attributes
-    ----------
-    tagger, folder : Tagger, Path
-        The new model, and the folder it was written to.
-    added, corrected, removed : tuple of str
-        The ids of the documents that were added, corrected and removed.
-    sizes_before : dict of str to int
-        How many training documents each topic had before.
-    before : Evaluation or None
-        The evaluation of the previous model; the evaluation of the new model is `tagger.evaluation`.
-    named : tuple of str
-        The topics that have a new or another preferred name.
-    """
-
-    tagger: Tagger
-    folder: Path
-    added: tuple[str, ...]
-    corrected: tuple[str, ...]
-    removed: tuple[str, ...]
-    sizes_before: dict[str, int]
-    before: Evaluation | None
-    named: tuple[str, ...] = ()
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row per topic of either model: training documents, average precision and F1 before and after."""
-        after = self.tagger.evaluation
-        sizes = dict(zip(self.tagger.topics, self.tagger.facts.train_sizes.tolist(), strict=True))
-        rows_of = [
-            {row.topic: row for row in evaluation.topics} if evaluation else {} for evaluation in (self.before, after)
-        ]
-        rows: list[dict[str, Any]] = []
-        for topic in sorted({*sizes, *self.sizes_before}):
-            row = {"topic": topic, "before": self.sizes_before.get(topic, 0), "after": sizes.get(topic, 0)}
-            for name, measure in (("ap", "average_precision"), ("f1", "f1")):
-                for when, row_of in zip(("before", "after"), rows_of, strict=True):
-                    row[f"{name}_{when}"] = getattr(row_of[topic], measure) if topic in row_of else None
-            rows.append(row)
-        return rows
 
 
 def learn(
@@ -88,6 +51,7 @@ def learn(
     documents: Any = (),
     remove: str | Iterable[str] = (),
     *,
+    corrections: str | os.PathLike[str] | None = None,
     text: str | Sequence[str] | None = None,
     topics: str | Sequence[str] = "topics",
     topics_separator: str = "",
@@ -118,6 +82,11 @@ def learn(
     remove : str or iterable of str
         The ids of documents to remove. Nothing of these documents is left in the folder, so the update
         cannot be undone.
+    corrections : path, optional
+        A folder of corrections, of which those are learnt that were not learnt before, and answers that were taken back
+        are forgotten. A document that the model has keeps its other labels, one that it has not is added as labelled
+        for the topics that were judged. Nothing new: the model stays as it is. Goes without documents, `remove` and
+        `vocabulary`.
     text, topics, topics_separator : str or sequence of str, the same, str
         The columns of a table, or the fields of a dict or a file, as for `train`. The default of `text` for tables and
         dicts is the fields that training named. If none of the three is given, a file is read as those of training
@@ -143,47 +112,41 @@ def learn(
         If the folder is not an updatable model, is damaged or is being changed; if an id is unknown or given twice; if
         no training document is left; or if the vocabulary cannot be read, or names none of the topics.
     """
-    folder, stages = expanded(model).resolve(), stages or Stages()
+    folder = expanded(model).resolve()
     target = folder if out is None else expanded(out).resolve()
+    options: dict[str, Any] = {"new_topics_negative": new_topics_negative}
     with alone_with(folder):
         remove_leftovers_of_model(folder)
         remove_leftovers_of_model(target)
+        if corrections is not None:
+            if not _are_none(documents) or not _are_none(remove) or vocabulary is not None:
+                raise TextcatError(
+                    "Corrections in a folder are learnt alone: give documents, removals and names in another step."
+                )
+            return _learn_corrections(UpdatableModel.read(folder, target, stages, n_jobs), corrections, **options)
         manifest = read_manifest(folder)
         columns = {"text": text, "topics": topics, "topics_separator": topics_separator}
-        new = _checked_documents(documents, manifest.origin, **columns)
+        new = [d for d in _checked_documents(documents, manifest.origin, **columns) if d.split != "unused"]
         gone = [remove] if isinstance(remove, str) else [*remove]
         names = None if vocabulary is None else _read_vocabulary(vocabulary, vocabulary_language, manifest)
+        if not (new or gone or names):
+            raise TextcatError("There is nothing to learn: give documents, ids to remove, or names of topics.")
         if names and not (new or gone or COUNTS in manifest.files):
-            with stages.stage("save"):
-                return _give_names(folder, target, manifest, names)
-        with stages.stage("read"):
-            stored, manifest, before = storage.load_training_counts(folder)
-            former = _with_current_topics(stored.corpus, names, str(folder))
-            new = Vocabulary({}, str(folder), replacements=former.replacements).current(new)
-        storage.check_target(target)
-        change = _Change.of(former, new, gone, is_named=names is not None)
-        recipe = replace(manifest.recipe, name=folder.name).of_model()
-        _warn_of_other_tokens(folder, manifest)
-        with stages.stage("tokens to rows", len(change.counted)):
-            features = recipe.make_features()
-            corpus = change.corpus(former, new_topics_negative=new_topics_negative)
-            corpus = corpus if names is None else _with_names(corpus, names)
-            counts = change.counts(stored.counts, features)
-            counted = CountedCorpus.of_document_counts(corpus, recipe, counts, features)
-        _warn_of_new_topics(corpus, set(corpus.topics) - {*former.topics})
-        options: dict[str, Any] = {"n_jobs": n_jobs, "stages": stages, "counted": counted, "updatable": True}
-        options["keep_support"] = stored.keep_support
-        if stored.is_measured:
-            tagger = train_and_evaluate(corpus, recipe, bands=stored.bands, **options)
-        else:
-            tagger = train_and_score(corpus, recipe, **options).tagger
-        with stages.stage("save"):
-            _write(partial(storage.write_model, tagger), folder, target, manifest.sha256, undoable=not change.gone)
-    return UpdateResult(tagger, target, *change.ids(), manifest.sizes, before, _renamed(manifest, tagger.topic_names))
+            return _give_names(folder, target, manifest, names, stages or Stages())
+        opened = UpdatableModel.read(folder, target, stages, n_jobs)
+        step = opened.history.next_step(
+            "learn",
+            documents={document.id: labels_said(document) for document in opened.with_new_texts(new)},
+            vocabulary=None if names is None else vocabulary_said(names),
+            **options,
+        )
+        return _learn(opened, step, new, gone, names)
 
 
 def undo_learn(model: str | os.PathLike[str]) -> Path:
-    """Restore a model as it was before the last `learn`, byte for byte; only one step can be undone.
+    """Restore a model as it was before the last `learn`, byte for byte; only one step can be undone like this.
+
+    `undo_step` undoes any step, by training.
 
     Parameters
     ----------
@@ -202,67 +165,142 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
     """
     folder = expanded(model).resolve()
     with alone_with(folder):
-        restore_previous(folder)
+        history = History.there(folder, read_manifest(folder).sha256, partial(stored_labels, folder))
+        restore_previous(folder, history.note_restored if history else None)
     return folder
 
 
-def _read_vocabulary(path: str | os.PathLike[str], language: str | None, manifest: Manifest) -> Vocabulary:
-    """Read names of topics in `language` or, by default, in the language of the model's names or else of its texts.
+def undo_step(
+    model: str | os.PathLike[str], step: int, *, n_jobs: int | None = None, stages: Stages | None = None
+) -> UpdateResult:
+    """Undo a step in which a model has learnt: the result is, to the bit, the model of all steps but this one.
 
-    A TSV file has names in one language only, and does not name it.
+    Documents that the step added are removed, and those that it corrected get the labels that they have without it. A
+    correction by a later step stays; `UpdateResult.kept` names these documents. To undo a step is a step, too, and can
+    be undone.
+
+    Parameters
+    ----------
+    model : path
+        The model's folder.
+    step : int
+        The number of the step in `learning_history`.
+    n_jobs, stages
+        As for `train`.
+
+    Returns
+    -------
+    UpdateResult
+
+    Raises
+    ------
+    TextcatError
+        If the step removed documents, is undone already, or is older than the training of the model; or if a text is
+        needed that is neither in the model nor in a folder of corrections.
     """
-    has_one_language = ".tsv" in Path(path).suffixes  # which it does not say
-    return Vocabulary.read(Path(path), language or (None if has_one_language else manifest.language))
+    folder = expanded(model).resolve()
+    with alone_with(folder):
+        remove_leftovers_of_model(folder)
+        opened = UpdatableModel.read(folder, folder, stages, n_jobs)
+        check_undoable(opened.history.steps, step)
+        return _replay(opened, opened.history.next_step("undo", undoes=step))
 
 
-def _all_names(
-    names: Mapping[str, tuple[str, ...]], language: str, topics: Iterable[str], vocabulary: Vocabulary
-) -> tuple[dict[str, tuple[str, ...]], str]:
-    """Return the names of topics, updated by a vocabulary, and their language; "" if the languages differ.
-
-    `names` are the names so far, in `language`; a topic that the vocabulary names gets the names there instead.
-    """
-    read = vocabulary.of(topics)
-    is_one = language == vocabulary.language or names.keys() <= read.keys()
-    return {**names, **read}, vocabulary.language if is_one else ""
+def _are_none(inputs: Any) -> bool:
+    """Return whether inputs are the default of `learn`, or another empty list or text."""
+    return isinstance(inputs, str | list | tuple) and not inputs
 
 
-def _with_current_topics(corpus: Corpus, vocabulary: Vocabulary | None, place: str) -> Corpus:
-    """Return a corpus whose topics that a vocabulary says are deprecated are replaced or left out.
-
-    Topics that an earlier vocabulary called deprecated stay so, unless `vocabulary` names them. Warnings name `place`.
-    """
-    if vocabulary is None:
-        return corpus
-    earlier = {topic: others for topic, others in corpus.replacements.items() if topic not in vocabulary.names}
-    combined = Vocabulary({}, place, replacements={**earlier, **vocabulary.replacements})
-    topics = tuple(sorted(combined.replaced(corpus.topics)))
-    train, test = combined.current(corpus.train), combined.current(corpus.test)
-    return replace(corpus, train=train, test=test, topics=topics, replacements=combined.replacements)
-
-
-def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
-    if corpus.topic_rule == "described":  # then each concept of the vocabulary is a topic
-        described = vocabulary.names.keys() | vocabulary.descriptions.keys()
-        topics = tuple(sorted({*corpus.topics, *described}))
-        corpus = replace(corpus, topics=topics)
-    names, language = _all_names(corpus.names, corpus.names_language, corpus.topics, vocabulary)
-    # A vocabulary without descriptions leaves those that the corpus has.
-    about = {**corpus.descriptions, **vocabulary.descriptions_of(corpus.topics)}
-    broader = vocabulary.broader_of(corpus.topics) or corpus.broader
-    return replace(corpus, names=names, names_language=language, descriptions=about, broader=broader)
+def _learn(
+    opened: UpdatableModel,
+    step: LearningStep,
+    new: Sequence[Document],
+    gone: Sequence[str] = (),
+    names: Vocabulary | None = None,
+) -> UpdateResult:
+    """Carry out a step that follows all others."""
+    options: dict[str, Any] = {"partly": judged_partly(step), "new_topics_negative": step.new_topics_negative}
+    change, corpus = change_corpus(opened.corpus, new, gone, names, place=str(opened.folder), **options)
+    added, corrected, removed = map(list, change.ids())
+    step = replace(step, added=added, corrected=corrected, removed=removed)
+    return opened.result(opened.retrain(step, corpus, change.counted, change.order()), step)
 
 
-def _renamed(manifest: Manifest, names: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the topics whose preferred name in `names` is new, or differs from the name in the model's manifest."""
-    before = manifest.names
-    return tuple(topic for topic, name in names.items() if before.get(topic) != name)
+def _learn_corrections(
+    opened: UpdatableModel, place: str | os.PathLike[str], *, new_topics_negative: bool
+) -> UpdateResult:
+    """Learn what a folder of corrections has that was not learnt yet, and forget answers that were taken back."""
+    corrections = Corrections(place, must_exist=True)
+    folder, steps = str(corrections.folder.resolve()), opened.history.steps
+    numbers = defaultdict[str, list[int]](list)
+    for correction in corrections:
+        numbers[correction.document.id].append(correction.number)
+    document_of = {document.id: document for document in corrections.documents()}
+    answers = {id_: answers_in(document) for id_, document in document_of.items()}
+    learnt = learnt_corrections(active_steps(steps)).get(folder, {})
+    removed = removed_numbers(steps, folder)
+    known = {document.id for document in opened.documents}
+    same = {id_ for id_, said in learnt.items() if answers.get(id_) == said["answers"]}
+    same |= {id_ for id_, said in learnt.items() if numbers.get(id_) == said.get("numbers")}  # of topics removed since
+    new = [id_ for id_ in answers if id_ not in same]
+    new = [id_ for id_ in new if id_ in known or not removed.issuperset(numbers[id_])]
+    if without := [id_ for id_ in new if id_ not in known and not any(document_of[id_].zones.values())]:
+        log.warning(
+            "%s corrected documents, such as %r, have no text in %s and are not in the model: learn them with a text.",
+            *(len(without), without[0], folder),
+        )
+    new = [id_ for id_ in new if id_ not in {*without}]
+    taken_back = [id_ for id_, said in learnt.items() if said["answers"] and id_ in known and id_ not in answers]
+    if not (new or taken_back):
+        return opened.result(storage.load(opened.folder, prepare=False), None)
+    documents = opened.with_new_texts([document_of[id_] for id_ in new], in_zones=False)
+    said = {document.id: answers_said(document, answers[document.id], numbers[document.id]) for document in documents}
+    step = opened.history.next_step(
+        "learn",
+        corrections=folder,
+        documents={**said, **{id_: {"answers": {}} for id_ in taken_back}},
+        new_topics_negative=new_topics_negative,
+    )
+    text_of = {checksum_of_text(document): document for document in documents}
+    if any(
+        not learnt[id_]["answers"].items() <= entries["answers"].items()
+        for id_, entries in step.documents.items()
+        if id_ in learnt
+    ):
+        return _replay(opened, step, text_of)  # an answer was taken back: what it has brought is unlearnt
+    standing = {id_: entries["answers"] for id_, entries in step.documents.items()}
+    learnt_now = documents_of(step, {document.id: document for document in opened.documents}, standing)
+    return _learn(opened, step, [replace(d, zones=text_of[d.zones[TEXT]].zones if d.zones else {}) for d in learnt_now])
 
 
-def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Vocabulary) -> UpdateResult:
+def _replay(opened: UpdatableModel, step: LearningStep, texts: Mapping[str, Document] | None = None) -> UpdateResult:
+    """Carry out a step by replaying the history with it; `texts` are documents by the checksums of their texts."""
+    active, then_active = active_steps(opened.history.steps), active_steps([*opened.history.steps, step])
+    now, then = replayed(active), replayed(then_active)
+    if labels_of(now) != labels_of(opened.corpus):
+        raise TextcatError(f"The history {opened.folder}{HISTORY} is not that of this model: move it away.")
+    before, after = ({d.id: d for d in (*corpus.train, *corpus.test)} for corpus in (now, then))
+    toggled = {s.number: s for s in (*active, *then_active) if (s in active) != (s in then_active)}
+    concerned = dict.fromkeys(id_ for s in toggled.values() for id_ in s.documents)
+    later = {id_ for s in then_active if s.number > min(toggled) and s.number not in toggled for id_ in s.documents}
+    step = replace(
+        step,
+        added=[id_ for id_ in after if id_ not in before],
+        corrected=[id_ for id_ in concerned if id_ in before and id_ in after and before[id_] != after[id_]],
+        unlearnt=[id_ for id_ in before if id_ not in after],
+    )
+    kept = tuple(id_ for id_ in concerned if id_ in later and id_ in after)
+    wanted = {d.zones[TEXT] for d in after.values() if TEXT in d.zones} - {*(texts or ())}
+    wanted -= {d.zones[TEXT] for d in before.values() if TEXT in d.zones}
+    found = {**(texts or {}), **texts_in_folders(then_active, wanted)}
+    corpus, counted, order = opened.with_texts(before, then, found)
+    return opened.result(opened.retrain(step, corpus, counted, order), step, kept)
+
+
+def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Vocabulary, stages: Stages) -> UpdateResult:
     """Change the names of topics in a model that is not updatable; all else stays as it is, byte for byte."""
     before = {topic: (name,) for topic, name in manifest.names.items()}
-    names, language = _all_names(before, manifest.names_language or "", manifest.topics, vocabulary)
+    names, language = all_names(before, manifest.names_language or "", manifest.topics, vocabulary)
     preferred = {topic: called[0] for topic, called in names.items()}
     storage.check_target(target)
 
@@ -273,138 +311,31 @@ def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Voca
         named = replace(manifest, topic_names=topic_names, names_language=language, broader=broader)
         MODEL.write_manifest(sibling, named)
 
-    _write(write, folder, target, manifest.sha256, undoable=True)
+    history = History(folder, manifest.sha256, lambda: None)
+    step = history.next_step("learn", vocabulary=vocabulary_said(vocabulary))
+    with stages.stage("save"):
+        write_noted(write, folder, target, history, step, None)
     tagger = storage.load(target)
-    return UpdateResult(tagger, target, (), (), (), manifest.sizes, tagger.evaluation, _renamed(manifest, preferred))
+    return UpdateResult(
+        tagger,
+        target,
+        (),
+        (),
+        (),
+        manifest.sizes,
+        tagger.evaluation,
+        renamed(manifest, preferred),
+        step.number,
+    )
 
 
-class _Change(NamedTuple):
-    """Changes of a model's documents.
+def _read_vocabulary(path: str | os.PathLike[str], language: str | None, manifest: Manifest) -> Vocabulary:
+    """Read names of topics in `language` or, by default, in the language of the model's names or else of its texts.
 
-    `old` has the model's `n_train` training documents, then its test documents. The documents that are `gone` or
-    `corrected` are given by their positions in `old`.
+    A TSV file has names in one language only, and does not name it.
     """
-
-    gone: tuple[int, ...]
-    corrected: dict[int, Document]
-    added: tuple[tuple[Document, ...], tuple[Document, ...]]  # to the training and the test part
-    old: Sequence[Document]
-    n_train: int
-
-    @classmethod
-    def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str], *, is_named: bool) -> _Change:
-        """Return the change that adds or corrects the documents `new`, and removes those with the ids `remove`.
-
-        Raise TextcatError if the change is not possible, or if there is nothing to change: `new` and `remove` are
-        empty, and `is_named` (whether topics get names, too) is False.
-        """
-        old = [*corpus.train, *corpus.test]
-        position_of = {document.id: i for i, document in enumerate(old)}
-        new = [document for document in new if document.split != "unused"]
-        ids = [document.id for document in new]
-        if not (new or remove or is_named):
-            raise TextcatError("There is nothing to learn: give documents, ids to remove, or names of topics.")
-        for id_ in remove:
-            if id_ not in position_of:
-                hint = did_you_mean(id_, position_of)
-                raise TextcatError(f"The model has no document {id_!r}, so it cannot be removed.{hint}")
-        if twice := [id_ for id_, n in Counter([*ids, *dict.fromkeys(remove)]).items() if n > 1]:
-            what = "both to be learnt and removed" if twice[0] in remove else "given twice"
-            raise TextcatError(f"Document {twice[0]!r} is {what}: give each document once.")
-        n_train = len(corpus.train)
-        corrected = {position_of[document.id]: document for document in new if document.id in position_of}
-        for position, document in corrected.items():
-            part = "train" if position < n_train else "test"
-            if document.split not in ("", part):
-                raise TextcatError(
-                    f"Document {document.id!r} is in the {part} part of the model, and cannot be moved to the "
-                    f"{document.split} part: remove it, then learn it again."
-                )
-        added = [document for document in new if document.id not in position_of]
-        train, test = (tuple(d for d in added if (d.split == "test") == is_test) for is_test in (False, True))
-        return cls(tuple(position_of[id_] for id_ in dict.fromkeys(remove)), corrected, (train, test), old, n_train)
-
-    @property
-    def counted(self) -> list[Document]:
-        """New and corrected documents whose terms are to be counted: all but corrections without a text."""
-        return [*(d for d in self.corrected.values() if any(d.zones.values())), *self.added[0], *self.added[1]]
-
-    def ids(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Return three tuples: the ids of added, of corrected and of removed documents."""
-        of_added = (document.id for part in self.added for document in part)
-        corrected = (document.id for document in self.corrected.values())
-        return tuple(of_added), tuple(corrected), tuple(self.old[i].id for i in self.gone)
-
-    def _staying(self) -> tuple[list[int], list[int]]:
-        """Return the positions of the training documents that stay, and of the test documents that stay."""
-        stay = np.setdiff1d(np.arange(len(self.old)), np.array(self.gone, int)).tolist()
-        return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
-
-    def counts(self, counts: StoredCounts, features: TfIdf) -> StoredCounts:
-        """Return the counts of all documents after the change; `counts` are those before the change."""
-        if new := self.counted:
-            counts = counts.extended(StoredCounts.of_documents(*features.count_all(new), np.arange(len(new))))
-        position_of = {document.id: len(self.old) + i for i, document in enumerate(new)}
-        order = [
-            position_of.get(id_, i)
-            for stay, added in zip(self._staying(), self.added, strict=True)
-            for id_, i in (*((self.old[i].id, i) for i in stay), *((document.id, -1) for document in added))
-        ]
-        return counts.select(np.array(order, np.int64))
-
-    def corpus(self, before: Corpus, *, new_topics_negative: bool) -> Corpus:
-        """Return the corpus after the change.
-
-        A document has its text only if the corpus `before` has the text, or the document is new or corrected by a text.
-        """
-        former = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.labelled_for or ())))}
-        learnt = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
-        brought = {topic for document in learnt for topic in document.topics}
-        relabelled = partial(_labelled, former, brought - former, new_topics_negative)
-
-        def current(i: int) -> Document:
-            old, new = self.old[i], self.corrected.get(i)
-            if new is None:
-                return relabelled(old)
-            return replace(new, zones=new.zones if any(new.zones.values()) else old.zones)
-
-        staying = [
-            [replace(d, split="") if d.split else d for d in (*map(current, stay), *added)]
-            for stay, added in zip(self._staying(), self.added, strict=True)
-        ]
-        # Topics that only removed documents had must be forgotten, as if no document had been judged for them.
-        left = {topic for part in staying for document in part for topic in document.topics}
-        forgotten = {topic for i in self.gone for topic in self.old[i].topics} - left
-        train, test = ([_without(document, forgotten) for document in part] for part in staying)
-        if not train:
-            raise TextcatError("No training document would be left: remove fewer documents, or add others.")
-        has, had = topic_counts(train), topic_counts(before.train)
-        described = {*before.descriptions, *before.names} if before.topic_rule == "described" else set()
-        stay = {topic for topic in before.topics if has[topic] or not had[topic] or topic in described}
-        topics = tuple(sorted(stay | brought))
-        about = {topic: text for topic, text in before.descriptions.items() if topic in topics}
-        names = {topic: called for topic, called in before.names.items() if topic in topics}
-        changed = {"train": train, "test": test, "topics": topics, "descriptions": about, "names": names}
-        return replace(before, **changed)  # type: ignore[arg-type]
-
-
-def _labelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:
-    """Return a document from before the update, with its field `labelled_for` set as the new topics require.
-
-    `labelled_for` names the topics that the document was judged for. A document from before the update was judged for
-    the `former` topics only. If `are_negative` is set, it counts as judged for the topics `new`, too, and is a negative
-    example of these topics.
-    """
-    if not new or (document.labelled_for is None) == are_negative:
-        return document
-    return replace(document, labelled_for=(*(document.labelled_for or ()), *sorted(new if are_negative else former)))
-
-
-def _without(document: Document, topics: set[str]) -> Document:
-    """Return a document whose `labelled_for` lacks the given topics."""
-    if document.labelled_for is None or topics.isdisjoint(document.labelled_for):
-        return document
-    return replace(document, labelled_for=tuple(topic for topic in document.labelled_for if topic not in topics))
+    has_one_language = ".tsv" in Path(path).suffixes  # which it does not say
+    return Vocabulary.read(Path(path), language or (None if has_one_language else manifest.language))
 
 
 def _checked_documents(documents: Any, origin: Mapping[str, Any], **columns: Any) -> Sequence[Document]:
@@ -460,58 +391,3 @@ def _called_with_ids(records: Any) -> Iterable[tuple[str, Any]]:
             "The table has no ids, as its index only numbers its rows: give it a column 'id', or an index of ids."
         )
     return ()
-
-
-def _warn_of_other_tokens(folder: Path, manifest: Manifest) -> None:
-    of_model = manifest.versions.get("spacy")
-    if of_model != (here := installed_version("spacy")):
-        log.warning(
-            "The terms of the model %s were counted by spaCy %s, and those of new documents by %s, which may split "
-            "some words differently: train the model again to have all terms by one version.",
-            *(folder, of_model, here),
-        )
-
-
-def _warn_of_new_topics(corpus: Corpus, new: set[str]) -> None:
-    _warn_of_topics_without_negatives(corpus, new)
-    _warn_of_similar_topics(new, set(corpus.topics) - new)
-
-
-def _warn_of_topics_without_negatives(corpus: Corpus, topics: set[str]) -> None:
-    for topic in sorted(topics):
-        without = (document for document in corpus.train if topic not in document.topics)
-        if not any(document.labelled_for is None or topic in document.labelled_for for document in without):
-            log.warning(
-                "The new topic %r has no negative examples, so it is learnt from its own documents alone: "
-                "give documents without it, or use all earlier ones as negatives (--new-topics-negative).",
-                topic,
-            )
-
-
-def _warn_of_similar_topics(new: set[str], former: set[str]) -> None:
-    from difflib import get_close_matches
-
-    names, alike = sorted(former), {folded_name(topic): [topic] for topic in former}
-    for topic in sorted(new):
-        near = alike.get(folded_name(topic), [])
-        if not near and not re.search(r"\d", topic):  # c21 is no misspelling of c22
-            near = get_close_matches(topic, names, n=1, cutoff=0.8)
-        if near:
-            log.warning(
-                "The new topic %r is spelt almost like the known topic %r: if it is misspelt, learn its documents "
-                "again with the right name.",
-                *(topic, near[0]),
-            )
-
-
-def _write(write: Callable[[Path], None], folder: Path, target: Path, expected: str, *, undoable: bool) -> None:
-    """Write a changed model to another folder, or in place of the model it was made from, atomically.
-
-    `write` is called with an empty folder, and writes the model's files to it. `expected` is the checksum that the
-    model in `folder` must still have. If `undoable`, the replaced model is kept, so that the update can be undone.
-    """
-    if target == folder:
-        replace_model(folder, write, expected, keep=undoable)
-        return
-    with MODEL.replacing(target) as sibling:
-        write(sibling)

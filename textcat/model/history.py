@@ -1,0 +1,321 @@
+"""Keep the history of a model beside its folder: a line for each step of learning, by which each can be undone."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
+from textcat.base.journal import append_to_journal, read_whole_journal, rewrite_journal, when_and_who
+from textcat.base.records import MISFITS, entries_of, read_record
+from textcat.evaluation.evaluation import TITLES, Evaluation
+from textcat.model.manifest import read_manifest
+
+HISTORY = ".history.jsonl"  # ends the name of the history, which lies beside the model's folder
+_REMOVED = "\0"  # begins what stands for the id of a removed document, and for a topic that only such documents had
+_REMEDY = "make room or allow it"
+_LISTED = ("number", "action", "at", "who", "model", "replaced", "corrections", "undoes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningStep:
+    """Hold a step of a model's history; a line of the history has these entries.
+
+    Attributes
+    ----------
+    number : int
+        From 0, which is the model before the first step.
+    action : {"found", "learn", "undo"}
+        "found": since the step before, the model was put there in another way, such as by `train` or `promote`.
+    at, who : str
+        UTC in ISO 8601, and the user's name.
+    model, replaced : str
+        The checksums of the manifests of the model after the step, and of the one before; "" if there was none.
+    corrections : str
+        The folder of the corrections that were learnt; "": there was none.
+    undoes : int or None
+        The number of the step that was undone.
+    added, corrected, unlearnt : list of str
+        The ids of documents that were added and corrected, and of those that are not in the model any more as a step
+        was undone, or answers were taken back.
+    removed : list of str
+        What stands for each document that was removed: not its id.
+    figures, figures_before : dict of str to float
+        The main measures of all topics, such as ``macro_f1``, after the step and before it.
+    documents : dict of str to dict
+        For each document that was learnt, by id: its labels, and a checksum of its text if it had one.
+    new_topics_negative : bool
+    vocabulary : dict or None
+        The names of topics that were learnt.
+    labels : dict or None
+        Only of "found", and if the model is updatable: the labels of all its documents.
+    """
+
+    number: int = 0
+    action: str
+    at: str = ""
+    who: str = ""
+    model: str = ""
+    replaced: str = ""
+    corrections: str = ""
+    undoes: int | None = None
+    added: list[str] = field(default_factory=list)
+    corrected: list[str] = field(default_factory=list)
+    unlearnt: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    figures: dict[str, float | None] = field(default_factory=dict)
+    figures_before: dict[str, float | None] = field(default_factory=dict)
+    documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    new_topics_negative: bool = False
+    vocabulary: dict[str, Any] | None = None
+    labels: dict[str, Any] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what people ask for, as values of JSON; documents that were removed are only counted."""
+        ids = {name: [id_ for id_ in getattr(self, name) if not _is_removed(id_)] for name in _OF_IDS}
+        listed = {name: getattr(self, name) for name in _LISTED}
+        about = {"named": self.vocabulary is not None, "figures": self.figures, "figures_before": self.figures_before}
+        return {**listed, **ids, "removed": len(self.removed), **about}
+
+
+_OF_IDS = ("added", "corrected", "unlearnt")
+
+
+def learning_history(model: str | os.PathLike[str]) -> list[LearningStep]:
+    """Return the steps in which a model has learnt, the first first; the list is empty if there was none.
+
+    Parameters
+    ----------
+    model : path
+        The model's folder.
+
+    Returns
+    -------
+    list of LearningStep
+
+    Raises
+    ------
+    TextcatError
+        If the folder is no model, or the history is damaged.
+    """
+    folder = expanded(model).resolve()
+    steps = _read_steps(_place(folder), repair=False)
+    return steps[: len(steps) - _is_last_undone(steps, read_manifest(folder).sha256)]
+
+
+def active_steps(steps: Sequence[LearningStep]) -> list[LearningStep]:
+    """Return the last model that was found, and the steps since then, without those that were undone."""
+    start = max(i for i, step in enumerate(steps) if step.action == "found")
+    undone: set[int] = set()
+    active: list[LearningStep] = []
+    for step in reversed(steps[start:]):
+        if step.number not in undone:
+            active.append(step)
+            undone |= {step.undoes} - {None}  # type: ignore[arg-type]
+    return active[::-1]
+
+
+def check_undoable(steps: Sequence[LearningStep], number: int) -> None:
+    """Raise TextcatError, with the reason, if the step of this number cannot be undone."""
+    if not 0 < number < len(steps):
+        known = f"1 to {len(steps) - 1}" if len(steps) > 1 else "none"
+        raise TextcatError(
+            f"There is no step {number} to undo: the steps are {known}; `textcat learn MODEL --history`."
+        )
+    active = active_steps(steps)
+    if number <= active[0].number:
+        raise TextcatError(
+            f"Step {number} cannot be undone, as another model took the place of the one that learnt it: give this "
+            "one what it should know in a new step."
+        )
+    if number not in {step.number for step in active}:
+        by = next(step.number for step in active[::-1] if step.undoes == number)
+        raise TextcatError(f"Step {number} is undone already: undo step {by}, which undid it, to learn it again.")
+    if steps[number].removed:
+        raise TextcatError(f"Step {number} removed documents, of which nothing is kept: learn them again.")
+
+
+def removed_numbers(steps: Iterable[LearningStep], corrections: str) -> set[int]:
+    """Return the numbers, in a folder of corrections, of those that concern documents which were removed later."""
+    said = (d for step in steps if step.corrections == corrections for d in step.documents.items())
+    return {number for id_, entries in said if _is_removed(id_) for number in entries.get("numbers", ())}
+
+
+def main_figures(evaluation: Evaluation | None) -> dict[str, float | None]:
+    """Return the main measures of an evaluation's row of all topics; none if nothing was measured."""
+    if evaluation is None:
+        return {}
+    row = next((row for row in evaluation.rows if row.band == "ALL"), evaluation.rows[0])
+    return {name: row[name] for name, title in TITLES.items() if title.is_main and row.measures.get(name) is not None}
+
+
+class History:
+    """The history of a model that is being changed.
+
+    A step is noted just before its model takes its place: if the process is killed in between, the line names a model
+    that is not there, and is removed by the next change.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's folder, which is locked.
+    model : str
+        The checksum of the model there.
+    labels : callable
+        Returns the `labels_of` the model's documents; None if it is not updatable.
+    """
+
+    def __init__(self, folder: Path, model: str, labels: Callable[[], dict[str, Any] | None]) -> None:
+        self._path = _place(folder)
+        self.steps = _read_steps(self._path)
+        if _is_last_undone(self.steps, model):
+            self.steps.pop()
+            self._rewrite()
+        self._forget_removed(labels)
+        self._n_noted = len(self.steps)
+        if not self.steps or self.steps[-1].model != model:
+            at, who = when_and_who()
+            found = LearningStep(action="found", at=at, who=who, model=model, labels=labels())
+            self.steps.append(replace(found, number=len(self.steps)))
+
+    @classmethod
+    def there(cls, folder: Path, model: str, labels: Callable[[], dict[str, Any] | None]) -> "History | None":
+        """Return the history of the model in a folder; None if it has none yet."""
+        return cls(folder, model, labels) if _place(folder).exists() else None
+
+    def next_step(self, action: str, **entries: Any) -> LearningStep:
+        """Return a step that follows the others, without the checksum of its model."""
+        at, who = when_and_who()
+        number, replaced = len(self.steps), self.steps[-1].model
+        return LearningStep(number=number, action=action, at=at, who=who, replaced=replaced, **entries)
+
+    def note(self, step: LearningStep) -> None:
+        """Add a step, whose model is about to take its place."""
+        self.steps.append(step)
+        append_to_journal(self._path, map(entries_of, self.steps[self._n_noted :]), _REMEDY)
+        self._n_noted = len(self.steps)
+
+    def note_restored(self, model: str) -> None:
+        """Add that the last step is undone, if it replaced this model, which is about to take its place again."""
+        last = self.steps[-1]
+        if last.replaced == model:
+            changes = {"added": last.unlearnt, "corrected": last.corrected, "unlearnt": last.added}
+            figures = {"figures": last.figures_before, "figures_before": last.figures}
+            self.note(self.next_step("undo", undoes=last.number, model=model, **changes, **figures))
+
+    def finish(self, labels: dict[str, Any] | None) -> None:
+        """Remove what the history has of documents that the last step removed; `labels` are those after it."""
+        self._forget_removed(lambda: labels)
+
+    def note_elsewhere(self, folder: Path, step: LearningStep, labels: dict[str, Any] | None) -> None:
+        """Write the history with one more step beside another folder, in which its model is."""
+        steps = _without_removed([*self.steps, step], labels)
+        rewrite_journal(_place(folder), map(entries_of, steps), _REMEDY)
+
+    def _forget_removed(self, labels: Callable[[], dict[str, Any] | None]) -> None:
+        if any(not _is_removed(id_) for step in self.steps for id_ in step.removed):
+            self.steps = _without_removed(self.steps, labels())
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        rewrite_journal(self._path, map(entries_of, self.steps), _REMEDY)
+
+
+def _place(folder: Path) -> Path:
+    return folder.with_name(folder.name + HISTORY)
+
+
+def _read_steps(path: Path, *, repair: bool = True) -> list[LearningStep]:
+    lines = read_whole_journal(path, repair=repair)
+    try:
+        steps = [read_record(LearningStep, line, "in the history") for line in lines]
+    except MISFITS as error:
+        raise TextcatError(f"{path} is damaged ({error}): move it away, or restore a copy.") from error
+    if [step.number for step in steps] != [*range(len(steps))] or (steps and steps[0].action != "found"):
+        raise TextcatError(f"{path} is damaged, as steps are missing: move it away, or restore a copy.")
+    return steps
+
+
+def _is_last_undone(steps: Sequence[LearningStep], model: str) -> bool:
+    """Return whether the model of the last step never took its place, or was taken back by `rollback`."""
+    return bool(steps) and steps[-1].model != model == steps[-1].replaced
+
+
+def _is_removed(id_: str) -> bool:
+    return id_.startswith(_REMOVED)
+
+
+def _without_removed(steps: Sequence[LearningStep], labels: Mapping[str, Any] | None) -> list[LearningStep]:
+    """Return steps in which nothing is left of the documents that were removed, but that there were some.
+
+    A number stands for the id of each, and for each topic that only such documents have; `labels` are those of the
+    documents that the model has now.
+    """
+    gone = dict.fromkeys(id_ for step in steps for id_ in step.removed if not _is_removed(id_))
+    if not gone:
+        return [*steps]
+    number_of = {id_: f"{_REMOVED}{steps[-1].number}.{i}" for i, id_ in enumerate(gone)}
+    mentioned: set[str] = set()
+    left = {*labels["topics"], *labels["labels"]["topics"]} if labels else set[str]()
+    for step in steps:
+        for id_, topics, judged in _labels_in(step):
+            if id_ in gone:
+                mentioned |= {*topics, *judged}
+            else:
+                left |= {*topics}
+    topics_gone = sorted(topic for topic in mentioned - left if not _is_removed(topic))
+    topic_of = {topic: f"{_REMOVED}topic {steps[-1].number}.{i}" for i, topic in enumerate(topics_gone)}
+    return [_renamed(step, number_of, topic_of) for step in steps]
+
+
+def _labels_in(step: LearningStep) -> Iterable[tuple[str, Iterable[str], Iterable[str]]]:
+    """Yield the id of each document that a step has labels of, its topics, and all topics that it was judged for."""
+    for id_, said in step.documents.items():
+        answers = said.get("answers", {})
+        yield (
+            id_,
+            [*said.get("topics", ()), *(topic for topic in answers if answers[topic])],
+            said.get("labelled_for") or answers,
+        )
+    if step.labels:
+        labels = step.labels["labels"]
+        names, sets = labels["topics"], labels["labelled_for"]
+        for id_, topics, judged in zip(labels["ids"], labels["topics_of"], labels["labelled_for_of"], strict=True):
+            yield id_, [names[i] for i in topics], [] if judged is None else [names[i] for i in sets[judged]]
+
+
+def _renamed(step: LearningStep, number_of: Mapping[str, str], topic_of: Mapping[str, str]) -> LearningStep:
+    """Return a step with other ids of documents and other topics; those renamed have no text, date or names."""
+
+    def ids(names: Iterable[str]) -> list[str]:
+        return [number_of.get(id_, id_) for id_ in names]
+
+    def topics(names: Iterable[str]) -> list[str]:
+        return [topic_of.get(topic, topic) for topic in names]
+
+    def said(id_: str, entries: Mapping[str, Any]) -> dict[str, Any]:
+        kept = {name: value for name, value in entries.items() if id_ not in number_of or name not in ("date", "text")}
+        if id_ in number_of and "text" in entries:
+            kept["text"] = number_of[id_]
+        kept |= {name: topics(kept[name]) for name in ("topics", "labelled_for") if kept.get(name) is not None}
+        if "answers" in kept:
+            kept["answers"] = {topic_of.get(topic, topic): belongs for topic, belongs in kept["answers"].items()}
+        return kept
+
+    labels = step.labels
+    if labels:
+        of_documents = dict(labels["labels"])
+        for name in ("descriptions", "names"):
+            of_documents[name] = {topic: text for topic, text in of_documents[name].items() if topic not in topic_of}
+        dates = of_documents.get("dates") and [
+            "" if id_ in number_of else date
+            for id_, date in zip(of_documents["ids"], of_documents["dates"], strict=True)
+        ]
+        of_documents |= {"topics": topics(of_documents["topics"]), "ids": ids(of_documents["ids"])}
+        of_documents |= {"dates": dates} if dates else {}
+        labels = {"topics": topics(labels["topics"]), "labels": of_documents}
+    documents = {number_of.get(id_, id_): said(id_, entries) for id_, entries in step.documents.items()}
+    lists: dict[str, Any] = {name: ids(getattr(step, name)) for name in (*_OF_IDS, "removed")}
+    return replace(step, **lists, documents=documents, labels=labels)

@@ -1,0 +1,167 @@
+"""Replay the history of a model: find the labels that its documents have by some of the steps, without their texts.
+
+What stands for the text of a document is a checksum: the zone `TEXT` has that of the last text that a step brought; a
+document that no step gave a text has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from textcat.corpus.corrections import FILE, Corrections
+from textcat.corpus.documents import Corpus, Document
+from textcat.corpus.vocabulary import Vocabulary
+from textcat.model.history import LearningStep
+from textcat.model.training_counts import corpus_of_labels
+from textcat.training.change import change_corpus
+
+TEXT = "text"
+_LISTS = ("names", "broader", "replacements")  # of a vocabulary
+
+
+def replayed(steps: Sequence[LearningStep]) -> Corpus:
+    """Return the corpus after these steps, of which the first is the model that was found.
+
+    An answer that a later step found taken back counts as not given. Raise TextcatError if a step is not possible
+    without those that are left out.
+    """
+    found, *others = steps
+    assert found.labels is not None
+    corpus, standing_of = corpus_of_labels(found.labels), _standing_answers(steps)
+    for step in others:
+        if step.action == "undo":
+            continue
+        known = {document.id: document for part in (corpus.train, corpus.test) for document in part}
+        new = [*documents_of(step, known, standing_of.get(step.number, {}))]
+        gone = [id_ for id_ in step.removed if id_ in known]
+        names = None if step.vocabulary is None else _vocabulary_of(step.vocabulary)
+        options: dict[str, Any] = {"partly": judged_partly(step), "new_topics_negative": step.new_topics_negative}
+        _, changed = change_corpus(corpus, new, gone, names, **options, warn=False)
+        parts = (changed.train, changed.test)
+        train, test = ([d if d is known.get(d.id) else _as_stored(d) for d in part] for part in parts)
+        corpus = replace(changed, train=train, test=test)
+    return corpus
+
+
+def learnt_corrections(steps: Iterable[LearningStep]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return what steps learnt last from each folder of corrections: what `answers_said` of each document, by id."""
+    learnt: dict[str, dict[str, dict[str, Any]]] = {}
+    for step in steps:
+        if step.corrections:
+            learnt.setdefault(step.corrections, {}).update(step.documents)
+    return learnt
+
+
+def labels_said(document: Document) -> dict[str, Any]:
+    """Return what the history keeps of a document that was learnt: not its text, but a checksum of it."""
+    judged = document.labelled_for
+    said = {
+        "topics": [*document.topics],
+        "labelled_for": None if judged is None else [*judged],
+        "split": document.split,
+        "date": document.date,
+        "text": checksum_of_text(document),
+    }
+    return {name: value for name, value in said.items() if name == "topics" or value not in (None, "")}
+
+
+def answers_said(document: Document, answers: Mapping[str, bool], numbers: Iterable[int]) -> dict[str, Any]:
+    """Return what the history keeps of a document whose corrections, with these numbers, were learnt."""
+    said = {"answers": {**answers}, "numbers": [*numbers], "date": document.date, "text": checksum_of_text(document)}
+    return {name: value for name, value in said.items() if value != ""}
+
+
+def answers_in(document: Document) -> dict[str, bool]:
+    """Return the answers by which `Corrections.documents` has labelled a document."""
+    return {topic: topic in document.topics for topic in document.labelled_for or ()}
+
+
+def checksum_of_text(document: Document) -> str:
+    """Return the first digits of the checksum of a document's zones; "" if it has no text."""
+    if not any(document.zones.values()):
+        return ""
+    return hashlib.sha256(json.dumps(document.zones).encode()).hexdigest()[:32]
+
+
+def texts_in_folders(steps: Iterable[LearningStep], wanted: set[str]) -> dict[str, Document]:
+    """Return the documents whose texts have the wanted checksums, of the corrections that steps have learnt from."""
+    folders = dict.fromkeys(step.corrections for step in steps if step.corrections)
+    there = [folder for folder in folders if wanted and Path(folder, FILE).is_file()]
+    documents = (correction.document for folder in there for correction in Corrections(folder))
+    return {checksum: document for document in documents if (checksum := checksum_of_text(document)) in wanted}
+
+
+def judged_partly(step: LearningStep) -> set[str]:
+    """Return the ids of documents of which a step corrected some labels only."""
+    return {id_ for id_, said in step.documents.items() if "answers" in said}
+
+
+def _standing_answers(steps: Sequence[LearningStep]) -> dict[int, dict[str, dict[str, bool] | None]]:
+    """Return the answers on documents, by step and id, that no later step found taken back or changed.
+
+    None: a later step found all answers on the document taken back.
+    """
+    lasting: dict[tuple[str, str], dict[str, bool] | None] = {}
+    standing_of: dict[int, dict[str, dict[str, bool] | None]] = {}
+    for step in reversed(steps):
+        for id_ in judged_partly(step):
+            of_document, answers = (step.corrections, id_), step.documents[id_]["answers"] or None
+            if answers and of_document in lasting:
+                later = lasting[of_document]
+                answers = later and {
+                    topic: belongs for topic, belongs in answers.items() if later.get(topic) is belongs
+                }
+            lasting[of_document] = standing_of.setdefault(step.number, {})[id_] = answers
+    return standing_of
+
+
+def documents_of(
+    step: LearningStep, known: Mapping[str, Document], standing: Mapping[str, Mapping[str, bool] | None]
+) -> Iterable[Document]:
+    """Yield the documents that a step learns, given those that there are, and the answers that still count.
+
+    In place of its text, each has the checksum. Those that are `judged_partly` are labelled for the topics of answers.
+    """
+    for id_, said in step.documents.items():
+        zones = {TEXT: said["text"]} if "text" in said else {}
+        if id_ not in known and not zones and id_ not in step.added:
+            continue  # the step corrected topics of a document that is not there any more
+        if "answers" not in said:
+            judged = said.get("labelled_for")
+            labels = tuple(said["topics"]), said.get("date", ""), said.get("split", "")
+            yield Document(id_, zones, *labels, labelled_for=None if judged is None else tuple(judged))
+            continue
+        answers = standing[id_]
+        if id_ in known:
+            yield _corrected(known[id_], answers or {}, zones)
+        elif answers is not None:
+            yield _corrected(Document(id_, {}, (), said.get("date", "")), answers, zones)
+
+
+def _corrected(document: Document, answers: Mapping[str, bool], zones: dict[str, str]) -> Document:
+    kept = [topic for topic in document.topics if answers.get(topic, True)]
+    topics = dict.fromkeys([*kept, *(topic for topic, belongs in answers.items() if belongs)])
+    return replace(document, zones=zones, topics=tuple(topics), labelled_for=tuple(answers))
+
+
+def _as_stored(document: Document) -> Document:
+    """Return a document with its labels as a model stores them."""
+    judged = document.labelled_for
+    judged = None if judged is None else tuple(sorted({*judged, *document.topics}))
+    return replace(document, topics=tuple(sorted(document.topics)), labelled_for=judged)
+
+
+def _vocabulary_of(entries: Mapping[str, Any]) -> Vocabulary:
+    lists = {name: {topic: tuple(others) for topic, others in entries[name].items()} for name in _LISTS}
+    return Vocabulary(**{**entries, **lists})
+
+
+def vocabulary_said(vocabulary: Vocabulary) -> dict[str, Any]:
+    """Return what the history keeps of a vocabulary."""
+    lists = {name: {topic: [*others] for topic, others in getattr(vocabulary, name).items()} for name in _LISTS}
+    return {name: getattr(vocabulary, name) for name in ("place", "language", "descriptions")} | lists

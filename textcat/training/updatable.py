@@ -1,0 +1,300 @@
+"""Train a model anew on changed documents whose terms were counted before, put it in place, and note the step."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from textcat.base.disk import installed_version
+from textcat.base.errors import TextcatError
+from textcat.base.progress import Stages
+from textcat.corpus.documents import Corpus, Document
+from textcat.evaluation.evaluation import Evaluation
+from textcat.features.counts import StoredCounts
+from textcat.model import storage
+from textcat.model.history import History, LearningStep, main_figures
+from textcat.model.manifest import COUNTS, MODEL, Manifest, read_manifest
+from textcat.model.previous import replace_model
+from textcat.model.tagger import Tagger
+from textcat.model.training_counts import TrainingCounts, labels_of
+from textcat.reading.labels import folded_name
+from textcat.training.examples import CountedCorpus
+from textcat.training.train import train_and_evaluate, train_and_score
+
+if TYPE_CHECKING:
+    from textcat.features.tfidf import TfIdf
+    from textcat.recipes.recipe import Recipe
+
+log = logging.getLogger(__name__)
+
+
+class UpdateResult(NamedTuple):
+    """An updated model, and what has changed.
+
+    Attributes
+    ----------
+    tagger, folder : Tagger, Path
+        The new model, and the folder it was written to.
+    added, corrected, removed : tuple of str
+        The ids of the documents that were added, corrected and removed or, as a step was undone, unlearnt.
+    sizes_before : dict of str to int
+        How many training documents each topic had before.
+    before : Evaluation or None
+        The evaluation of the previous model; the evaluation of the new model is `tagger.evaluation`.
+    named : tuple of str
+        The topics that have a new or another preferred name.
+    number : int or None
+        The number of the step in `learning_history`; None: there was nothing new to learn.
+    kept : tuple of str
+        The ids of documents that a later step than the undone one has labelled, too.
+    """
+
+    tagger: Tagger
+    folder: Path
+    added: tuple[str, ...]
+    corrected: tuple[str, ...]
+    removed: tuple[str, ...]
+    sizes_before: dict[str, int]
+    before: Evaluation | None
+    named: tuple[str, ...] = ()
+    number: int | None = None
+    kept: tuple[str, ...] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per topic of either model: training documents, average precision and F1 before and after."""
+        after = self.tagger.evaluation
+        sizes = dict(zip(self.tagger.topics, self.tagger.facts.train_sizes.tolist(), strict=True))
+        rows_of = [
+            {row.topic: row for row in evaluation.topics} if evaluation else {} for evaluation in (self.before, after)
+        ]
+        rows: list[dict[str, Any]] = []
+        for topic in sorted({*sizes, *self.sizes_before}):
+            row = {"topic": topic, "before": self.sizes_before.get(topic, 0), "after": sizes.get(topic, 0)}
+            for name, measure in (("ap", "average_precision"), ("f1", "f1")):
+                for when, row_of in zip(("before", "after"), rows_of, strict=True):
+                    row[f"{name}_{when}"] = getattr(row_of[topic], measure) if topic in row_of else None
+            rows.append(row)
+        return rows
+
+
+@dataclass(frozen=True)
+class UpdatableModel:
+    """An updatable model that is being changed: its folder is locked.
+
+    Parameters
+    ----------
+    folder, target : Path
+        The model's folder, and the one to write the new model to.
+    """
+
+    folder: Path
+    target: Path
+    manifest: Manifest
+    stored: TrainingCounts
+    evaluation: Evaluation | None
+    history: History
+    stages: Stages
+    n_jobs: int | None
+
+    @classmethod
+    def read(cls, folder: Path, target: Path, stages: Stages | None, n_jobs: int | None) -> UpdatableModel:
+        """Read the model in a folder and its history; raise TextcatError if it is damaged or not updatable."""
+        stages = stages or Stages()
+        with stages.stage("read"):
+            stored, manifest, evaluation = storage.load_training_counts(folder)
+            history = History(folder, manifest.sha256, lambda: labels_of(stored.corpus))
+        return cls(folder, target, manifest, stored, evaluation, history, stages, n_jobs)
+
+    @property
+    def corpus(self) -> Corpus:
+        """The documents, of whose texts only those are there that explanations need."""
+        return self.stored.corpus
+
+    @property
+    def documents(self) -> Sequence[Document]:
+        """The training documents, followed by the test documents."""
+        return [*self.corpus.train, *self.corpus.test]
+
+    def with_new_texts(self, documents: Sequence[Document], *, in_zones: bool = True) -> list[Document]:
+        """Return documents without their texts where the model has the same text of the document.
+
+        With `in_zones` False, the same words are the same text, whichever zones and order they are in.
+        """
+        position_of = {document.id: i for i, document in enumerate(self.documents)}
+        known = [d for d in documents if d.id in position_of and any(d.zones.values())]
+        positions = np.array([position_of[document.id] for document in known], np.int64)
+        same: set[str] = set()
+        if known:
+            counted = _counts_of(known, self._features())
+            are_same = self.stored.counts.select(positions).same_as(counted, in_zones=in_zones)
+            for document, i, is_same in zip(known, positions.tolist(), are_same.tolist(), strict=True):
+                zones = self.documents[i].zones if in_zones else {}
+                if is_same and all(document.zones.get(name, "") == text for name, text in zones.items()):
+                    same.add(document.id)
+        return [replace(document, zones={}) if document.id in same else document for document in documents]
+
+    def with_texts(
+        self, before: Mapping[str, Document], then: Corpus, texts: Mapping[str, Document]
+    ) -> tuple[Corpus, list[Document], np.ndarray]:
+        """Return a replayed corpus with texts, documents to be counted, and where the counts of its documents are.
+
+        `before` has the documents that are in the model, as they were replayed, and `texts` others by the checksums of
+        their texts. The counts are at these positions among those in the model, followed by those of the documents to
+        be counted. Raise TextcatError if a text is missing.
+        """
+        documents = self.documents
+        position_of = {document.id: i for i, document in enumerate(documents)}
+        counted: list[Document] = []
+        order: list[int] = []
+
+        def with_text(document: Document) -> Document:
+            id_ = document.id
+            if id_ in position_of and before[id_].zones == document.zones:
+                order.append(position_of[id_])
+                return replace(document, zones=documents[order[-1]].zones)
+            text = next((texts[checksum] for checksum in document.zones.values() if checksum in texts), None)
+            if text is None:
+                raise TextcatError(
+                    f"The text of document {id_!r} as it was then is not kept, in the model or in a folder of "
+                    "corrections: learn the document again, with its text and topics."
+                )
+            order.append(len(documents) + len(counted))
+            counted.append(replace(document, zones=text.zones))
+            return counted[-1]
+
+        train, test = ([*map(with_text, part)] for part in (then.train, then.test))
+        corpus = replace(then, name=self.corpus.name, origin=self.corpus.origin, train=train, test=test)
+        return corpus, counted, np.array(order, np.int64)
+
+    def retrain(self, step: LearningStep, corpus: Corpus, counted: Sequence[Document], order: np.ndarray) -> Tagger:
+        """Train on a corpus, write the model, note the step, and return the tagger.
+
+        `order` says where the counts of the documents of the corpus are: among those in the model, followed by those of
+        `counted`, which are made here.
+        """
+        storage.check_target(self.target)
+        _warn_of_other_tokens(self.folder, self.manifest)
+        stages, stored = self.stages, self.stored
+        with stages.stage("tokens to rows", len(counted)):
+            features = self._features()
+            counts = stored.counts.extended(_counts_of(counted, features)) if counted else stored.counts
+            examples = CountedCorpus.of_document_counts(corpus, self._recipe(), counts.select(order), features)
+        _warn_of_new_topics(corpus, set(corpus.topics) - {*self.corpus.topics})
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "stages": stages, "counted": examples, "updatable": True}
+        options["keep_support"] = stored.keep_support
+        if stored.is_measured:
+            tagger = train_and_evaluate(corpus, self._recipe(), bands=stored.bands, **options)
+        else:
+            tagger = train_and_score(corpus, self._recipe(), **options).tagger
+        step = replace(step, figures=main_figures(tagger.evaluation), figures_before=main_figures(self.evaluation))
+        with stages.stage("save"):
+            write = partial(storage.write_model, tagger)
+            write_noted(write, self.folder, self.target, self.history, step, labels_of(corpus))
+        return tagger
+
+    def result(self, tagger: Tagger, step: LearningStep | None, kept: tuple[str, ...] = ()) -> UpdateResult:
+        """Return what an update has changed; no step: nothing."""
+        if step is None:
+            return UpdateResult(tagger, self.folder, (), (), (), self.manifest.sizes, self.evaluation)
+        ids = tuple(step.added), tuple(step.corrected), (*step.removed, *step.unlearnt)
+        named = renamed(self.manifest, tagger.topic_names)
+        return UpdateResult(tagger, self.target, *ids, self.manifest.sizes, self.evaluation, named, step.number, kept)
+
+    def _recipe(self) -> Recipe:
+        return replace(self.manifest.recipe, name=self.folder.name).of_model()
+
+    def _features(self) -> TfIdf:
+        return self._recipe().make_features()
+
+
+def stored_labels(folder: Path) -> dict[str, Any] | None:
+    """Return the labels of the documents of the model in a folder; None if it is not updatable."""
+    if COUNTS not in read_manifest(folder).files:
+        return None
+    return labels_of(storage.load_training_counts(folder)[0].corpus)
+
+
+def write_noted(
+    write: Callable[[Path], None],
+    folder: Path,
+    target: Path,
+    history: History,
+    step: LearningStep,
+    labels: dict[str, Any] | None,
+) -> None:
+    """Write a changed model to another folder, or in place of the model it was made from, atomically; note the step.
+
+    `write` is called with an empty folder, and writes the model's files to it. `labels` are those of its documents. The
+    replaced model is kept, so that the step can be undone, unless documents were removed.
+    """
+    if target == folder:
+
+        def note(model: str) -> None:
+            history.note(replace(step, model=model))
+
+        replace_model(folder, write, step.replaced, keep=not step.removed, note=note)
+        history.finish(labels)
+        return
+    with MODEL.replacing(target) as sibling:
+        write(sibling)
+        model = read_manifest(sibling).sha256
+    history.note_elsewhere(target, replace(step, model=model), labels)
+
+
+def renamed(manifest: Manifest, names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the topics whose preferred name in `names` is new, or differs from the name in the model's manifest."""
+    before = manifest.names
+    return tuple(topic for topic, name in names.items() if before.get(topic) != name)
+
+
+def _counts_of(documents: Sequence[Document], features: TfIdf) -> StoredCounts:
+    return StoredCounts.of_documents(*features.count_all(documents), np.arange(len(documents)))
+
+
+def _warn_of_other_tokens(folder: Path, manifest: Manifest) -> None:
+    of_model = manifest.versions.get("spacy")
+    if of_model != (here := installed_version("spacy")):
+        log.warning(
+            "The terms of the model %s were counted by spaCy %s, and those of new documents by %s, which may split "
+            "some words differently: train the model again to have all terms by one version.",
+            *(folder, of_model, here),
+        )
+
+
+def _warn_of_new_topics(corpus: Corpus, new: set[str]) -> None:
+    _warn_of_topics_without_negatives(corpus, new)
+    _warn_of_similar_topics(new, set(corpus.topics) - new)
+
+
+def _warn_of_topics_without_negatives(corpus: Corpus, topics: set[str]) -> None:
+    for topic in sorted(topics):
+        without = (document for document in corpus.train if topic not in document.topics)
+        if not any(document.labelled_for is None or topic in document.labelled_for for document in without):
+            log.warning(
+                "The new topic %r has no negative examples, so it is learnt from its own documents alone: "
+                "give documents without it, or use all earlier ones as negatives (--new-topics-negative).",
+                topic,
+            )
+
+
+def _warn_of_similar_topics(new: set[str], former: set[str]) -> None:
+    from difflib import get_close_matches
+
+    names, alike = sorted(former), {folded_name(topic): [topic] for topic in former}
+    for topic in sorted(new):
+        near = alike.get(folded_name(topic), [])
+        if not near and not re.search(r"\d", topic):  # c21 is no misspelling of c22
+            near = get_close_matches(topic, names, n=1, cutoff=0.8)
+        if near:
+            log.warning(
+                "The new topic %r is spelt almost like the known topic %r: if it is misspelt, learn its documents "
+                "again with the right name.",
+                *(topic, near[0]),
+            )
