@@ -297,7 +297,7 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
         textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0)),
         tmp_path / "other",
     )
-    with pytest.raises(TextcatError, match=r"began with model \w+, but now has model \w+: start again"):
+    with pytest.raises(TextcatError, match=r"began with model \w+, but now has model \w+: give --model-changes"):
         run(other, [path], out)
     summary = run(other, [path], out, restart=True)
     assert (summary.before.counts.records, summary.counts.records) == (0, 20)
@@ -372,3 +372,59 @@ def test_progress_ends_with_all_that_was_read(model, archive, out):
     run(model, archive, out, progress=seen.append)
     assert seen[-1].read == seen[-1].total == sum(path.stat().st_size for path in archive)
     assert [far.read for far in seen] == sorted(far.read for far in seen)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """Another model of the same topics."""
+    recipe = textcat.read_recipe("paum").changed(None, tau_pos=1.0)
+    return textcat.save(textcat.train(textcat.open_corpus("newswire"), recipe), tmp_path_factory.mktemp("models") / "m")
+
+
+def shard_rows(out):
+    """The lines of all shards."""
+    return [line for path in sorted(out.glob("part-*")) for line in path.read_bytes().splitlines()]
+
+
+def test_files_that_are_new_or_change_are_tagged_by_another_model_and_the_rest_stays(model, other, tmp_path):
+    folder, out, whole = (tmp_path / name for name in ("in", "out", "whole"))
+    make_archive(folder / "a.jsonl", 30)
+    make_archive(folder / "b.jsonl", 30, seed=1)
+    run(model, [folder], out)
+    before = shard_rows(out)
+    make_archive(folder / "b.jsonl", 20, seed=2)
+    make_archive(folder / "c.jsonl", 20, seed=3)
+    with pytest.raises(TextcatError, match="With a new model, 'perhaps' cannot be done: give ask or new"):
+        run(other, [folder], out, model_changes="perhaps")
+    with pytest.raises(TextcatError, match="give --model-changes new"):
+        run(other, [folder], out)
+    assert shard_rows(out) == before
+    run(other, [folder], out, model_changes="new")
+    run(other, [folder], whole)
+    kept, by_other = ([row for row in each if b"/a.jsonl" in row] for each in (before, shard_rows(whole)))
+    changed = [row for row in shard_rows(whole) if b"/a.jsonl" not in row]
+    assert kept != by_other
+    assert sorted(shard_rows(out)) == sorted(kept + changed)
+    assert changed
+    summary = run(other, [folder], out)  # from now on it is the model of this folder
+    assert summary.counts.records == summary.before.counts.records
+    with pytest.raises(TextcatError, match="give --model-changes new"):
+        run(model, [folder], out)
+
+
+def test_a_run_that_was_interrupted_goes_on_by_another_model(model, other, tmp_path):
+    archive, out = make_archive(tmp_path / "in" / "a.jsonl", 60), tmp_path / "out"
+
+    def stop(progress):
+        if progress.counts.records >= 30:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(model, [archive], out, progress=stop)
+    begun = shard_rows(out)
+    assert begun
+    run(other, [archive], out, model_changes="new")
+    run(other, [archive], tmp_path / "whole")
+    now, whole = shard_rows(out), shard_rows(tmp_path / "whole")
+    assert now[: len(begun)] == begun
+    assert now[len(begun) :] == whole[len(begun) :]

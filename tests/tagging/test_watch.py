@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,11 +15,12 @@ from functools import partial
 
 import forked_commands
 import pytest
-from archive_runs import READ, make_archive, run
+from archive_runs import READ, make_archive, rows, run
 from commands import COMMAND
 from news_versions import item, write_items
 from read_sources import tarred
 
+import textcat
 from textcat.base.errors import TextcatError
 from textcat.reading import FileState, InputSettings
 from textcat.runs.files import ListedFile
@@ -37,7 +39,7 @@ def folder(tmp_path):
     return tmp_path / "in"
 
 
-def watched(model, folder, out, rounds, during=lambda n: None):
+def watched(model, folder, out, rounds, during=lambda n: None, **options):
     """Watch a folder for some rounds, and return their summaries; `during` is called after each, with its number."""
     summaries = []
 
@@ -46,7 +48,7 @@ def watched(model, folder, out, rounds, during=lambda n: None):
         during(len(summaries))
 
     plan = partial(make_plan, model, [folder], READ, OutputSettings(), jobs=1)
-    watch.watch_archive(plan, [str(folder)], out, show, rounds=rounds)
+    watch.watch_archive(plan, [str(folder)], out, show, rounds=rounds, **options)
     return summaries
 
 
@@ -161,3 +163,19 @@ def test_whenever_a_watching_process_is_killed_each_document_is_tagged_once(mode
     tags = Counter((tag.id, tag.topics) for tag in read_tags(out))
     for key, n in Counter((tag.id, tag.topics) for tag in read_tags(tmp_path / "anew")).items():
         assert tags[key] == n, key
+
+
+def test_watching_goes_on_when_its_model_is_replaced(model, folder, tmp_path, caplog):
+    served, out = shutil.copytree(model, tmp_path / "served"), tmp_path / "out"
+    other = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0))
+
+    def during(n):
+        if n == 1:
+            textcat.save(other, served)  # as `learn` does, or a promotion
+            make_archive(folder / "new.jsonl", 12, seed=9)
+
+    watched(served, folder, out, 2, during, model_changes="new")
+    assert "files that are new or change are tagged by model" in caplog.text
+    run(served, [folder], tmp_path / "whole")
+    of_new, expected = ([row for row in rows(each) if b"new.jsonl" in row] for each in (out, tmp_path / "whole"))
+    assert of_new == expected != []

@@ -125,6 +125,13 @@ def tag(
     retag: Annotated[
         bool, Option("--retag", help="If --out has tags by another model, move them to OUT.before, and start again.")
     ] = False,
+    model_changes: Annotated[
+        str,
+        Option(
+            help="If --out has tags by another model: new, to tag new and changed files by this one, or ask, to stop.",
+            show_default="new with --watch, else ask",
+        ),
+    ] = "",
     lang: Annotated[
         str,
         Option(
@@ -168,12 +175,15 @@ def tag(
 
                 set_aside(model, out)
             if out is not None and watch:
-                _watch(plan, inputs, out, writer, restart=restart, quiet=quiet, form=form, progress=show)
+                of_run: dict[str, Any] = {"restart": restart, "model_changes": model_changes or "new"}
+                _watch(plan, inputs, out, writer, quiet=quiet, form=form, progress=show, **of_run)
             summary = written = None
             if out is not None:
                 from textcat.tagging.run import tag_archive
 
-                summary = tag_archive(model, inputs, out, restart=restart, **options)
+                summary = tag_archive(
+                    model, inputs, out, restart=restart, model_changes=model_changes or "ask", **options
+                )
             elif writer is None:
                 from textcat.tagging.stream import tag_to_stream
 

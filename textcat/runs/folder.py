@@ -6,7 +6,7 @@ The folder is locked during the run. The names of all files but the shards (numb
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -31,6 +31,7 @@ from textcat.runs.progress import RunState
 from textcat.runs.records import (
     JOURNAL,
     REJECTED,
+    Facts,
     Finished,
     Generation,
     Log,
@@ -70,6 +71,7 @@ def open_folder(
     restart: bool = False,
     start_over: str = START_OVER,
     growing: Growing | None = None,
+    changing: Collection[str] = (),
 ) -> Iterator[RunState]:
     """Lock the folder of a run in a ``with`` block; yield the state from which the run starts or resumes.
 
@@ -90,6 +92,8 @@ def open_folder(
     growing : Growing, optional
         Accept inputs that have changed since the earlier run: read only the files that are new or have changed.
         `write_shards` removes the documents that changed files had before. None: the inputs must be the same.
+    changing : collection of str
+        The names of facts that may be others than before: what is written from now on has them, the rest stays.
 
     Raises
     ------
@@ -104,14 +108,20 @@ def open_folder(
     try:
         with raise_write_errors(path):
             remedy = f"{start_over}, or name another folder"
-            state = _begin_or_resume(path, facts, list(inputs), restart, remedy, growing)
+            state = _begin_or_resume(path, facts, list(inputs), restart, remedy, growing, changing)
         yield state
     finally:
         lock.release()
 
 
 def _begin_or_resume(
-    path: Path, facts: Fields, inputs: Sequence[Fields], restart: bool, remedy: str, growing: Growing | None
+    path: Path,
+    facts: Fields,
+    inputs: Sequence[Fields],
+    restart: bool,
+    remedy: str,
+    growing: Growing | None,
+    changing: Collection[str],
 ) -> RunState:
     journal, sources = own_journal(path), () if growing is None else growing.sources
     if journal is None:
@@ -123,7 +133,8 @@ def _begin_or_resume(
     if journal is None or restart:
         return _begin(path, facts, inputs, sources, files if sources else None)
     log, is_damaged = replay(path, journal, remedy)
-    _compare_facts(path, log.header.facts, facts, remedy)
+    kept = {name: value for name, value in log.facts.items() if name not in changing}
+    _compare_facts(path, kept, {name: value for name, value in facts.items() if name not in changing}, remedy)
     trusted = growing is not None and growing.trusted
     grows = files is not None and log.header.files is not None and (trusted or has_files(log))
     if not grows:
@@ -133,6 +144,8 @@ def _begin_or_resume(
     if not trusted:
         _check_shards(log, remedy)
     _remove_unfinished(log, journal.length, remedy)
+    if facts != log.facts:
+        log.append(Facts(facts))
     if growing is not None and log.part.settled is not None and not log.part.is_finished:
         carry_out(log, growing.remove)
         log.append(Finished())

@@ -14,7 +14,7 @@ import msgspec
 
 from textcat.base import disk
 from textcat.base.errors import TextcatError
-from textcat.base.journal import Journal, journal_line, read_header, read_journal
+from textcat.base.journal import Journal, journal_line, read_journal
 from textcat.reading import PipeState
 from textcat.runs.results import Counts
 
@@ -35,6 +35,12 @@ class Header(msgspec.Struct, forbid_unknown_fields=True, rename={"format": _MARK
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, tag_field="record"):
     """A line of a journal behind the header."""
+
+
+class Facts(_Record, tag="facts"):
+    """Record that the settings are others from here on: what was written before stays as it is."""
+
+    facts: dict[str, Any]
 
 
 class Generation(_Record, tag="generation"):
@@ -126,7 +132,7 @@ class Finished(_Record, tag="finished"):
     """Record that a generation is finished: all its files were read, and what they replace was removed."""
 
 
-Record = Generation | Shard | Sums | Settled | Replaced | RejectionsReplaced | Finished
+Record = Facts | Generation | Shard | Sums | Settled | Replaced | RejectionsReplaced | Finished
 
 
 class Part:
@@ -146,6 +152,7 @@ class Log:
 
     def __init__(self, folder: Path, header: Header):
         self.header, self.folder = header, folder
+        self.facts = header.facts  # those of what is written now
         self.generations = [Part(0, header.files)]
         self.counts = Counts()
         self.sums: dict[str, str] = {}  # of the shards, by name
@@ -177,6 +184,8 @@ class Log:
         """Update the state by a record, without writing it."""
         part, self.former, self.last = self.part, None, record
         match record:
+            case Facts():
+                self.facts = record.facts
             case Generation():
                 self.generations.append(Part(len(self.generations), record.files, record))
                 self.replaced.clear()
@@ -220,9 +229,10 @@ def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | Non
 
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
-    """Return the settings of the run in a folder, by names for error messages; {} if there is no run."""
-    header = read_header(folder / JOURNAL)
-    facts: dict[str, Any] = header.get("facts", {}) if header else {}
+    """Return the latest settings of the run in a folder, by names for error messages; {} if there is no run."""
+    journal = read_journal(folder / JOURNAL)
+    lines = journal.lines if journal else []
+    facts: dict[str, Any] = next((line["facts"] for line in reversed(lines) if "facts" in line), {})
     return facts
 
 

@@ -34,6 +34,10 @@ UNKNOWN_LANGUAGE = "?"  # of documents without a letter, in counts
 _CACHE_BYTES = 32 << 20  # of the token cache in each process; with four times as much, tagging is no faster
 
 
+class ModelReplacedError(TextcatError):
+    """Raised if another model is in the folder of a job's model now."""
+
+
 class Job(NamedTuple):
     """Hold the model and the settings by which a run tags each batch."""
 
@@ -272,7 +276,7 @@ def load_tagger(job: Job) -> "Tagger":
     from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 
     if read_manifest(job.model).sha256 != job.digest:
-        raise TextcatError(f"{job.model} is not the model that this run began with: start again with --restart.")
+        raise ModelReplacedError(f"{job.model} is not the model that this run began with: give the command again.")
     if job.spacy not in ("", here := installed_spacy()):
         has = here or "none"
         raise TextcatError(f"This run needs spaCy {job.spacy}, but {node()} has {has}: install {job.spacy} there.")

@@ -187,6 +187,9 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         **({"--no-csv-escape": True} if write.no_csv_escape else {}),
         **({"--rules": sha256("\0".join(rules).encode()).hexdigest()[:16]} if any(rules) else {}),
         **({"--automatic": True} if write.automatic else {}),
+        # On these the columns of rows depend, whatever model comes later.
+        **({"names": True} if write.names else {}),
+        **({"statuses": True} if write.status else {}),
         **({"--expected-recall": True} if write.expected_recall else {}),
         **({"dates": True} if write.dates else {}),
         **({"--duplicates": write.duplicates} if write.duplicates else {}),

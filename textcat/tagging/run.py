@@ -29,6 +29,7 @@ from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
 
 log = logging.getLogger(__name__)
 
+MODEL_CHANGES = ("ask", "new")  # what may be done if a folder has tags by another model
 _MAX_LOGGED = 100  # inputs whose formats are logged
 _MOST_NAMED = 5  # files that have changed, and files that are gone, in warnings
 
@@ -46,6 +47,7 @@ def tag_archive(
     restart: bool = False,
     progress: ShowProgress | None = None,
     lang: str = "",
+    model_changes: str = "ask",
 ) -> Summary:
     """Tag an archive of any size: write the tags of its documents to a folder of shards.
 
@@ -76,6 +78,9 @@ def tag_archive(
         Called with a `RunProgress` after each batch of the input.
     lang : {"", "auto"}
         "auto": identify the language of each document, and tag it by the model of this language.
+    model_changes : {"ask", "new"}
+        What to do if the folder has tags by another model. "new": tag files that are new or have changed by this one;
+        other tags stay. "ask": raise an error.
 
     Returns
     -------
@@ -95,7 +100,7 @@ def tag_archive(
     """
     options: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang}
     plan = make_plan(model, inputs, input_settings, output_settings, **options)
-    return tag_to_folder(plan, expanded(out), restart=restart, progress=progress)
+    return tag_to_folder(plan, expanded(out), restart=restart, progress=progress, model_changes=model_changes)
 
 
 def tag_to_folder(
@@ -105,6 +110,7 @@ def tag_to_folder(
     restart: bool = False,
     progress: ShowProgress | None = None,
     trusted: bool = False,
+    model_changes: str = "ask",
     **limits: int,
 ) -> Summary:
     """Tag the inputs of a plan, write the tags to the folder `out`, and return the summary: see `tag_archive`.
@@ -114,8 +120,10 @@ def tag_to_folder(
     """
     check_output_apart(plan.sources, out)
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
-    plan = with_dates(plan, {} if restart else facts_of_run(out))
+    former = {} if restart else facts_of_run(out)
+    plan = with_dates(plan, former)
     facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
+    changing = _changing(out, former.get("model"), facts["model"], model_changes)
     log_plan(plan, str(out))
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
     before: Summary | None = None
@@ -124,7 +132,7 @@ def tag_to_folder(
         # Workers first: they would hold what they are forked with, such as the lock, longer than a killed process.
         with (
             workers_of(plan, n_bytes) as workers,
-            open_folder(out, facts, inputs, restart=restart, growing=growing) as state,
+            open_folder(out, facts, inputs, restart=restart, growing=growing, changing=changing) as state,
         ):
             origin.write(out)
             _log_growth(state.growth)
@@ -142,6 +150,21 @@ def tag_to_folder(
         # The run was resumed with the files that it began with: others may be new, or have changed. Or newer versions
         # have gone with the content of a changed file, so that older ones in other files count again.
         before, restart, trusted = summary, False, True
+
+
+def _changing(out: Path, before: str | None, now: str, model_changes: str) -> tuple[str, ...]:
+    """Return which facts of a run may have changed, given the ids of its former and its present model."""
+    if model_changes not in MODEL_CHANGES:
+        raise TextcatError(f"With a new model, {model_changes!r} cannot be done: give {' or '.join(MODEL_CHANGES)}.")
+    if before in (None, now):
+        return ()
+    if model_changes == "ask":
+        raise TextcatError(
+            f"The run in {out} began with model {before}, but now has model {now}: give --model-changes new to tag "
+            "only new and changed files by it, --retag to tag all again and keep the old tags, or --restart."
+        )
+    log.warning("%s has tags by model %s; files that are new or change are tagged by model %s.", out, before, now)
+    return ("model",)
 
 
 def set_aside(model: Path, out: Path) -> None:

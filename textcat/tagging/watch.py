@@ -11,6 +11,7 @@ from typing import Any
 from textcat.base.errors import TextcatError, install_hint
 from textcat.reading import FileState, Source, is_url
 from textcat.runs.growth import list_files
+from textcat.tagging.job import ModelReplacedError
 from textcat.tagging.planning import TaggingPlan
 from textcat.tagging.run import tag_to_folder
 from textcat.tagging.summary import Summary
@@ -89,7 +90,13 @@ def watch_archive(
             renew.set()  # the system does not notify of changes in what was a folder that could not be listed
         n_bytes = sum(state.size for state in new.values())
         jobs = planned.jobs if done is None or n_bytes > _FEW_BYTES else 1
-        summary = tag_to_folder(planned._replace(sources=sources, jobs=jobs), out, trusted=done is not None, **options)
+        round_ = planned._replace(sources=sources, jobs=jobs)
+        try:
+            summary = tag_to_folder(round_, out, trusted=done is not None, **options)
+        except ModelReplacedError as error:  # between its plan and its work
+            log.warning("%s It is read again.", error)
+            clock.set(0.0, began)
+            continue
         options.pop("restart", None)  # which the first round has done
         again = summary.growth.again if summary.growth else ()
         new |= {name: complete[name] for name in again if name in complete}
