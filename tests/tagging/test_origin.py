@@ -44,12 +44,12 @@ def test_all_documents_are_read_again_from_another_folder(inputs, newswire_model
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     origin = RunOrigin.read(tmp_path / "out")
-    found = origin.read_documents({(row.source, row.position): row.id for row in rows})
+    found = origin.read_documents({(row.source, row.position, row.id) for row in rows})
     ids = [row.id[1:] if row.id.startswith(("'=", "'-")) else row.id for row in rows]
     ids = [str(tmp_path / id_) if id_ == "in/c.txt" else id_ for id_ in ids]  # the file's name is its id
-    assert [found[row.source, row.position].id for row in rows] == ids
-    some = {(row.source, row.position): row.id for row in rows[3:12:4]}
-    assert {*origin.read_documents(some)} == {*some}
+    assert [found[row.source, row.position, row.id].id for row in rows] == ids
+    some = {(row.source, row.position, row.id) for row in rows[3:12:4]}
+    assert {*origin.read_documents(some)} == some
 
 
 def test_documents_are_read_as_they_were_tagged(newswire_model, tmp_path):
@@ -58,13 +58,13 @@ def test_documents_are_read_as_they_were_tagged(newswire_model, tmp_path):
     textcat.tag_archive(newswire_model, tmp_path / "a.jsonl", tmp_path / "out", jobs=1, input_settings=settings)
     origin = RunOrigin.read(tmp_path / "out")
     (row, *_) = read_tags(tmp_path / "out")
-    (record,) = origin.read_documents({(row.source, row.position): row.id}).values()
+    (record,) = origin.read_documents({(row.source, row.position, row.id)}).values()
     assert record.zones == {"body": "wheat 0"}
 
 
 def test_documents_that_have_gone_are_missing(inputs, newswire_model, tmp_path):
     textcat.tag_archive(newswire_model, inputs, "out", jobs=1)
-    rows = {(row.source, row.position): row.id for row in read_tags(tmp_path / "out")}
+    rows = {(row.source, row.position, row.id) for row in read_tags(tmp_path / "out")}
     os.remove("=g.csv")
     os.remove("in/a.jsonl")
     (tmp_path / "in" / "c.txt").write_text("other words of the same document")
@@ -85,4 +85,16 @@ def test_a_repeated_run_leaves_the_origin_as_it_is_and_another_one_names_its_inp
 def test_an_archive_from_standard_input_cannot_be_read_again(tmp_path):
     RunOrigin("m", "", ["-"], str(tmp_path)).write(tmp_path)
     with pytest.raises(TextcatError, match="read from standard input"):
-        RunOrigin.read(tmp_path).read_documents({("-", 1): "-:1"})
+        RunOrigin.read(tmp_path).read_documents({("-", 1, "-:1")})
+
+
+def test_documents_at_one_place_are_told_apart_by_their_ids(newswire_model, tmp_path, monkeypatch):
+    from textcat.reading import Record
+    from textcat.tagging import origin as module
+
+    (tmp_path / "a.jsonl").write_text(lines(0, 1))
+    items = [Record(f"{name}", str(tmp_path / "a.jsonl"), 1, {"body": name}) for name in "xy"]
+    monkeypatch.setattr(module, "batch_records", lambda *given, **more: items)
+    origin = RunOrigin("m", "", ["a.jsonl"], str(tmp_path))
+    found = origin.read_documents({("a.jsonl", 1, "x"), ("a.jsonl", 1, "y"), ("a.jsonl", 1, "z")})
+    assert {row[2]: record.zones["body"] for row, record in found.items()} == {"x": "x", "y": "y"}

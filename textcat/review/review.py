@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
@@ -112,7 +113,7 @@ class Review:
         self._lock, self._loading = threading.RLock(), threading.Lock()
         self._answers: dict[tuple[str, str, str], list[Correction]] = {}
         for correction in self.corrections:
-            self._answers.setdefault(_key(correction.document), []).append(correction)
+            self._keep(correction)
         self._shown: dict[str, int] = {}  # the number of the document that each person is looking at
         progress("reading the tags")
         if places is None:
@@ -138,11 +139,11 @@ class Review:
 
     def _read(self, rows: Mapping[int, TaggedDocument]) -> tuple[list[ReviewDocument], int]:
         """Return the documents of some rows, with their texts, and how many are not there any more."""
-        found = self._origin.read_documents({(row.source, row.position): row.id for row in rows.values()})
+        found = self._origin.read_documents({(row.source, row.position, row.id) for row in rows.values()})
         has_promises = any(status for row in rows.values() for status in row.statuses)
         documents: list[ReviewDocument] = []
         for _, row in sorted(rows.items()):
-            record = found.get((row.source, row.position))
+            record = found.get((row.source, row.position, row.id))
             if record is None:
                 continue
             asked, audited = reviewed_tags(row, has_promises=has_promises), audited_tags(row, self.audit)
@@ -191,7 +192,7 @@ class Review:
         """
         with self._lock:
             (made,) = self.corrections.add(self.correction(number, answers, person, note, via=via))
-            self._answers.setdefault(_key(made.document), []).append(made)
+            self._keep(made)
             self._shown.pop(person, None)
             return made
 
@@ -253,6 +254,11 @@ class Review:
                 with suppress(TextcatError):  # it may have gone since
                     self._tagger = storage.load(self._origin.model)
             return self._tagger
+
+    def _keep(self, correction: Correction) -> None:
+        """Keep what was said about a document in memory, without its texts."""
+        light = replace(correction, document=replace(correction.document, zones={}))
+        self._answers.setdefault(_key(correction.document), []).append(light)
 
     def _is_answered(self, document: ReviewDocument, person: str) -> bool:
         made = self._answers.get(_key(document.document), ())

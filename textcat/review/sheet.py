@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from textcat.base.spreadsheets import safe_cell
 from textcat.base.surrogates import escape_undecodable
 from textcat.corpus.corrections import Correction
 from textcat.corpus.documents import shortened_text
-from textcat.review.review import Review
+from textcat.review.review import Review, ReviewDocument
 
 _KEY = ("row", "rows", "id", "source", "position", "topic")
 _FILLED = ("answer", "add", "note")  # by people
@@ -70,17 +71,19 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
     rows = _rows(path)
     places = {_place(row) for row in rows}
     review = Review(folder, corrections, places=places, audit=1.0)  # of automatic tags, the sheet has only audited ones
-    document_at = {document.place: document for document in review.documents}
+    documents_at: dict[tuple[str, int], list[ReviewDocument]] = {}
+    for document in review.documents:
+        documents_at.setdefault(document.place, []).append(document)
     said: dict[int, tuple[dict[str, bool], list[str]]] = {}
     for row in rows:
-        document = document_at.get(_place(row))
-        if document is None or not _is_same(row["id"], document.document.id):
+        there = [each for each in documents_at.get(_place(row), ()) if _is_same(row["id"], each.document.id)]
+        if not there:
             raise TextcatError(
                 f"Row {row['row']} of {path} is about the document {row['id']!r}, which {folder} has not at "
                 f"{row['source']}, {row['position']}: give the archive that the sheet was written of."
             )
-        answers, notes = said.setdefault(document.number, ({}, []))
-        given = [tag.topic for tag in document.tags]
+        answers, notes = said.setdefault(there[0].number, ({}, []))
+        given = [tag.topic for tag in there[0].tags]
         try:
             if word := row["answer"].strip():
                 answers[review.topics.find(row["topic"], given)] = _answer(word)
@@ -116,8 +119,13 @@ def _rows(path: Path) -> list[dict[str, str]]:
     head = text.partition("\n")[0]
     # Some spreadsheet programs write a semicolon or a tab in place of the comma.
     between = max(",;\t", key=head.count)
-    rows = [row for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=between) if any(row.values())]
-    names = rows[0].keys() if rows else next(csv.reader([head], delimiter=between), [])
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=between)
+    try:
+        rows, names = [row for row in reader if any(row.values())], reader.fieldnames or ()
+    except csv.Error as error:
+        raise TextcatError(
+            f"The sheet {path} is no CSV at line {reader.line_num} ({error}): mend that line."
+        ) from error
     if missing := [name for name in (*_KEY, *_FILLED) if name not in names]:
         raise TextcatError(
             f"The sheet {path} has no column {missing[0]!r}: give a file that `textcat review --uncertain N --out "
@@ -125,14 +133,16 @@ def _rows(path: Path) -> list[dict[str, str]]:
         )
     plain = [{name: _plain(row[name] or "") for name in (*_KEY, *_FILLED)} for row in rows]
     numbers = [_whole(row["row"]) for row in plain]
-    wanted = range(1, max(_whole(row["rows"]) for row in plain) + 1) if plain else range(1, 2)
-    if lost := sorted({*wanted} - {*numbers}):
-        raise TextcatError(
-            f"The sheet {path} lacks {len(lost):,} of its {len(wanted):,} rows, such as {first_of([*map(str, lost)])}: "
-            "restore them, and leave the answer empty where there is none. Nothing was read."
-        )
-    if len(numbers) != len({*numbers}) or len(numbers) != len(wanted):
+    sizes, present = {_whole(row["rows"]) for row in plain}, {*numbers}
+    if len(sizes) > 1 or len(present) < len(numbers):
         raise TextcatError(f"The sheet {path} has rows twice, or rows of another sheet: remove them. Nothing was read.")
+    n = sizes.pop() if sizes else 1
+    if present != {*range(1, len(numbers) + 1)} or len(numbers) != n:
+        lost = [str(number) for number in islice((i for i in range(1, n + 1) if i not in present), 4)]
+        raise TextcatError(
+            f"The sheet {path} has {len(numbers):,} rows, but lacks some that it was written with, such as "
+            f"{first_of(lost)}: restore them, and leave the answer empty where there is none. Nothing was read."
+        )
     return plain
 
 
@@ -142,7 +152,7 @@ def _plain(cell: str) -> str:
 
 
 def _whole(cell: str) -> int:
-    with suppress(ValueError):
+    with suppress(ValueError, OverflowError):
         return int(float(cell))
     return 0
 

@@ -2,10 +2,10 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from textcat.base.disk import raise_write_errors, write_atomically
 from textcat.base.errors import TextcatError
@@ -14,6 +14,7 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.reading import InputSettings, Record, Source, batch_records, find_sources, is_url, read_batches
 
 ORIGIN = "_origin.json"  # in the folder of tags
+Row: TypeAlias = tuple[str, int, str]  # the source, the position and the id of a document
 
 
 @dataclass(frozen=True)
@@ -67,23 +68,25 @@ class RunOrigin:
         except MISFITS as error:
             raise TextcatError(f"{path} is damaged ({error}): give the command `textcat tag --out` again.") from error
 
-    def read_documents(self, rows: Mapping[tuple[str, int], str]) -> dict[tuple[str, int], Record]:
+    def read_documents(self, rows: Collection[Row]) -> dict[Row, Record]:
         """Read documents of the archive again.
 
         Parameters
         ----------
-        rows : dict of tuple of (str, int) to str
-            For the source and position of each document, as the tags have them: its id.
+        rows : collection of tuple of (str, int, str)
+            The source, the position and the id of each document, as the tags have them.
 
         Returns
         -------
-        dict of tuple of (str, int) to Record
-            By source and position. A document is missing if there is another one at its place, or none.
+        dict of tuple of (str, int, str) to Record
+            A document is missing if it is not at its place any more.
         """
         settings = InputSettings(**{name: _as_tuples(value) for name, value in self.settings.items()})
-        above = {part for source, _ in rows for part in _parts(self._absolute(source))}
-        place_of = {(self._absolute(source), position): (source, position) for source, position in rows}
-        found: dict[tuple[str, int], Record] = {}
+        above = {part for source, *_ in rows for part in _parts(self._absolute(source))}
+        at: dict[tuple[str, int], list[Row]] = {}  # news may have several items at one position
+        for row in rows:
+            at.setdefault((self._absolute(row[0]), row[1]), []).append(row)
+        found: dict[Row, Record] = {}
         for source in self._sources(settings):
             if source.kind == "folder" and source.states is not None:
                 states = source.file_states() or []
@@ -93,9 +96,9 @@ class RunOrigin:
                 continue
             for batch in read_batches([source], settings):
                 for item in batch_records(batch, settings, all_versions=True):
-                    place = place_of.get((escape_undecodable(item.source), item.position))
-                    if place and isinstance(item, Record) and self._is_same(rows[place], item):
-                        found[place] = item
+                    for row in at.get((escape_undecodable(item.source), item.position), ()):
+                        if isinstance(item, Record) and self._is_same(row[2], item):
+                            found[row] = item
                 if len(found) == len(rows):
                     return found
         return found
