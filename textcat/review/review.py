@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.corpus.corrections import Correction, Corrections
 from textcat.model.manifest import Manifest, model_id, read_manifest
-from textcat.model.topic_names import find_topic
+from textcat.model.topic_names import topic_finder
 from textcat.reading.document import Document
 from textcat.review.queue import audited_tags, choose_documents, reviewed_tags
 from textcat.tagging.origin import RunOrigin
@@ -108,7 +108,7 @@ class Review:
             raise TextcatError(f"A queue cannot have {most:,} documents and {audit:g} of the tags: give 1, and 0 to 1.")
         self._origin = RunOrigin.read(self.folder)
         self.corrections = Corrections(corrections_of(self.folder, corrections))
-        self.topics = _Topics.of(self._origin)
+        self.topics = _Topics(self._origin)
         self._tagger: Tagger | None = None
         self._lock, self._loading = threading.RLock(), threading.Lock()
         self._answers: dict[tuple[str, str, str], list[Correction]] = {}
@@ -265,29 +265,26 @@ class Review:
         return any(not self.independent or correction.person == person for correction in made)
 
 
-class _Topics(NamedTuple):
+class _Topics:
     """The topics that people can give: those of the model, by their ids, with names."""
 
-    topics: Sequence[str]
-    names: Mapping[str, str]
-    has_model: bool  # False: there are several, by language, or the model has gone
-
-    @classmethod
-    def of(cls, origin: RunOrigin) -> "_Topics":
+    def __init__(self, origin: RunOrigin) -> None:
         manifests: list[Manifest] = []
         folder = Path(origin.model)
         with suppress(TextcatError):
             folders = [folder] if origin.digest else sorted(path for path in folder.glob("*") if path.is_dir())
             manifests = [read_manifest(path) for path in folders]
-        names: dict[str, str] = {}
+        self.names: dict[str, str] = {}
         for manifest in manifests:
-            names = manifest.names | names
-        topics = dict.fromkeys(topic for manifest in manifests for topic in manifest.topics)
-        return cls(tuple(topics), names, bool(origin.digest and manifests))
+            self.names = manifest.names | self.names
+        self.topics = dict.fromkeys(topic for manifest in manifests for topic in manifest.topics).keys()
+        # False: there are several models, by language, or the model has gone.
+        self.has_model = bool(origin.digest and manifests)
+        self._find = topic_finder(self.topics, self.names)
 
     def find(self, wanted: str, given: Collection[str]) -> str:
         """Return the id of a topic, given the id or the name of a topic of the model or of the document."""
-        return wanted if wanted in given or not self.topics else find_topic(self.topics, self.names, wanted)
+        return wanted if wanted in given or not self.topics else self._find(wanted)
 
     def search(self, query: str, n: int) -> list[str]:
         """Return the ids of up to n topics with the words of a query in their id or name, beginning with it first."""
