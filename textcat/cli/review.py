@@ -88,6 +88,7 @@ def review(
 
     if page.serve(queue, host, port, keys=accepted, open_browser=not no_browser, on_start=show) == signal.SIGINT:
         raise Interrupted("every answer is saved; the same command goes on")
+    _say("stopped; every answer is saved.")
 
 
 def _check_open(queue: "Review") -> None:
