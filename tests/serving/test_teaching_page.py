@@ -26,7 +26,8 @@ pytestmark = pytest.mark.long
 
 def test_the_scripts_are_small_and_build_nodes_by_text():
     script = "".join(
-        (PAGE / name).read_text(encoding="utf-8") for name in ("teach.js", "duplicates.js", "screening.js", "common.js")
+        (PAGE / name).read_text(encoding="utf-8")
+        for name in ("teach.js", "duplicates.js", "people.js", "screening.js", "common.js")
     )
     page, style = ((PAGE / name).read_text(encoding="utf-8") for name in ("teach.html", "teach.css"))
     assert len(script.encode()) <= 56_000

@@ -98,6 +98,13 @@ export function stored(key) {
   }
 }
 
+// Ask for a key, then call `again`.
+export function keyForm(again) {
+  const input = node("input", { type: "password", id: "key", autocomplete: "off" });
+  const use = (event) => { event.preventDefault(); stored(input.value.trim()); $("error").replaceChildren(); again(); };
+  return node("form", { onsubmit: use }, node("label", { for: "key" }, "API key"), input, node("button", {}, "Use this key"));
+}
+
 // ---------------- files
 
 export function save(name, text, type) {

@@ -1,7 +1,7 @@
 // The page of `textcat serve`: a text, its topics, and why. Data of the server and of files is only put into text nodes.
 // The address holds the state of the page: #view=read&model=reuters&topic=earn (&z=… holds a packed text).
 
-import { $, Problem, ask as asked, bdi, button, bytes, clamp, count, counted, decimal, message, node, on, passable, percent, pieces, sigmoid, signed, stored, swings, table, wellFormed, worth } from "./common.js";
+import { $, Problem, ask as asked, bdi, button, bytes, clamp, count, counted, decimal, keyForm, message, node, on, passable, percent, pieces, sigmoid, signed, swings, table, wellFormed, worth } from "./common.js";
 import { showCard } from "./card.js";
 import { corrections } from "./corrections.js";
 import { curveFigure, factList, likeOf, qualityTable, termTable } from "./figures.js";
@@ -81,21 +81,10 @@ function wrong(error, again = null) {
   if (error.name === "AbortError") return;
   const parts = [node("p", {}, node("strong", {}, error.title ?? "The page has an error"), ": ", error.message,
     error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
-  if (error.status === 401 || error.status === 403) parts.push(keyForm());
+  if (error.status === 401 || error.status === 403) parts.push(keyForm(start));
   else if (again) parts.push(button({ onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
   if (!(error instanceof Problem)) console.error(error);
   message($("error"), true, ...parts);
-}
-
-function keyForm() {
-  const input = node("input", { type: "password", id: "key", autocomplete: "off" });
-  const use = (event) => {
-    event.preventDefault();
-    stored(input.value.trim());
-    $("error").replaceChildren();
-    start();
-  };
-  return node("form", { onsubmit: use }, node("label", { for: "key" }, "API key"), input, node("button", {}, "Use this key"));
 }
 
 // ---------------------------------------------------------------- the address

@@ -1,28 +1,17 @@
 // The page of `textcat review`: a document, its tags, and what a person says of each. Data of the server is only put
 // into text nodes. The address holds the view: #view=review or #view=audit.
 
-import { Problem, ask, bdi, count, counted, message, node, percent, pieces, signed, stored } from "./common.js";
+import { $, Problem, ask, bdi, button, count, counted, keyForm, message, node, on, percent, table } from "./common.js";
+import { drawTexts, heading, kept } from "./people.js";
 import { record } from "./screening.js";
 
 const VIEWS = ["review", "audit"];
 const TERMS = 60;      // terms that are marked in the text
-const LONG = 200_000;  // longer texts, in characters, are not marked: browsers are too slow
-const PLAIN = ["body", "text"]; // zones whose names are not shown
 const WAIT = 200;      // milliseconds after which a search for topics begins
 
-const $ = (id) => document.getElementById(id);
 const state = { about: null, view: null, now: null, answered: 0, told: new Map(), chosen: null, reasons: new Map(), person: null, keys: true, busy: false };
 
-// ---------------------------------------------------------------- the browser's storage, the server, and messages
-
-function kept(name, value) {
-  try {
-    if (value !== undefined) localStorage.setItem(`textcat-teach-${name}`, value);
-    return localStorage.getItem(`textcat-teach-${name}`);
-  } catch {
-    return value ?? null; // the browser has no storage
-  }
-}
+// ---------------------------------------------------------------- the server, and messages
 
 async function call(path, options) {
   const found = await ask(`review${path}`, { ...options, match: state.about?.session });
@@ -35,16 +24,10 @@ const say = (words) => { $("said").textContent = words; };
 function wrong(error) {
   if (error.name === "AbortError") return;
   const parts = [node("p", {}, node("strong", {}, error.status === 412 ? "This page is old" : error.title ?? "The page has an error"), ": ", error.message)];
-  if (error.status === 401) parts.push(keyForm());
-  else if (error.status === 412) parts.push(node("button", { type: "button", onclick: () => location.reload() }, "Reload the page"));
+  if (error.status === 401) parts.push(keyForm(start));
+  else if (error.status === 412) parts.push(button({ onclick: () => location.reload() }, "Reload the page"));
   if (!(error instanceof Problem)) console.error(error);
   message($("error"), true, ...parts);
-}
-
-function keyForm() {
-  const input = node("input", { type: "password", id: "key", autocomplete: "off" });
-  const use = (event) => { event.preventDefault(); stored(input.value.trim()); $("error").replaceChildren(); start(); };
-  return node("form", { onsubmit: use }, node("label", { for: "key" }, "API key"), input, node("button", {}, "Use this key"));
 }
 
 const tried = (action) => async (...given) => {
@@ -98,10 +81,6 @@ function take({ document: found, answered }) {
 }
 
 const nameOf = ({ topic, name }) => name ?? topic;
-const heading = ({ zones, id }) => {
-  const words = (zones.title || Object.values(zones).join(" ")).replace(/\s+/g, " ").trim();
-  return (words.length > 120 ? `${words.slice(0, 119)}…` : words) || `Document ${id}`;
-};
 
 function draw() {
   const { now, about } = state;
@@ -139,9 +118,9 @@ function row(tag) {
   const { topic, probability, is_audited, is_added } = tag;
   const about = [probability === null ? null : percent(probability), is_audited ? "drawn for the audit" : null, is_added ? "added by you" : null].filter(Boolean).join(" · ");
   const told = state.told.get(topic);
-  const side = (belongs, word) => node("button", { type: "button", class: belongs ? "yes" : "no", "aria-pressed": String(told === belongs), "data-at": `${topic} ${word}`, onclick: () => tell(topic, told === belongs ? null : belongs) }, word);
+  const side = (belongs, word) => button({ class: belongs ? "yes" : "no", "aria-pressed": String(told === belongs), "data-at": `${topic} ${word}`, onclick: () => tell(topic, told === belongs ? null : belongs) }, word);
   return node("li", { class: state.chosen === topic ? "chosen" : null },
-    node("button", { type: "button", class: "pick-tag", "aria-pressed": String(state.chosen === topic), "data-at": `${topic} words`, onclick: () => choose(topic) }, bdi(nameOf(tag)), about ? node("span", {}, about) : null),
+    button({ class: "pick-tag", "aria-pressed": String(state.chosen === topic), "data-at": `${topic} words`, onclick: () => choose(topic) }, bdi(nameOf(tag)), about ? node("span", {}, about) : null),
     node("span", { class: "choose", role: "group", "aria-label": nameOf(tag) }, side(true, "Yes"), side(false, "No")));
 }
 
@@ -187,22 +166,7 @@ function step(by) {
 
 function drawText() {
   const { now, chosen } = state;
-  const reasons = state.reasons.get(chosen) ?? [];
-  const marked = (name) => {
-    const text = now.zones[name];
-    if (text.length > LONG) return [text];
-    const made = [];
-    let done = 0;
-    for (const mark of pieces(reasons, (zone) => zone === name, text)) {
-      made.push(text.slice(done, mark.start), node("mark", { class: mark.class, title: mark.why.map((why) => `${why.term} ${signed(why.contribution)}`).join("\n") }, text.slice(mark.start, mark.end)));
-      done = mark.end;
-    }
-    return [...made, text.slice(done)];
-  };
-  const names = Object.keys(now.zones).filter((name) => name !== "title" && now.zones[name].trim());
-  $("document-title").replaceChildren(...(now.zones.title?.trim() ? marked("title") : [node("span", { class: "unseen" }, heading(now))]));
-  $("document-text").replaceChildren(...names.flatMap((name) => [names.length > 1 && !PLAIN.includes(name) ? node("p", { class: "zone" }, bdi(name)) : null, node("div", {}, marked(name))]).filter(Boolean));
-  $("legend").hidden = !reasons.length;
+  drawTexts(now, state.reasons.get(chosen) ?? []);
   if (chosen && !state.reasons.has(chosen)) explain(now.number, chosen);
 }
 
@@ -280,16 +244,17 @@ function searchTopics() {
 
 async function showAudit() {
   const { rows } = await call("/audit");
-  const groups = [["All", (r) => !r.topic && !r.month, () => "All automatic tags"], ["By topic", (r) => r.topic && !r.month, (r) => r.topic], ["By month", (r) => !r.topic && r.month, (r) => r.month]];
-  $("audit-page").replaceChildren(...(rows.length ? groups.map(([caption, wanted, name]) => table(caption, rows.filter(wanted), name)) : [node("p", {}, "None was judged yet. Start ", node("code", {}, "textcat review"), " with ", node("code", {}, "--audit .02"), " to draw one in fifty.")]));
+  const groups = [["All", "tags", (r) => !r.topic && !r.month, () => "All automatic tags"], ["By topic", "topic", (r) => r.topic && !r.month, (r) => r.topic], ["By month", "month", (r) => !r.topic && r.month, (r) => r.month]];
+  $("audit-page").replaceChildren(...(rows.length ? groups.map(([caption, kind, wanted, name]) => figures(caption, kind, rows.filter(wanted), name)) : [node("p", {}, "None was judged yet. Start ", node("code", {}, "textcat review"), " with ", node("code", {}, "--audit .02"), " to draw one in fifty.")]));
 }
 
 const COLUMNS = [["judged", "number"], ["right", "number wide"], ["precision", "number"], ["95 % interval", "interval"]];
 
-function table(caption, rows, name) {
+function figures(caption, kind, rows, name) {
   const cells = (r) => [counted.format(r.judged), counted.format(r.right), percent(r.precision), `${percent(r.low)} to ${percent(r.high)}`];
-  return node("table", {}, node("caption", {}, caption), node("thead", {}, node("tr", {}, node("td", {}), COLUMNS.map(([word, kind]) => node("th", { scope: "col", class: kind }, word)))),
-    node("tbody", {}, rows.map((r) => node("tr", {}, node("th", { scope: "row" }, bdi(name(r))), cells(r).map((cell, i) => node("td", { class: COLUMNS[i][1] }, cell))))));
+  const made = table(null, [[kind], ...COLUMNS], rows.map((r) => node("tr", {}, node("th", { scope: "row" }, bdi(name(r))), cells(r).map((cell, i) => node("td", { class: COLUMNS[i][1] }, cell)))));
+  made.prepend(node("caption", {}, caption));
+  return made;
 }
 
 // ---------------------------------------------------------------- who, and keys
@@ -318,21 +283,21 @@ addEventListener("keydown", (event) => {
   return action();
 });
 
-$("save").addEventListener("click", saveTold);
-$("rest").addEventListener("click", rejectRest);
-$("skip-it").addEventListener("click", () => save({}));
-$("undo").addEventListener("click", undo);
-$("missing").addEventListener("input", searchTopics);
-$("missing-form").addEventListener("submit", (event) => { event.preventDefault(); add(); });
-$("note").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); $("document").focus({ preventScroll: true }); } });
-$("person").addEventListener("click", () => { $("name").value = state.person ?? ""; $("who").showModal(); $("name").select(); });
-$("who-form").addEventListener("submit", (event) => { event.preventDefault(); nameIs($("name").value.trim()); });
-$("who").addEventListener("close", () => { if (state.person === null) nameIs(""); });
-$("nameless").addEventListener("click", () => nameIs(""));
-$("keys").addEventListener("click", () => $("help").showModal());
-$("help-close").addEventListener("click", () => $("help").close());
-$("use-keys").addEventListener("change", () => { state.keys = $("use-keys").checked; kept("keys", state.keys ? "on" : "off"); });
-$("skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
+on("save", "click", saveTold);
+on("rest", "click", rejectRest);
+on("skip-it", "click", () => save({}));
+on("undo", "click", undo);
+on("missing", "input", searchTopics);
+on("missing-form", "submit", (event) => { event.preventDefault(); add(); });
+on("note", "keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); $("document").focus({ preventScroll: true }); } });
+on("person", "click", () => { $("name").value = state.person ?? ""; $("who").showModal(); $("name").select(); });
+on("who-form", "submit", (event) => { event.preventDefault(); nameIs($("name").value.trim()); });
+on("who", "close", () => { if (state.person === null) nameIs(""); });
+on("nameless", "click", () => nameIs(""));
+on("keys", "click", () => $("help").showModal());
+on("help-close", "click", () => $("help").close());
+on("use-keys", "change", () => { state.keys = $("use-keys").checked; kept("keys", state.keys ? "on" : "off"); });
+on("skip", "click", (event) => { event.preventDefault(); $("main").focus(); });
 addEventListener("popstate", show);
 addEventListener("hashchange", show);
 

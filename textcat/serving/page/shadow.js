@@ -1,14 +1,8 @@
 // The page of a shadow: where the tags of a new model differ from those of the served one. No text of a client is shown.
 
-import { $, ask, bdi, button, count, counted, message, node, percent, stored } from "./common.js";
+import { $, ask, bdi, button, count, counted, keyForm, message, node, percent, table } from "./common.js";
 
 const SECONDS = 5; // between looks at the counts
-
-function keyForm() {
-  const input = node("input", { type: "password", id: "key", autocomplete: "off" });
-  const use = (event) => { event.preventDefault(); stored(input.value.trim()); $("error").replaceChildren(); show(); };
-  return node("form", { onsubmit: use }, node("label", { for: "key" }, "API key"), input, node("button", {}, "Use this key"));
-}
 
 const fact = (name, words) => node("div", {}, node("dt", {}, name), node("dd", {}, words));
 
@@ -19,8 +13,8 @@ function draw(found) {
     fact("tags differ", documents ? `${counted.format(differing)} (${percent(differing / documents)})` : "none yet"),
     fact("tags of the served model alone", counted.format(found.tags_only_served)), fact("of the new one alone", counted.format(found.tags_only_shadow)),
     found.failed_documents ? fact("could not be tagged", counted.format(found.failed_documents)) : null));
-  $("topics").replaceChildren(found.topics.length ? node("table", {}, node("thead", {}, node("tr", {}, ["topic", "only the served model", "only the new one"].map((word, i) => node("th", { scope: "col", class: i ? "number" : null }, word)))),
-    node("tbody", {}, found.topics.map((row) => node("tr", {}, node("th", { scope: "row" }, bdi(row.name ?? row.topic)), [row.only_served, row.only_shadow].map((n) => node("td", { class: "number" }, counted.format(n))))))) : node("p", {}, "No topic differs yet."));
+  const rows = found.topics.map((row) => node("tr", {}, node("th", { scope: "row" }, bdi(row.name ?? row.topic)), [row.only_served, row.only_shadow].map((n) => node("td", { class: "number" }, counted.format(n)))));
+  $("topics").replaceChildren(rows.length ? table(null, [["topic"], ["only the served model", "number"], ["only the new one", "number"]], rows) : node("p", {}, "No topic differs yet."));
 }
 
 async function show() {
@@ -29,7 +23,7 @@ async function show() {
     $("error").replaceChildren();
     setTimeout(show, 1000 * SECONDS);
   } catch (error) {
-    message($("error"), true, node("p", {}, node("strong", {}, error.title ?? "The page has an error"), ": ", error.message), error.status === 401 ? keyForm() : button({ onclick: show }, "Try again"));
+    message($("error"), true, node("p", {}, node("strong", {}, error.title ?? "The page has an error"), ": ", error.message), error.status === 401 ? keyForm(show) : button({ onclick: show }, "Try again"));
   }
 }
 

@@ -1,35 +1,23 @@
 // The teaching page: a document, an answer, the next document. Data of the server is only put into text nodes.
 // The address holds the state of the page: #view=judge&topic=strikes (&at=17: a document that was looked up; &list=… its list).
 
-import { $, Problem, ask, bdi, button, clamp, count, counted, label, message, node, on, percent, pieces, signed, stored, swings, table } from "./common.js";
+import { $, Problem, ask, bdi, button, clamp, count, counted, keyForm, label, message, node, on, percent, signed, stored, swings, table } from "./common.js";
 import { groupEntries } from "./duplicates.js";
+import { drawTexts, heading, kept } from "./people.js";
 import { countsTable, criteria, exclusions, record } from "./screening.js";
 
 const VIEWS = ["judge", "search", "judged", "duplicates", "people", "topics"];
 const TERMS = 60;      // terms that are marked in the text
 const LISTED = 10;     // terms that are listed
-const LONG = 200_000;  // longer texts, in characters, are not marked: browsers are too slow
 const FEW = 4;         // with more other topics, their list is closed at first
 const PAGE = 50;       // entries of a list per request
 const DISAGREE = "people disagree"; // the list of disagreements
-const PLAIN = ["body", "text"]; // zones whose names are not shown
 const WORDS = { yes: "yes", no: "no", skip: "skipped" };
 
 const state = {
   about: null, topic: null, view: null, now: null, busy: false, evidence: null, progress: null,
   target: 0.95, stopped: new Set(), person: null, keys: true, list: null, entries: [], passed: new Set(), examples: new Map(),
 };
-
-// ---------------------------------------------------------------- the browser's storage
-
-function kept(name, value) {
-  try {
-    if (value !== undefined) localStorage.setItem(`textcat-teach-${name}`, value);
-    return localStorage.getItem(`textcat-teach-${name}`);
-  } catch {
-    return value ?? null; // the browser has no storage
-  }
-}
 
 // ---------------------------------------------------------------- the server, and messages
 
@@ -47,17 +35,11 @@ function wrong(error, again = null) {
   if (error.name === "AbortError") return;
   const parts = [node("p", {}, node("strong", {}, error.status === 412 ? "This page is old" : error.title ?? "The page has an error"), ": ", error.message, error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
   state.lost = error instanceof Problem && !error.status;
-  if (error.status === 401) parts.push(keyForm());
+  if (error.status === 401) parts.push(keyForm(start));
   else if (error.status === 412) parts.push(button({ onclick: () => location.reload() }, "Reload the page"));
   else if (again) parts.push(button({ onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
   if (!(error instanceof Problem)) console.error(error);
   message($("error"), true, ...parts);
-}
-
-function keyForm() {
-  const input = node("input", { type: "password", id: "key", autocomplete: "off" });
-  const use = (event) => { event.preventDefault(); stored(input.value.trim()); $("error").replaceChildren(); start(); };
-  return node("form", { onsubmit: use }, node("label", { for: "key" }, "API key"), input, node("button", {}, "Use this key"));
 }
 
 const tried = (action) => async (...given) => {
@@ -242,33 +224,11 @@ function labelled(question) {
   return entry.labelled ? ": it has the label, probably wrongly." : ": it does not have the label, but probably should.";
 }
 
-// Return a document's title, or the beginning of its text.
-function heading({ zones, id }) {
-  const words = (zones.title || Object.values(zones).join(" ")).replace(/\s+/g, " ").trim();
-  return (words.length > 120 ? `${words.slice(0, 119)}…` : words) || `Document ${id}`;
-}
-
 function drawText() {
-  const { zones, id } = state.now;
-  const names = Object.keys(zones).filter((name) => name !== "title" && zones[name].trim());
-  const reasons = state.evidence?.position === state.now.position ? state.evidence.reasons : [];
-  const marked = (name) => {
-    const text = zones[name];
-    if (text.length > LONG) return [text];
-    const made = [];
-    let done = 0;
-    for (const mark of pieces(reasons, (zone) => zone === name, text)) {
-      made.push(text.slice(done, mark.start), node("mark", { class: mark.class, title: mark.why.map((why) => `${why.term} ${signed(why.contribution)}`).join("\n") }, text.slice(mark.start, mark.end)));
-      done = mark.end;
-    }
-    return [...made, text.slice(done)];
-  };
-  $("document-title").replaceChildren(...(zones.title?.trim() ? marked("title") : [node("span", { class: "unseen" }, heading(state.now))]));
-  $("document-text").replaceChildren(...names.flatMap((name) => [names.length > 1 && !PLAIN.includes(name) ? node("p", { class: "zone" }, bdi(name)) : null, node("div", {}, marked(name))]).filter(Boolean));
-  $("document-record").replaceChildren(...record(state.now.fields));
+  const { position, fields, id } = state.now;
+  drawTexts(state.now, state.evidence?.position === position ? state.evidence.reasons : []);
+  $("document-record").replaceChildren(...record(fields));
   $("document-id").replaceChildren("Document ", bdi(id));
-  $("legend").hidden = !reasons.length;
-  $("legend").replaceChildren(node("mark", { class: "pro m2" }, "speaks for the topic"), node("mark", { class: "con m2" }, "speaks against it"));
 }
 
 function drawEarlier(judgements) {
