@@ -101,7 +101,7 @@ def open_corpus(
     words = Vocabulary.read(vocabulary, vocabulary_language) if vocabulary else None
     own: dict[str, Any] = {"name_or_path": place} if place else {}
     if own and settings is not None:
-        own["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
+        own["settings"] = settings.as_entries()
     if own and words:
         own |= {"vocabulary": os.path.abspath(words.place), "vocabulary_language": vocabulary_language}
     corpus = replace(read_corpus(described, data, settings, as_read, words, progress, unused), origin=own)
@@ -198,13 +198,7 @@ def settings_like(origin: Mapping[str, Any], name_or_path: str | Path) -> InputS
 
 
 def _settings_of(origin: Mapping[str, Any]) -> InputSettings:
-    settings: dict[str, Any] = {name: _as_tuples(value) for name, value in origin.get("settings", {}).items()}
-    return InputSettings(**settings)
-
-
-def _as_tuples(value: Any) -> Any:
-    """Return a value of JSON in which every list is replaced by a tuple."""
-    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+    return InputSettings.from_entries(origin.get("settings", {}))
 
 
 def _locate(text: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
@@ -166,6 +166,15 @@ class InputSettings(NamedTuple):
         """Return whether a setting has its default value."""
         return bool(getattr(self, name) == self._field_defaults[name])
 
+    def as_entries(self) -> dict[str, Any]:
+        """Return the settings that do not have their default values, as `from_entries` takes them from JSON."""
+        return {name: value for name, value in self._asdict().items() if not self.is_default(name)}
+
+    @classmethod
+    def from_entries(cls, entries: Mapping[str, Any]) -> "InputSettings":
+        """Return the settings of which `as_entries` has returned these, maybe as JSON, with lists for tuples."""
+        return cls(**{name: _as_tuples(value) for name, value in entries.items()})
+
     def in_words(self, name: str) -> str:
         """Return the value of a setting as error messages show it after the name of its option; "" for a switch."""
         value = getattr(self, name)
@@ -237,3 +246,8 @@ def _settings_for(settings: InputSettings, name: str) -> InputSettings:
 def is_matched(name: str, pattern: str) -> bool:
     """Return whether the path of a file is matched by a pattern of `InputSettings.for_files`."""
     return fnmatchcase(name, pattern) or fnmatchcase(name, f"*/{pattern}")  # the star stands for slashes, too
+
+
+def _as_tuples(value: Any) -> Any:
+    """Return a value of JSON in which every list is replaced by a tuple."""
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value

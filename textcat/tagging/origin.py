@@ -44,8 +44,7 @@ class RunOrigin:
     @classmethod
     def of(cls, model: str, digest: str, sources: Sequence[Source], settings: InputSettings) -> "RunOrigin":
         """Return the origin of tags that are made now, in this process's working folder."""
-        changed = {name: value for name, value in settings._asdict().items() if not settings.is_default(name)}
-        return cls(model, digest, [source.name for source in sources], os.getcwd(), changed)
+        return cls(model, digest, [source.name for source in sources], os.getcwd(), settings.as_entries())
 
     def write(self, folder: Path) -> None:
         """Write the origin to a folder of tags, unless it is there already."""
@@ -81,7 +80,7 @@ class RunOrigin:
         dict of tuple of (str, int, str) to Record
             A document is missing if it is not at its place any more.
         """
-        settings = InputSettings(**{name: _as_tuples(value) for name, value in self.settings.items()})
+        settings = InputSettings.from_entries(self.settings)
         above = {part for source, *_ in rows for part in _parts(self._absolute(source))}
         at: dict[tuple[str, int], list[Row]] = {}  # news may have several items at one position
         for row in rows:
@@ -127,7 +126,3 @@ def _parts(path: str) -> Iterator[str]:
     while path:
         yield path
         path = path.rpartition("/")[0]
-
-
-def _as_tuples(value: Any) -> Any:
-    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
