@@ -2,7 +2,7 @@
 
 import pytest
 
-from textcat.base.journal import KeptResults, journal_line, read_journal
+from textcat.base.journal import KeptResults, journal_line, read_journal, read_last
 
 # --- kept results and journals ---------------------------------------------------------------------------------------
 
@@ -70,3 +70,14 @@ def test_lines_behind_a_broken_one_are_damage(tmp_path):
     path.write_bytes(line + b"{}\n" + line)
     journal = read_journal(path)
     assert (journal.lines, journal.length, journal.damaged) == ([{"format": 1}], len(line), True)
+
+
+def test_the_last_line_that_begins_so_is_read_without_the_damaged_ones(tmp_path):
+    path = tmp_path / "journal"
+    assert read_last(path, {"record": "facts"}) is None
+    lines = [{"first": 1}, {"record": "facts", "n": 1}, {"record": "facts", "n": 2}, {"record": "shard"}]
+    path.write_bytes(
+        b"".join(map(journal_line, lines)) + b'{"record": "facts", "n": 3, "crc32": 7}\n{"record": "facts"'
+    )
+    assert read_last(path, {"record": "facts"}) == {"record": "facts", "n": 2}
+    assert read_last(path, {"record": "sums"}) is None

@@ -99,6 +99,16 @@ def read_header(path: Path) -> dict[str, Any] | None:
     return _parse_line(line) if line.endswith(b"\n") else None
 
 
+def read_last(path: Path, beginning: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Read the last intact line of a journal whose first entries are these; None if there is no file or such line.
+
+    Other lines are not parsed.
+    """
+    start = json.dumps(beginning).encode().removesuffix(b"}")
+    ended = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    return next((line for data in reversed(ended) if data.startswith(start) and (line := _parse_line(data))), None)
+
+
 class KeptResults(dict[str, dict[str, Any]]):
     """Keep results by key, in memory and in a file of JSON lines, so that interrupted work can resume.
 

@@ -14,7 +14,7 @@ import msgspec
 
 from textcat.base import disk
 from textcat.base.errors import TextcatError
-from textcat.base.journal import Journal, journal_line, read_journal
+from textcat.base.journal import Journal, journal_line, read_header, read_journal, read_last
 from textcat.reading import PipeState
 from textcat.runs.results import Counts
 
@@ -230,9 +230,9 @@ def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | Non
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
     """Return the latest settings of the run in a folder, by names for error messages; {} if there is no run."""
-    journal = read_journal(folder / JOURNAL)
-    lines = journal.lines if journal else []
-    facts: dict[str, Any] = next((line["facts"] for line in reversed(lines) if "facts" in line), {})
+    path = folder / JOURNAL
+    line = read_last(path, {"record": "facts"}) or read_header(path)
+    facts: dict[str, Any] = line.get("facts", {}) if line else {}
     return facts
 
 
