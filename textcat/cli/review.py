@@ -65,7 +65,8 @@ def review(
         return
     if read is not None:
         result = read_sheet(read, folder, corrections, person or user_name())
-        _say(f"{result.kept:,} documents answered{_unless(result.repeated, 'had been read before')}.")
+        repeated = f"; {result.repeated:,} had been read before" if result.repeated else ""
+        _say(f"{result.kept:,} documents answered{repeated}.")
         return
     options: dict[str, Any] = {"audit": audit, "progress": lambda step: _say(f"{step} …")}
     if uncertain is not None and out is not None:
@@ -134,10 +135,6 @@ def show_audit(console: "Console", rows: "list[AuditRow]", form: str) -> None:
         parts.append(Table(cells))
     data = [row._asdict() for row in rows]
     show(console, form, {"audit": data}, *parts, rows=lambda: data)
-
-
-def _unless(n: int, what: str) -> str:
-    return f"; {n:,} {what}" if n else ""
 
 
 def _say(sentence: str) -> None:

@@ -109,7 +109,7 @@ class Corrections:
 
     def add(self, *corrections: Correction) -> list[Correction]:
         """Add corrections, all or none; return them with their numbers and times."""
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        now = _now()
         made = []
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -133,7 +133,7 @@ class Corrections:
                 (person, via),
             ).fetchone()
             if row is not None:
-                now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+                now = _now()
                 connection.execute("UPDATE corrections SET taken_back = ? WHERE number = ?", (now, row[0]))
             connection.execute("COMMIT")
         return None if row is None else _correction(row)
@@ -183,6 +183,10 @@ class Corrections:
             ) from error
         except sqlite3.DatabaseError as error:
             raise TextcatError(f"{self._path} is damaged ({error}): restore it from a backup.") from error
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def _row(correction: Correction) -> tuple[str, ...]:

@@ -11,10 +11,9 @@ from pathlib import Path
 from textcat.base.disk import lock_folder
 from textcat.base.folders import MANIFEST, remove_leftovers
 from textcat.model import ModelError, storage
-from textcat.model.manifest import COUNTS, MODEL, read_manifest
+from textcat.model.manifest import COUNTS, MODEL, model_id, read_manifest
 
 _BEFORE = ".before-"  # in the name of the previous model's folder, MODEL.before-SUM, with the present manifest's sum
-_DIGITS = 12  # of this sum
 
 
 @contextmanager
@@ -90,7 +89,7 @@ def remove_leftovers_of_model(folder: Path) -> None:
 
 def _place_before(folder: Path, manifest_sum: str) -> Path:
     """Return the folder that keeps the previous model, given the checksum of the model that replaced it."""
-    return folder.with_name(f"{folder.name}{_BEFORE}{manifest_sum[:_DIGITS]}")
+    return folder.with_name(f"{folder.name}{_BEFORE}{model_id(manifest_sum)}")
 
 
 def link_files(source: Path, target: Path, but: str = "") -> None:

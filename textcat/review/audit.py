@@ -8,7 +8,6 @@ from textcat.corpus.corrections import Correction
 from textcat.evaluation.promises import clopper_pearson
 
 _ALL = ""  # in place of a topic or a month
-_LEVEL = 0.95
 
 
 class AuditRow(NamedTuple):
@@ -45,6 +44,6 @@ def audit_rows(corrections: Iterable[Correction]) -> list[AuditRow]:
     rows = []
     # All first, then topics, then months, then both.
     for (topic, month), (judged, right) in sorted(counts.items(), key=lambda item: (bool(item[0][1]), item[0])):
-        low, high = clopper_pearson(right, judged, _LEVEL).tolist()
+        low, high = clopper_pearson(right, judged).tolist()
         rows.append(AuditRow(topic, month, judged, right, right / judged, low, high))
     return rows

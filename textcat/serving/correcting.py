@@ -16,6 +16,7 @@ from textcat.serving.http.front import Call
 from textcat.serving.http.problems import Problem
 from textcat.serving.http.routes import check_declared, problems, router
 from textcat.serving.models import Model
+from textcat.serving.people import person_of
 from textcat.serving.store import Served, served_model
 from textcat.serving.work import Choice
 
@@ -45,7 +46,7 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
     correction = Correction(
         replace(whole, id=body.id or _id_of(whole.zones), topics=given),
         {**dict.fromkeys(body.right, True), **dict.fromkeys(body.wrong, False)},
-        person=call.key or body.person.strip(),
+        person=person_of(call, body.person),
         via=body.via,
         model=served.version,
         note=body.note,

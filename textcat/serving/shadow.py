@@ -93,7 +93,7 @@ class Shadow:
 
     def by_topic(self) -> dict[str, tuple[int, int]]:
         """Return for each topic of both models how often only the served one gave it, and how often only this one."""
-        return {topic: tuple(self._by_topic[:, column].tolist()) for topic, column in self._column_of.items()}
+        return dict(zip(self._column_of, zip(*self._by_topic.tolist(), strict=True), strict=True))
 
     def offer(self, name: str, documents: Sequence[Any], choice: Choice, answers: Sequence[Answer]) -> None:
         """Send documents and the tags that clients got from a model to the shadow's process, unless it is busy."""
