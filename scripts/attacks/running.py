@@ -74,6 +74,12 @@ class Server(Running):
             time.sleep(0.5)
         return n
 
+    def wait_for_workers(self, n: int) -> None:
+        """Wait until so many workers run: a server whose first process has not started them ends at SIGHUP."""
+        end = time.monotonic() + LONGEST
+        while len(self.workers()) < n and time.monotonic() < end:
+            time.sleep(0.01)
+
     def memory_later(self, wanted: int) -> int:
         """Return the memory of the server once it is less than wanted, or after two minutes."""
         end = time.monotonic() + 2 * PATIENCE  # memory is given back for the last time 64 seconds after its last growth

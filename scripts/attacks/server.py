@@ -102,6 +102,7 @@ def _killed(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial]:
 def _reloaded(model: Path, other: Path, counts: Counts) -> Iterator[Trial]:
     """Replace the model and let the server reload under load: no request is lost."""
     with running(model) as server, load(server) as clients:
+        server.wait_for_workers(2)
         for _ in range(counts.reloads):
             n = server.count("model_loaded")
             exchange_folders(model, other)

@@ -146,6 +146,42 @@ def test_systemd_is_told_when_signals_no_longer_end_the_server(newswire_model, t
                 systemd.recv(100)
 
 
+RELOADED_AT_START = """
+import os, pathlib, signal, sys, time
+from textcat.__main__ import main
+from textcat.serving.http import processes
+from textcat.serving.tagging import Service
+
+run_alone, reload = processes.run_alone, Service.reload
+
+def run_later(*arguments, **options):
+    os.kill(os.getppid(), signal.SIGHUP)
+    for _ in range(1000):
+        if signal.SIGHUP in signal.sigpending():
+            break
+        time.sleep(0.01)
+    return run_alone(*arguments, **options)
+
+def note(service):
+    pathlib.Path("reloaded").write_text("yes")
+    reload(service)
+
+processes.run_alone, Service.reload = run_later, note
+main()
+"""
+
+
+def test_sighup_while_a_process_starts_is_heard_when_it_has_started(newswire_model, tmp_path):
+    command = [sys.executable, "-c", RELOADED_AT_START, "serve", newswire_model, "--workers", "1", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            wait_until(lambda: (tmp_path / "reloaded").exists())
+            server.terminate()
+            assert server.wait(60) == 0, server.stderr.read()
+        finally:
+            server.kill()
+
+
 def test_sighup_reads_the_keys_again_and_ends_nothing(serve, tmp_path):
     (first, first_line), (second, second_line) = new_key("first"), new_key("second")
     file = tmp_path / "keys"

@@ -270,6 +270,7 @@ class _Uvicorn(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, *, alone: bool) -> None:
         super().__init__(config)
         self._alone, self.ended_by = alone, int(signal.SIGTERM)
+        self._reloads_at_start = False
         self._has_terminal = alone and sys.stderr is not None and sys.stderr.isatty()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -281,6 +282,8 @@ class _Uvicorn(uvicorn.Server):
         self.servers: list[Any] = [_Acceptor(listener, make_protocol) for listener in sockets]
         self._trimmer = Trimmer(self._loop, self._give_back)
         self.started = True
+        if self._reloads_at_start:
+            cast(Any, self.config.app).reload()
 
     def _give_back(self) -> None:
         """Give unused memory back; the numbers of the metrics would keep much of it in use."""
@@ -301,6 +304,7 @@ class _Uvicorn(uvicorn.Server):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         if hasattr(signal, "SIGHUP"):
             before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._reload)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})  # a supervisor's process starts with it blocked
         try:
             yield
         finally:
@@ -316,6 +320,8 @@ class _Uvicorn(uvicorn.Server):
             self._end(signal.SIGTERM, frame)
         elif self.started:
             self._loop.call_soon_threadsafe(cast(Any, self.config.app).reload)
+        else:
+            self._reloads_at_start = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept the connections that are waiting, answer the requests of all connections, and close these."""

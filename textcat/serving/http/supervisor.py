@@ -155,9 +155,9 @@ class Supervisor:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        for number in (signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # SIGHUP waits until the worker can reload: `capture_signals` of its server lets it through.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS} - {signal.SIGHUP})
         for descriptor in (self._living, self._signals, self._written):
             os.close(descriptor)
         os.setpgid(0, 0)  # so that only the supervisor gets Ctrl-C from a terminal
