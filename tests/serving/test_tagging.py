@@ -70,6 +70,25 @@ def test_a_request_may_say_what_rules_with_conditions_ask_for(tmp_path, newswire
     assert_problem(post(service, TAG, json={"text": STORY, "date": 1990}), 422, "date")
 
 
+def test_the_expected_recall_of_tags_is_returned_if_the_model_has_promises(promising_model, newswire_model, service):
+    store = Store({"news": promising_model})
+    store.load()
+    promising = Service(store, log=Log(None))
+    texts = [STORY, "Nothing is known of zyxwv."]
+    tagger = textcat.load(promising_model)
+    expected = tagger.expected_recalls(texts).tolist()
+    assert expected == tagger.decisions.expected_recalls(*tagger.scored(texts)).tolist()
+    bodies = [{"text": text, "expected_recall": True} for text in texts]
+    assert [post(promising, TAG, json=body).json()["expected_recall"] for body in bodies] == expected
+    batch = {"documents": [{"text": text} for text in texts], "expected_recall": True}
+    results = post(promising, f"{TAG}-batch", json=batch).json()["results"]
+    assert [row["expected_recall"] for row in results] == expected
+    assert "expected_recall" not in post(promising, TAG, json={"text": STORY}).json()
+    assert_problem(post(service, TAG, json=bodies[0]), 422, "leave out expected_recall")
+    with pytest.raises(textcat.TextcatError, match="train it with --promise"):
+        textcat.load(newswire_model).expected_recalls(texts)
+
+
 def test_topics_can_be_chosen_by_number_probability_or_all(service, store):
     n = len(store["news"].tagger.topics)
     all_topics = post(service, TAG, json={"text": STORY, "all_topics": True}).json()["tags"]

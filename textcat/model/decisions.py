@@ -197,7 +197,7 @@ class Decisions:
 
     def expected_recalls(
         self, scores: np.ndarray, has_terms: np.ndarray | None = None, holding: np.ndarray | None = None
-    ) -> np.ndarray | None:
+    ) -> np.ndarray:
         """Return the recall that is expected of the tags of each document, those above the thresholds.
 
         Parameters
@@ -207,11 +207,15 @@ class Decisions:
 
         Returns
         -------
-        recalls : ndarray of shape (n_documents,), float64, or None
-            None if the model makes no promises.
+        recalls : ndarray of shape (n_documents,), float64
+
+        Raises
+        ------
+        TextcatError
+            If the model makes no promises.
         """
         if self.expected_recall is None:
-            return None
+            raise TextcatError("The model makes no promises, and expects no recall: train it with --promise.")
         probabilities = self.curves().probabilities(scores)
         return self.expected_recall.of(scores, probabilities, self.decide(scores, has_terms, holding))
 

@@ -204,6 +204,28 @@ class Tagger:
             given.append(self.decisions.decide(self.scorer.scores(rows), rows.has_terms, holding))
         return answer_in_kind(documents, np.concatenate(given).astype(np.int64), self.topics)
 
+    def expected_recalls(self, documents: Records, *, text: str | Sequence[str] | None = None) -> np.ndarray:
+        """Return which share of each document's topics its tags, those above the thresholds, are expected to find.
+
+        Parameters
+        ----------
+        documents, text
+            As for `scores`, which also says what is raised.
+
+        Returns
+        -------
+        recalls : ndarray of shape (n_documents,), float64
+
+        Raises
+        ------
+        TextcatError
+            As for `scores`, or if the tagger makes no promises.
+        """
+        expected = [np.zeros(0)]
+        for rows, holding in self._row_blocks(self._stream(documents, text)):
+            expected.append(self.decisions.expected_recalls(self.scorer.scores(rows), rows.has_terms, holding))
+        return np.concatenate(expected)
+
     def tag(
         self,
         documents: Records,

@@ -39,11 +39,14 @@ class _Choice(RequestModel):
         description="Return topics of at least this probability, instead of those above their thresholds.",
     )
     all_topics: bool = Field(False, description="Return all topics.")
+    expected_recall: bool = Field(
+        False, description="Return what share of its topics a document's tags above their thresholds are to find."
+    )
 
     @property
     def choice(self) -> Choice:
         """The request's options as a `Choice`; documents with equal options are tagged together."""
-        return Choice(self.top, self.min_probability, self.all_topics)
+        return Choice(self.top, self.min_probability, self.all_topics, self.expected_recall)
 
 
 class _About(RequestModel):
@@ -305,11 +308,15 @@ class TagRow(BaseModel):
 NO_EVIDENCE = Field(None, description="Why a document gives no evidence for any topic; missing if it gives some.")
 
 
+_RECALL = Field(None, description="The expected recall of the document's tags, if it was asked for.", examples=[0.84])
+
+
 class Tagged(VersionedAnswer):
     """The topics of a document, the highest score first."""
 
     tags: list[TagRow]
     reason: Reason | None = NO_EVIDENCE
+    expected_recall: float | None = _RECALL
 
 
 class BatchRow(BaseModel):
@@ -317,6 +324,7 @@ class BatchRow(BaseModel):
 
     tags: list[TagRow]
     reason: Reason | None = NO_EVIDENCE
+    expected_recall: float | None = _RECALL
 
 
 class BatchAnswer(VersionedAnswer):

@@ -20,14 +20,16 @@ Tags: TypeAlias = list[dict[str, Any]]
 
 
 class Answer(NamedTuple):
-    """Hold the tags of a document and, if it has no evidence for any topic, the reason."""
+    """Hold the tags of a document, the reason if it has no evidence for any topic, and its expected recall if asked."""
 
     tags: Tags
     reason: Reason | None
+    expected_recall: float | None = None
 
     def entries(self, name: str, tags: Any) -> dict[str, Any]:
-        """Return entries of a JSON object: the tags under `name`, and the reason if no topic has any evidence."""
-        return {name: tags} if self.reason is None else {name: tags, "reason": self.reason}
+        """Return entries of a JSON object: the tags under `name`, and what else there is to say of the document."""
+        more = {"reason": self.reason, "expected_recall": self.expected_recall}
+        return {name: tags, **{entry: value for entry, value in more.items() if value is not None}}
 
 
 _MOST_DOCUMENTS = 128  # the largest number of documents that are tagged before other requests have their turn,
@@ -42,11 +44,12 @@ def number_of_characters(document: Any) -> int:
 
 
 class Choice(NamedTuple):
-    """Hold the options of a request that select the topics of a document to return."""
+    """Hold the options of a request: which topics of a document to return, and whether its expected recall, too."""
 
     top: int | None = None
     min_probability: float | None = None
     all_topics: bool = False
+    expected_recall: bool = False
 
 
 def _entry(tag: Tag, names: Mapping[str, str], *, with_status: bool) -> dict[str, Any]:
@@ -110,19 +113,22 @@ class Work:
     def tags(self, documents: Sequence[Any], choice: Choice) -> list[Answer]:
         """Tag documents together, and return the answer for each document.
 
-        Raise a Problem if this takes too long, or if the choice needs probabilities, and the model has none.
+        Raise a Problem if this takes too long, or if the choice needs probabilities or promises that the model has not.
         """
-        top, least, all_topics = choice
+        top, least, all_topics, with_recall = choice
         tagger = self._tagger
         if least is not None and tagger.decisions.calibration is None:
             raise Problem(422, "The model has no probabilities: leave out min_probability.")
+        if with_recall and tagger.decisions.promises is None:
+            raise Problem(422, "The model makes no promises: leave out expected_recall.")
         self._on_batch(len(documents))
         all_topics, names = all_topics and top is None, tagger.topic_names
         with bounded_time(self._seconds()):
             tagged = tagger.tag(documents, top=top, all_topics=all_topics, min_probability=least)
+            recalls = tagger.expected_recalls(documents).tolist() if with_recall else [None] * len(documents)
         entry = partial(_entry, names=names, with_status=tagger.decisions.promises is not None)
         of_documents = ([*map(entry, tags)] for tags in tagged)
-        answers = [Answer(tags, reason) for tags, reason in zip(of_documents, tagged.reasons, strict=True)]
+        answers = [*map(Answer, of_documents, tagged.reasons, recalls)]
         self._on_tagged(documents, choice, answers)
         return answers
 
