@@ -266,6 +266,15 @@ def newswire_model(newswire_tagger, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def other_model(newswire, tmp_path_factory) -> Path:
+    """The folder of another model of the same topics."""
+    import textcat
+
+    tagger = textcat.train(newswire, textcat.read_recipe("paum").changed(None, tau_pos=1.0))
+    return textcat.save(tagger, tmp_path_factory.mktemp("models") / "other")
+
+
+@pytest.fixture(scope="session")
 def promising_model(newswire, tmp_path_factory) -> Path:
     """The folder of a model that makes promises for some topics of newswire."""
     import textcat

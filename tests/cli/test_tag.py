@@ -246,7 +246,7 @@ def test_what_another_model_changes_is_shown(run, model, tmp_path):
     run("tag", model, "a.jsonl", "--out", "out")
     run("train", "newswire", "--recipe", "paum", "--set", "learner.tau_pos=5", "--out", "other")
     assert "began with model" in run.refuses("tag", "other", "a.jsonl", "--out", "out")
-    run("tag", "other", "a.jsonl", "--out", "out", "--retag")
+    run("tag", "other", "a.jsonl", "--out", "out", "--model-changes", "all")
     assert run.code in (0, 3)
     run("diff", "out.before", "out", "--examples", "1")
     assert run.code == 0

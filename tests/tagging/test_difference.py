@@ -4,11 +4,9 @@ import orjson
 import pytest
 from archive_runs import make_archive, run
 
-import textcat
 from textcat.base.errors import TextcatError
 from textcat.tagging.difference import TagDifference, TopicDifference, compare_tags
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import set_aside
 from textcat.tagging.shards import read_tags
 
 
@@ -47,21 +45,3 @@ def test_any_two_forms_of_output_are_compared(model, tmp_path, to):
 def test_a_folder_without_shards_is_told(tmp_path):
     with pytest.raises(TextcatError, match="has no shards"):
         compare_tags(tmp_path, tmp_path)
-
-
-def test_tags_of_another_model_are_set_aside(model, tmp_path):
-    archive, out, aside = make_archive(tmp_path / "a.jsonl", 10), tmp_path / "out", tmp_path / "out.before"
-    set_aside(model, out)
-    run(model, [archive], out)
-    set_aside(model, out)
-    assert not aside.exists()
-    other = textcat.save(
-        textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0)),
-        tmp_path / "other",
-    )
-    set_aside(other, out)
-    assert aside.exists()
-    assert not out.exists()
-    run(other, [archive], out)
-    with pytest.raises(TextcatError, match="remove or rename it"):
-        set_aside(model, out)

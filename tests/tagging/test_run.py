@@ -282,7 +282,7 @@ def test_a_finished_run_is_not_done_again(model, archive, undisturbed, out):
     assert written(out) == undisturbed
 
 
-def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out):
+def test_another_model_input_or_option_is_refused(model, other_model, archive, tmp_path, out):
     path = make_archive(tmp_path / "mine.jsonl", 20)
     run(model, [path], out)
     for options, told in {
@@ -293,13 +293,9 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
             run(model, [path], out, read=READ._replace(**dict([options])))
     with pytest.raises(TextcatError, match="began with no --top, but now has --top 2"):
         run(model, [path], out, write=OutputSettings(top=2))
-    other = textcat.save(
-        textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0)),
-        tmp_path / "other",
-    )
     with pytest.raises(TextcatError, match=r"began with model \w+, but now has model \w+: give --model-changes"):
-        run(other, [path], out)
-    summary = run(other, [path], out, restart=True)
+        run(other_model, [path], out)
+    summary = run(other_model, [path], out, restart=True)
     assert (summary.before.counts.records, summary.counts.records) == (0, 20)
 
 
@@ -374,45 +370,33 @@ def test_progress_ends_with_all_that_was_read(model, archive, out):
     assert [far.read for far in seen] == sorted(far.read for far in seen)
 
 
-@pytest.fixture(scope="module")
-def other(tmp_path_factory):
-    """Another model of the same topics."""
-    recipe = textcat.read_recipe("paum").changed(None, tau_pos=1.0)
-    return textcat.save(textcat.train(textcat.open_corpus("newswire"), recipe), tmp_path_factory.mktemp("models") / "m")
-
-
-def shard_rows(out):
-    """The lines of all shards."""
-    return [line for path in sorted(out.glob("part-*")) for line in path.read_bytes().splitlines()]
-
-
-def test_files_that_are_new_or_change_are_tagged_by_another_model_and_the_rest_stays(model, other, tmp_path):
+def test_files_that_are_new_or_change_are_tagged_by_another_model_and_the_rest_stays(model, other_model, tmp_path):
     folder, out, whole = (tmp_path / name for name in ("in", "out", "whole"))
     make_archive(folder / "a.jsonl", 30)
     make_archive(folder / "b.jsonl", 30, seed=1)
     run(model, [folder], out)
-    before = shard_rows(out)
+    before = archive_runs.rows(out)
     make_archive(folder / "b.jsonl", 20, seed=2)
     make_archive(folder / "c.jsonl", 20, seed=3)
-    with pytest.raises(TextcatError, match="With a new model, 'perhaps' cannot be done: give ask or new"):
-        run(other, [folder], out, model_changes="perhaps")
+    with pytest.raises(TextcatError, match="With a new model, 'perhaps' cannot be done: give ask, new or all"):
+        run(other_model, [folder], out, model_changes="perhaps")
     with pytest.raises(TextcatError, match="give --model-changes new"):
-        run(other, [folder], out)
-    assert shard_rows(out) == before
-    run(other, [folder], out, model_changes="new")
-    run(other, [folder], whole)
-    kept, by_other = ([row for row in each if b"/a.jsonl" in row] for each in (before, shard_rows(whole)))
-    changed = [row for row in shard_rows(whole) if b"/a.jsonl" not in row]
+        run(other_model, [folder], out)
+    assert archive_runs.rows(out) == before
+    run(other_model, [folder], out, model_changes="new")
+    run(other_model, [folder], whole)
+    kept, by_other = ([row for row in each if b"/a.jsonl" in row] for each in (before, archive_runs.rows(whole)))
+    changed = [row for row in archive_runs.rows(whole) if b"/a.jsonl" not in row]
     assert kept != by_other
-    assert sorted(shard_rows(out)) == sorted(kept + changed)
+    assert sorted(archive_runs.rows(out)) == sorted(kept + changed)
     assert changed
-    summary = run(other, [folder], out)  # from now on it is the model of this folder
+    summary = run(other_model, [folder], out)  # from now on it is the model of this folder
     assert summary.counts.records == summary.before.counts.records
     with pytest.raises(TextcatError, match="give --model-changes new"):
         run(model, [folder], out)
 
 
-def test_a_run_that_was_interrupted_goes_on_by_another_model(model, other, tmp_path):
+def test_a_run_that_was_interrupted_goes_on_by_another_model(model, other_model, tmp_path):
     archive, out = make_archive(tmp_path / "in" / "a.jsonl", 60), tmp_path / "out"
 
     def stop(progress):
@@ -421,10 +405,10 @@ def test_a_run_that_was_interrupted_goes_on_by_another_model(model, other, tmp_p
 
     with pytest.raises(KeyboardInterrupt):
         run(model, [archive], out, progress=stop)
-    begun = shard_rows(out)
+    begun = archive_runs.rows(out)
     assert begun
-    run(other, [archive], out, model_changes="new")
-    run(other, [archive], tmp_path / "whole")
-    now, whole = shard_rows(out), shard_rows(tmp_path / "whole")
+    run(other_model, [archive], out, model_changes="new")
+    run(other_model, [archive], tmp_path / "whole")
+    now, whole = archive_runs.rows(out), archive_runs.rows(tmp_path / "whole")
     assert now[: len(begun)] == begun
     assert now[len(begun) :] == whole[len(begun) :]

@@ -122,16 +122,17 @@ def tag(
     ] = -1,
     strict: Annotated[bool, Option("--strict", help="Stop at the first document that cannot be read.")] = False,
     restart: Annotated[bool, Option("--restart", help="Remove the earlier run in --out, and start again.")] = False,
-    retag: Annotated[
-        bool, Option("--retag", help="If --out has tags by another model, move them to OUT.before, and start again.")
-    ] = False,
     model_changes: Annotated[
         str,
         Option(
-            help="If --out has tags by another model: new, to tag new and changed files by this one, or ask, to stop.",
+            help="If --out has tags by another model: new, to tag new and changed files by this one; all, to tag all "
+            "by it in OUT.next, which then takes the place of OUT; or ask, to stop.",
             show_default="new with --watch, else ask",
         ),
     ] = "",
+    keep: Annotated[
+        int, Option(min=1, help="With --model-changes all: folders of tags to keep: OUT, OUT.before, OUT.before-2, …")
+    ] = 2,
     lang: Annotated[
         str,
         Option(
@@ -170,20 +171,15 @@ def tag(
             writer = back.writer(inputs, out is not None, restart=restart, on_rejection=_warn, progress=show)
             to_write = plan() if writer is not None else None
             back.check_inputs(to_write)
-            if out is not None and retag:
-                from textcat.tagging.run import set_aside
-
-                set_aside(model, out)
             if out is not None and watch:
-                of_run: dict[str, Any] = {"restart": restart, "model_changes": model_changes or "new"}
+                of_run: dict[str, Any] = {"restart": restart, "model_changes": model_changes or "new", "keep": keep}
                 _watch(plan, inputs, out, writer, quiet=quiet, form=form, progress=show, **of_run)
             summary = written = None
             if out is not None:
                 from textcat.tagging.run import tag_archive
 
-                summary = tag_archive(
-                    model, inputs, out, restart=restart, model_changes=model_changes or "ask", **options
-                )
+                of_run = {"restart": restart, "model_changes": model_changes or "ask", "keep": keep}
+                summary = tag_archive(model, inputs, out, **of_run, **options)
             elif writer is None:
                 from textcat.tagging.stream import tag_to_stream
 

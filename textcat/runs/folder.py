@@ -24,6 +24,7 @@ from textcat.runs.growth import (
     goes_on,
     list_files,
     missing_sums,
+    outdated,
     restricted_sources,
 )
 from textcat.runs.news_versions import VERSIONS
@@ -60,6 +61,7 @@ class Growing(NamedTuple):
     sources: Sequence[Source]
     remove: RemoveRows
     trusted: bool = False  # whether this process has written the folder, so that its shards need not be verified
+    renews: bool = False  # whether files are read again whose documents were written with other facts
 
 
 @contextmanager
@@ -149,14 +151,16 @@ def _begin_or_resume(
     if growing is not None and log.part.settled is not None and not log.part.is_finished:
         carry_out(log, growing.remove)
         log.append(Finished())
-    return _grown(log, inputs, sources, files) if grows and files is not None else _state(log, sources)
+    if not grows or files is None:
+        return _state(log, sources)
+    return _grown(log, inputs, sources, files, renews=growing is not None and growing.renews)
 
 
 def _begin(
     path: Path, facts: Fields, inputs: Sequence[Fields], sources: Sequence[Source], files: Sequence[ListedFile] | None
 ) -> RunState:
     """Remove the files of an earlier run, begin the journal of a new run, and return the state of the new run."""
-    for file in _own_files(path):
+    for file in own_files(path):
         if file.name != JOURNAL:  # the journal is replaced below
             disk.remove(file)
     disk.sync_folder(path)
@@ -176,7 +180,8 @@ def _state(log: Log, sources: Sequence[Source]) -> RunState:
     return state._replace(checkpoint=last[0].checkpoint, read=last[0].read, pipes=last[0].pipes) if last else state
 
 
-def _own_files(path: Path) -> list[Path]:
+def own_files(path: Path) -> list[Path]:
+    """Return the files of a run in its folder, but for its lock."""
     return sorted(file for file in path.iterdir() if _OWN_NAMES.fullmatch(file.name))
 
 
@@ -242,7 +247,7 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
     names = {JOURNAL, REJECTED, INPUTS, *log.sums, *(counted_of(Path(shard)).name for shard in log.sums)}
     for part in log.generations:
         names |= {FILES.format(part.number), VERSIONS.format(part.number)}
-    for file in _own_files(log.folder):
+    for file in own_files(log.folder):
         if file.name not in names:
             disk.remove(file)
     rejected_bytes = log.rejected_bytes
@@ -260,14 +265,17 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
     disk.sync_folder(log.folder)
 
 
-def _grown(log: Log, inputs: Sequence[Fields], sources: Sequence[Source], files: Sequence[ListedFile]) -> RunState:
+def _grown(
+    log: Log, inputs: Sequence[Fields], sources: Sequence[Source], files: Sequence[ListedFile], *, renews: bool
+) -> RunState:
     """Return the state from which a run resumes whose inputs may have changed since; `files` are those of the sources.
 
-    If they have changed, a new generation begins: the new and changed files are listed.
+    If they have changed, a new generation begins: the new and changed files are listed and, if the run `renews`, those
+    whose documents were written with other facts.
     """
     state = _state(log, sources)
     is_first = len(log.generations) == 1 and not any(shard.due for shard in log.part.shards)
-    if is_first and _are_same(log.folder / INPUTS, inputs):
+    if is_first and not renews and _are_same(log.folder / INPUTS, inputs):
         return state._replace(growth=Growth() if state.finished else None)
     run, listed = RunFiles(log), {file.name: file for file in files}
     if sums := missing_sums(sources, listed, run):
@@ -275,7 +283,7 @@ def _grown(log: Log, inputs: Sequence[Fields], sources: Sequence[Source], files:
         run.add_sums(sums)
     if not state.finished and goes_on(listed, run):
         return state._replace(sources=restricted_sources(sources, run.files), is_last=False)
-    work = find_growth(sources, listed, run)
+    work = find_growth(sources, listed, run, outdated(log, run, log.facts) if renews else frozenset())
     if not (work.files or work.growth or work.unblocked) and state.finished:
         return state._replace(growth=work.growth, wake=work.wake)
     sum_ = write_files(log.folder, len(log.generations), work.files)

@@ -4,10 +4,11 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import closing
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from textcat.reading import ByteStream, Source, UnreadableError
 from textcat.runs.files import KnownFile, ListedFile, RunFiles, paths_above
+from textcat.runs.records import Log
 
 _AT_ONCE = 1 << 20  # bytes
 
@@ -78,13 +79,20 @@ def goes_on(listed: Mapping[str, ListedFile], run: RunFiles) -> bool:
     return bool(run.left) and all(_is_same(file, listed) for file in run.left)
 
 
-def find_growth(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles) -> Work:
+def outdated(log: Log, run: RunFiles, facts: Mapping[str, Any]) -> set[str]:
+    """Return the names of known files that may have documents in shards that were written with other facts."""
+    return {name for name, item in run.known.items() if any(log.are_others(shard, facts) for shard in item.shards)}
+
+
+def find_growth(
+    sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, again: Set[str] = frozenset()
+) -> Work:
     """Return what a run is to read next, given the sources as they are now, and their files by name.
 
-    The last generation must have ended, or be unable to go on (see `goes_on`).
+    The last generation must have ended, or be unable to go on (see `goes_on`). The files `again` are read again, even
+    if they have not changed.
     """
-    now = time.time()
-    found = _compare(sources, listed, run, now)
+    found = _compare(sources, listed, run, _due(listed, run, now := time.time()) | again)
     growth = found.growth
     to_read = {*growth.new, *growth.changed, *growth.again}
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in run.gone))
@@ -127,12 +135,15 @@ class _Found(NamedTuple):
     unblocked: list[str]  # see `Work`
 
 
-def _compare(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> _Found:
-    """Return what has changed since the generations before; `listed` has today's files by name, `now` is the time."""
+def _compare(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, due: Set[str]) -> _Found:
+    """Return what has changed since the generations before; `listed` has today's files by name.
+
+    The files that are `due` are read again, even if they have not changed.
+    """
     new, changed, again, kept = list[str](), list[str](), list[str](), list[ListedFile]()
     renamed, was_of = list[tuple[str, str]](), dict[str, str]()
     known, blocked = run.known, {name for name, file in listed.items() if file.is_blocked}
-    unblocked, due = {*run.blocked} - blocked, _due(listed, run, now)
+    unblocked = {*run.blocked} - blocked
     # What is in a folder that cannot be listed may have gone, or not.
     lost = {name: item for name, item in known.items() if name not in listed or name in blocked}
     hidden = {name for name in lost if name in blocked or _is_hidden(name, blocked)} if blocked else set()

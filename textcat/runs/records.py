@@ -4,7 +4,7 @@ A run is a row of generations. The first one reads all files, each later one the
 since. Each record is a line of JSON with a checksum, see `textcat.base.journal`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -157,6 +157,7 @@ class Log:
         self.counts = Counts()
         self.sums: dict[str, str] = {}  # of the shards, by name
         self.generation_of: dict[str, int] = {}  # of the shards, by name
+        self._facts_of: dict[str, dict[str, Any]] = {}  # those with which each shard was written, by name
         self.rejected_spans: list[RejectedSpan] = []  # of the file of rejections
         self.replaced: set[str] = set()  # what the last generation has replaced since it was settled
         self.last: Record | None = None
@@ -172,6 +173,10 @@ class Log:
     def rejected_bytes(self) -> int:
         """The length of the file of rejections, in bytes."""
         return self.rejected_spans[-1].end if self.rejected_spans else 0
+
+    def are_others(self, shard: str, facts: Mapping[str, Any]) -> bool:
+        """Return whether a shard was written with other values of these facts."""
+        return any(self._facts_of[shard].get(name) != value for name, value in facts.items())
 
     def append(self, record: Record) -> None:
         """Write a record to the journal, sync it, and update the state."""
@@ -197,6 +202,7 @@ class Log:
                 self._extend_rejections(part.number, record.rejected_bytes)
                 if record.name:
                     self.sums[record.name], self.generation_of[record.name] = record.sha256, part.number
+                    self._facts_of[record.name] = self.facts
             case Sums():
                 part.sums |= record.sums
             case Settled():

@@ -9,7 +9,7 @@ from typing import Any
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
-from textcat.model.manifest import read_manifest
+from textcat.base.settings import check_whole_number
 from textcat.reading import InputSettings, read_batches
 from textcat.runs.folder import Growing, open_folder
 from textcat.runs.growth import Growth
@@ -19,6 +19,7 @@ from textcat.runs.inputs import (
 )
 from textcat.runs.progress import ShowProgress
 from textcat.runs.records import facts_of_run
+from textcat.runs.replacing import KEPT, beside, end_replacement, find_replacement, replaced
 from textcat.runs.shard_writer import write_shards
 from textcat.tagging.origin import RunOrigin
 from textcat.tagging.output import OutputSettings, file_format
@@ -29,7 +30,7 @@ from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
 
 log = logging.getLogger(__name__)
 
-MODEL_CHANGES = ("ask", "new")  # what may be done if a folder has tags by another model
+MODEL_CHANGES = ("ask", "new", "all")  # what may be done if a folder has tags by another model
 _MAX_LOGGED = 100  # inputs whose formats are logged
 _MOST_NAMED = 5  # files that have changed, and files that are gone, in warnings
 
@@ -48,6 +49,7 @@ def tag_archive(
     progress: ShowProgress | None = None,
     lang: str = "",
     model_changes: str = "ask",
+    keep: int = KEPT,
 ) -> Summary:
     """Tag an archive of any size: write the tags of its documents to a folder of shards.
 
@@ -78,9 +80,14 @@ def tag_archive(
         Called with a `RunProgress` after each batch of the input.
     lang : {"", "auto"}
         "auto": identify the language of each document, and tag it by the model of this language.
-    model_changes : {"ask", "new"}
+    model_changes : {"ask", "new", "all"}
         What to do if the folder has tags by another model. "new": tag files that are new or have changed by this one;
-        other tags stay. "ask": raise an error.
+        other tags stay. "all": tag all documents by this one, in a folder ``OUT.next``, which is put in the place of
+        `out` in one step when it is finished; files that this model has tagged are not read again. "ask": raise an
+        error.
+    keep : int, default 2
+        With "all", how many folders of tags to keep: the new one, then the one before, as ``OUT.before``, then
+        ``OUT.before-2`` and so on.
 
     Returns
     -------
@@ -100,7 +107,8 @@ def tag_archive(
     """
     options: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang}
     plan = make_plan(model, inputs, input_settings, output_settings, **options)
-    return tag_to_folder(plan, expanded(out), restart=restart, progress=progress, model_changes=model_changes)
+    changes: dict[str, Any] = {"model_changes": model_changes, "keep": keep}
+    return tag_to_folder(plan, expanded(out), restart=restart, progress=progress, **changes)
 
 
 def tag_to_folder(
@@ -111,7 +119,8 @@ def tag_to_folder(
     progress: ShowProgress | None = None,
     trusted: bool = False,
     model_changes: str = "ask",
-    **limits: int,
+    keep: int = KEPT,
+    **limits: Any,
 ) -> Summary:
     """Tag the inputs of a plan, write the tags to the folder `out`, and return the summary: see `tag_archive`.
 
@@ -119,16 +128,42 @@ def tag_to_folder(
     arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
     check_output_apart(plan.sources, out)
+    if model_changes not in MODEL_CHANGES:
+        raise TextcatError(
+            f"With a new model, {model_changes!r} cannot be done: give {', '.join(MODEL_CHANGES[:-1])} or all."
+        )
+    check_whole_number(keep, 1, "The number of folders of tags to keep")
+    if restart or model_changes != "all":
+        return _tag(plan, out, restart=restart, progress=progress, trusted=trusted, changes=model_changes, **limits)
+    end_replacement(out, keep)
+    found = find_replacement(out, plan.sources, model=facts_of_job(plan.job, plan.sources)["model"])
+    if not found.is_due:
+        return _tag(plan, out, progress=progress, trusted=trusted, changes="new", **limits)
+    log.warning("%s has tags by another model: all is tagged anew in %s, which then takes its place.", out, beside(out))
+    with replaced(out, stays=found.stays, kept=keep) as new:
+        return _tag(plan, new, progress=progress, changes="all", **limits)
+
+
+def _tag(
+    plan: TaggingPlan,
+    out: Path,
+    *,
+    restart: bool = False,
+    progress: ShowProgress | None = None,
+    trusted: bool = False,
+    changes: str,
+    **limits: Any,
+) -> Summary:
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
     former = {} if restart else facts_of_run(out)
     plan = with_dates(plan, former)
     facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
-    changing = _changing(out, former.get("model"), facts["model"], model_changes)
+    changing = _changing(out, former.get("model"), facts["model"], changes)
     log_plan(plan, str(out))
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
-    before: Summary | None = None
+    remove, before = partial(remove_rows, plan.job.output), None
     while True:
-        growing = Growing(plan.sources, partial(remove_rows, plan.job.output), trusted)
+        growing = Growing(plan.sources, remove, trusted, renews=changes == "all")
         # Workers first: they would hold what they are forked with, such as the lock, longer than a killed process.
         with (
             workers_of(plan, n_bytes) as workers,
@@ -154,32 +189,16 @@ def tag_to_folder(
 
 def _changing(out: Path, before: str | None, now: str, model_changes: str) -> tuple[str, ...]:
     """Return which facts of a run may have changed, given the ids of its former and its present model."""
-    if model_changes not in MODEL_CHANGES:
-        raise TextcatError(f"With a new model, {model_changes!r} cannot be done: give {' or '.join(MODEL_CHANGES)}.")
     if before in (None, now):
         return ()
     if model_changes == "ask":
         raise TextcatError(
             f"The run in {out} began with model {before}, but now has model {now}: give --model-changes new to tag "
-            "only new and changed files by it, --retag to tag all again and keep the old tags, or --restart."
+            "only new and changed files by it, --model-changes all to tag all again, or --restart."
         )
-    log.warning("%s has tags by model %s; files that are new or change are tagged by model %s.", out, before, now)
+    if model_changes == "new":
+        log.warning("%s has tags by model %s; files that are new or change are tagged by model %s.", out, before, now)
     return ("model",)
-
-
-def set_aside(model: Path, out: Path) -> None:
-    """Rename a folder of tags by another model, so that a new run can use its name: append ``.before``.
-
-    A TextcatError is raised if there is a folder of that name already.
-    """
-    model_before = facts_of_run(out).get("model")
-    if model_before in (None, read_manifest(model).id):
-        return
-    aside = out.with_name(f"{out.name}.before")
-    if aside.exists():
-        raise TextcatError(f"{aside} has tags of an earlier model: remove or rename it, and give the command again.")
-    out.rename(aside)
-    log.info("The tags in %s are by model %s: they are in %s now", out, model_before, aside)
 
 
 def _log_growth(growth: Growth | None) -> None:
@@ -193,7 +212,8 @@ def _log_growth(growth: Growth | None) -> None:
         log.warning("%s has changed since the last run: its tags are replaced.", name)
     for name in growth.again[:_MOST_NAMED]:
         log.info(
-            "%s is read again: it could not be read before, an embargo has ended, or older news in it counts again.",
+            "%s is read again: it could not be read before, an embargo has ended, older news in it counts again, or it "
+            "was tagged by another model.",
             name,
         )
     if growth:

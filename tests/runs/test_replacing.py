@@ -1,0 +1,128 @@
+"""Output that is written anew beside a folder and then replaces it: readers see the former or the new, never a part."""
+
+import os
+import shutil
+
+import pytest
+from archive_runs import make_archive, rows, run
+from interrupted_runs import Killed
+
+from textcat.base.errors import TextcatError
+from textcat.runs import replacing
+
+
+def test_all_is_tagged_by_another_model_beside_the_folder_and_put_in_its_place(model, other_model, tmp_path):
+    folder, out, before = (tmp_path / name for name in ("in", "out", "out.before"))
+    make_archive(folder / "a.jsonl", 30)
+    make_archive(folder / "gone.jsonl", 10, seed=1)
+    run(model, [folder], out)
+    first = rows(out)
+    (folder / "gone.jsonl").unlink()
+    make_archive(folder / "b.jsonl", 30, seed=2)
+    run(other_model, [folder], out, model_changes="new")
+    mixed = rows(out)
+
+    def look(progress):
+        assert rows(out) == mixed  # a reader sees the former tags until all are new
+        if progress.counts.records >= 75:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(other_model, [folder], out, model_changes="all", progress=look)
+    assert rows(out) == mixed
+    assert not before.exists()
+    run(other_model, [folder], out, model_changes="all")
+    run(other_model, [folder], tmp_path / "whole")
+    gone = [row for row in first if b"/gone.jsonl" in row]
+    assert gone
+    assert sorted(rows(out)) == sorted(gone + rows(tmp_path / "whole"))
+    assert rows(before) == mixed
+    assert not (tmp_path / "out.next").exists()
+    linked = [path for path in out.glob("part-*") if path.stat().st_nlink == 2]
+    assert linked  # the shard of what this model had tagged
+    summary = run(other_model, [folder], out, model_changes="all")
+    assert summary.before.finished
+    assert rows(before) == mixed
+    run(model, [folder], out, model_changes="all", keep=3)
+    assert rows(tmp_path / "out.before-2") == mixed
+    run(other_model, [folder], out, model_changes="all", keep=1)
+    assert rows(before)  # those that are there stay
+    run(model, [folder], out, model_changes="all")
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "out", "out.before", "out.before-2", "whole"}
+
+
+def counted(function, kill_at):
+    """The function as one more step at which `kill_at` may kill."""
+
+    def call(*arguments, **options):
+        kill_at[1] += 1
+        if kill_at[1] == kill_at[0]:
+            raise Killed
+        return function(*arguments, **options)
+
+    return call
+
+
+@pytest.fixture
+def mixed(model, other_model, tmp_path):
+    """A folder with tags by two models, and the folder of inputs, of which one file is gone."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    for number, name in enumerate("abc"):
+        make_archive(folder / f"{name}.jsonl", 12, seed=number)
+    run(model, [folder], out)
+    (folder / "c.jsonl").unlink()
+    make_archive(folder / "d.jsonl", 12, seed=3)
+    run(other_model, [folder], out, model_changes="new")
+    return folder, out
+
+
+def test_whenever_it_is_killed_a_reader_sees_the_former_tags_or_all_new_ones(
+    mixed, other_model, tmp_path, kill_at, monkeypatch
+):
+    folder, out = mixed
+    former, start = sorted(rows(out)), tmp_path / "start"
+    shutil.copytree(out, start)
+    run(other_model, [folder], out, model_changes="all")
+    new = sorted(rows(out))
+    assert new != former
+    for place, name in ((os, "rename"), (os, "link"), (shutil, "rmtree"), (replacing, "exchange_folders")):
+        monkeypatch.setattr(place, name, counted(getattr(place, name), kill_at))
+    step = is_killed = 0
+    while step == 0 or is_killed:
+        step, is_killed = step + 1, 0
+        for left in tmp_path.glob("out*"):
+            shutil.rmtree(left)
+        shutil.copytree(start, out)
+        kill_at[:] = [step, 0]
+        try:
+            run(other_model, [folder], out, model_changes="all")
+        except Killed:
+            is_killed = 1
+        kill_at[:] = [-1, 0]
+        assert sorted(rows(out)) in (former, new), step
+        run(other_model, [folder], out, model_changes="all")
+        assert sorted(rows(out)) == new
+        assert sorted(rows(tmp_path / "out.before")) == former
+        assert {path.name for path in tmp_path.glob("out*")} == {"out", "out.before"}
+    assert step > 50
+
+
+def test_where_folders_cannot_be_exchanged_they_are_renamed(mixed, other_model, tmp_path, monkeypatch):
+    folder, out = mixed
+    former = rows(out)
+    monkeypatch.setattr(replacing, "exchange_folders", lambda one, other: False)
+    run(other_model, [folder], out, model_changes="all")
+    assert rows(tmp_path / "out.before") == former
+    assert rows(out) != former
+    os.rename(out, tmp_path / "out.next")  # as a process leaves it that was killed between both
+    run(other_model, [folder], out, model_changes="all")
+    assert not (tmp_path / "out.next").exists()
+
+
+def test_what_is_in_the_way_is_told(mixed, other_model, tmp_path):
+    folder, out = mixed
+    (tmp_path / "out.before").mkdir()
+    with pytest.raises(TextcatError, match=r"out\.before is no folder of tags, but in the way"):
+        run(other_model, [folder], out, model_changes="all")
+    with pytest.raises(TextcatError, match="folders of tags to keep cannot be 0"):
+        run(other_model, [folder], out, model_changes="all", keep=0)

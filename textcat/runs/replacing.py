@@ -1,0 +1,132 @@
+"""Write the output of a run anew in a folder beside it, and put that in its place in one step.
+
+Until then, whoever reads the folder finds what was there before, however long the run takes, and whatever stops it.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from textcat.base import disk
+from textcat.base.disk import UNFINISHED
+from textcat.base.errors import TextcatError
+from textcat.base.folders import exchange_folders
+from textcat.reading import Source
+from textcat.runs.files import RunFiles, has_files
+from textcat.runs.folder import LOCK, own_files
+from textcat.runs.growth import list_files, outdated
+from textcat.runs.records import own_journal, replay
+from textcat.runs.shard_writer import raise_write_errors
+
+KEPT = 2  # folders: the present one, and the one before
+
+
+class Replacement(NamedTuple):
+    """Hold whether a folder has output of other settings, and whether it has output that stays."""
+
+    is_due: bool
+    stays: bool  # of present settings, or of files that are gone
+
+
+def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -> Replacement:
+    """Find what of a run's output was written with other facts than these, given the sources as they are now."""
+    journal = own_journal(folder) if folder.is_dir() else None
+    if journal is None:
+        return Replacement(False, False)
+    log, is_damaged = replay(folder, journal, "begin again with --restart")
+    listed = list_files(sources)
+    if is_damaged or listed is None or log.header.files is None or not has_files(log):
+        return Replacement(any(log.are_others(name, facts) for name in log.sums), False)
+    run, names = RunFiles(log), {file.name for file in listed}
+    again = outdated(log, run, facts) & names
+    return Replacement(bool(again), any(item.shards and name not in again for name, item in run.known.items()))
+
+
+def beside(folder: Path) -> Path:
+    """Return the folder in which the new output is written."""
+    return folder.with_name(f"{folder.name}.next")
+
+
+@contextmanager
+def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
+    """Yield a folder for new output in a ``with`` block, and put it in the place of `folder` at the block's end.
+
+    If the block is left by an error, the new folder stays, and the next call goes on with it.
+
+    Parameters
+    ----------
+    folder : Path
+        It is locked, so that no other run adds to it meanwhile.
+    stays : bool
+        Begin with what is in `folder`, as a part of it stays. Shards are not copied, but linked.
+    kept : int
+        How many folders to keep: the new one, then that which it replaces, as ``OUT.before``, then ``OUT.before-2``.
+
+    Raises
+    ------
+    TextcatError
+        If another run writes to `folder`, or a folder cannot be written to.
+    """
+    new = beside(folder)
+    lock = disk.acquire_lock(folder / LOCK, f"Another run is writing to {folder}: wait until it ends.")
+    try:
+        with raise_write_errors(folder):
+            if stays and not new.exists():
+                _copy(folder, new)
+        yield new
+        with raise_write_errors(folder):
+            if exchange_folders(new, folder):
+                _set_aside(new, folder, kept)
+            else:  # for a moment there is none
+                _set_aside(folder, folder, kept)
+                os.rename(new, folder)
+            disk.sync_folder(folder.parent)
+    finally:
+        lock.release()
+
+
+def end_replacement(folder: Path, kept: int = KEPT) -> None:
+    """Carry out what a killed process may have left to do after it had put new output in the place of `folder`."""
+    new = beside(folder)
+    if new.is_dir():
+        if folder.exists():
+            _set_aside(new, folder, kept)
+        else:
+            os.rename(new, folder)
+
+
+def _copy(folder: Path, new: Path) -> None:
+    """Copy a run: shards are never changed in place, and are linked; other files are written to, and are copied."""
+    unfinished = new.with_name(new.name + UNFINISHED)
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    for path in own_files(folder):
+        if path.name.startswith("part-"):
+            os.link(path, unfinished / path.name)
+        else:
+            with closing(disk.create(unfinished / path.name)) as file, open(path, "rb") as source:
+                while data := source.read(1 << 20):
+                    disk.write_all(file, data)
+                disk.sync(file)
+    disk.sync_folder(unfinished)
+    disk.rename(unfinished, new)
+    disk.sync_folder(new.parent)
+
+
+def _set_aside(former: Path, folder: Path, kept: int) -> None:
+    """Give a former output the name ``OUT.before``, and those before it the next names; remove what is too many."""
+    names = [folder.with_name(f"{folder.name}.before{f'-{n}' if n > 1 else ''}") for n in range(1, kept)]
+    n_taken = next((n for n, name in enumerate(names) if not name.exists()), kept - 1)
+    if n_taken == kept - 1:
+        last = [former, *names][-1]
+        if own_journal(last) is None:
+            raise TextcatError(f"{last} is no folder of tags, but in the way of those before: rename it.")
+        shutil.rmtree(last)
+        n_taken -= 1
+    for n in range(n_taken, 0, -1):
+        os.rename(names[n - 1], names[n])
+    if names:
+        os.rename(former, names[0])
