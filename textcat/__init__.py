@@ -43,6 +43,7 @@ _NAMES_IN = {
     "recipes.recipe": "Recipe read_recipe",
     "sharing.copies": "pull push",
     "tagging.duplicates": "Duplicates find_duplicates",
+    "tagging.merge": "merge_parts",
     "tagging.output": "OutputSettings",
     "tagging.run": "tag_archive",
     "teaching.pool.pool": "Pool build_pool",

@@ -1,4 +1,4 @@
-"""The commands `tag` (prints the summary of a run), `diff`, `topics` and `show` (print a model's topics and terms)."""
+"""The commands `tag`, `merge` (print the summary of a run), `diff`, `topics` and `show` (print a model's topics)."""
 
 import sys
 import time
@@ -140,6 +140,13 @@ def tag(
             "and so on."
         ),
     ] = "",
+    part: Annotated[
+        str,
+        Option(
+            metavar="K/N",
+            help="With --out, tag the K-th of N equal shares of the inputs: `textcat merge` joins the N folders.",
+        ),
+    ] = "",
     watch: Annotated[
         bool, Option("--watch", help="With --out, wait for files that arrive or change, and tag them, until Ctrl-C.")
     ] = False,
@@ -152,13 +159,14 @@ def tag(
     3, as it is if an input shrinks while it is read. An interrupted run resumes when the same command is given again.
     """
     _check_tag(inputs, out, back, write, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
+    _check_part(part, out, back, watch=watch)
     from textcat.runs.progress import progress_shown
     from textcat.tagging.planning import make_plan
 
     if not inputs and terminal.is_typed():
         typer.echo("textcat: Type or paste documents, and end with Ctrl-D (on Windows Ctrl-Z and Enter).", err=True)
     options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
-    options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang}
+    options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang, "part": part}
     # No progress is drawn on a terminal on which tags are printed.
     to_stream = out is None and back.folder is None
     hidden = quiet or (to_stream and (sys.stdout.isatty() or not terminal.may_be_terminal()))
@@ -207,6 +215,25 @@ def diff(
         if not folder.is_dir():
             raise TextcatError(f"There is no folder {folder}: name a folder that `textcat tag --out` has written.")
     show_difference(terminal.console(), compare_tags(before, now, examples), form)
+
+
+def merge(
+    parts: Annotated[list[Path], Argument(help="Folders that `textcat tag --part K/N` has written, in any order.")],
+    out: Annotated[Path, Option(help="Folder for the tags of all parts, which must not exist or be empty.")],
+    form: common.Form = "text",
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print no summary.")] = False,
+) -> None:
+    """Join the parts of an archive that `textcat tag --part` has tagged: the folder is that of one run, to the byte.
+
+    The parts stay as they are. Later, `textcat tag --out` continues the folder as any other. The exit code is 3 if
+    documents could not be read.
+    """
+    from textcat.tagging.merge import merge_parts
+
+    summary = merge_parts(parts, out)
+    if not quiet:
+        show_summary(terminal.console(), summary, out, form)
+    raise typer.Exit(3 if summary.counts.faults else 0)
 
 
 def topics(model: common.ModelFolder, form: common.Form = "text") -> None:
@@ -314,6 +341,16 @@ def _check_tag(
             raise BadParameter(sentence)
     if sys.stdin is None and "-" in (inputs or ["-"]):
         raise TextcatError("Standard input is closed: name files to tag, or send documents to standard input.")
+
+
+def _check_part(part: str, out: Path | None, back: WriteBack, *, watch: bool) -> None:
+    for is_wrong, sentence in (
+        (out is None, "--part needs --out: a folder of its own for each part"),
+        (watch, "--watch tags all files that arrive: leave out --part, or --watch"),
+        (back.folder is not None, "--write-back writes whole files: leave it out with --part"),
+    ):
+        if part and is_wrong:
+            raise BadParameter(sentence)
 
 
 @contextmanager

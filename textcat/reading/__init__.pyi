@@ -69,11 +69,13 @@ from textcat.reading.recognition import format_of as format_of
 from textcat.reading.recognition import named_format as named_format
 from textcat.reading.records import START_OVER as START_OVER
 from textcat.reading.records import Batch as Batch
+from textcat.reading.records import BatchNumber as BatchNumber
 from textcat.reading.records import Block as Block
 from textcat.reading.records import Checkpoint as Checkpoint
 from textcat.reading.records import PipeState as PipeState
 from textcat.reading.records import Record as Record
 from textcat.reading.records import Rejection as Rejection
+from textcat.reading.shares import Share as Share
 from textcat.reading.single_file import text_of_file as text_of_file
 from textcat.reading.sources import Source as Source
 from textcat.reading.sources import is_url as is_url

@@ -3,11 +3,13 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from textcat.base.errors import TextcatError
 from textcat.reading.cutting import Place
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import START_OVER, Batch, Block, Checkpoint, PipeState, Rejection
+from textcat.reading.records import START_OVER, Batch, BatchNumber, Block, Checkpoint, PipeState, Rejection
+from textcat.reading.shares import Share, Stretches
 from textcat.reading.source_reader import SourceReader
 from textcat.reading.sources import Source
 from textcat.reading.streams import ByteStream
@@ -21,6 +23,8 @@ def read_batches(
     start: Iterable[int] | None = None,
     pipes: Mapping[str, PipeState] | None = None,
     start_over: str = START_OVER,
+    share: Share | None = None,
+    last: BatchNumber | None = None,
 ) -> Iterator[Batch]:
     """Read sources; yield batches of about a megabyte of consecutive records, and Rejections of what cannot be read.
 
@@ -31,6 +35,9 @@ def read_batches(
     pipe by name, the number and checksum of the bytes that an interrupted run has read; if a pipe sends other bytes
     now, a TextcatError is raised, in which the clause `start_over` says how to begin again. If `pipes` is None, as no
     run is to be resumed, nothing is compared, and batches have no checksums of files.
+
+    With a `share`, batches are numbered, and only those of the share are yielded: they are the same as those of a share
+    that is the whole. If reading begins at `start`, `last` is the number of the batch that ends there.
     """
     observed = [
         _Pipe(source, pipes.get(source.name), start_over)
@@ -39,31 +46,88 @@ def read_batches(
     ]
     opening = {pipe.name: pipe.open for pipe in observed}
     sources = [source._replace(open=opening.get(source.name, source.open)) for source in sources]
+    sums = dict[str, str]()
+    taken = None if pipes is None else sums
+    if share is None:
+        begin: Checkpoint = tuple(start or Place().checkpoint(0))
+        for batch in _Cutting(begin, settings, sums, observed).batches(_steps(sources, settings, begin, taken)):
+            yield batch._replace(number=BatchNumber())
+        return
+    stretches = Stretches(sources)
+    numbers = stretches.range_of(share)
+    begin = tuple(start or stretches.start(numbers[0]))
+    cutting = _Cutting(begin, settings, sums, observed, last)
+    for batch in cutting.batches(_steps(sources, settings, begin, taken, stretches), numbers[-1]):
+        if stretches.owner(batch.number, share.n) == share.number:
+            yield batch
 
-    begin: Checkpoint = tuple(start or Place().checkpoint(0))
-    blocks: list[Block | Rejection] = []
-    size, end, read, sums = 0, begin, 0, dict[str, str]()
-    for step in chain(_steps(sources, settings, begin, None if pipes is None else sums), [None]):
-        if step is not None:
-            item, end, read = step
-            blocks.append(item)
-            size += _OF_ONE + (len(item.data) if isinstance(item, Block) else 0)
-        if blocks and (step is None or size >= settings.block_bytes):
-            states = {pipe.name: pipe.state for pipe in observed if pipe.state.n_bytes}
-            yield Batch(tuple(blocks), begin, end, read, states, dict(sums))
-            begin, blocks, size = end, [], 0
-            sums.clear()
+
+class _Step(NamedTuple):
+    """Hold a block or a Rejection, the checkpoint after it, the bytes read up to there, and its stretch."""
+
+    item: Block | Rejection
+    end: Checkpoint
+    read: int
+    stretch: int
+
+
+class _Cutting:
+    """Gather steps of reading into batches; each stretch of files has batches of its own, numbered from 0."""
+
+    def __init__(
+        self,
+        begin: Checkpoint,
+        settings: InputSettings,
+        sums: dict[str, str],
+        observed: Sequence["_Pipe"],
+        last: BatchNumber | None = None,
+    ):
+        self._begin, self._settings, self._sums, self._observed = begin, settings, sums, observed
+        self._number = BatchNumber(-1) if last is None else BatchNumber(last.stretch, last.batch + 1)
+        self._steps: list[_Step] = []
+        self._size = 0
+
+    def batches(self, steps: Iterator[_Step | None], last: int | None = None) -> Iterator[Batch]:
+        """Yield batches up to the end of the stretch `last`; None among the steps says that a batch must end there."""
+        for step in chain(steps, [None]):
+            if self._steps and (step is None or step.stretch != self._number.stretch):
+                yield self._ended()
+            if step is None:
+                continue
+            if last is not None and step.stretch > last:
+                return
+            if step.stretch != self._number.stretch:
+                self._number = BatchNumber(step.stretch)
+            self._steps.append(step)
+            self._size += _OF_ONE + (len(step.item.data) if isinstance(step.item, Block) else 0)
+            if self._size >= self._settings.block_bytes:
+                yield self._ended()
+
+    def _ended(self) -> Batch:
+        """Return the batch of the steps that have been gathered, and begin the next one."""
+        states = {pipe.name: pipe.state for pipe in self._observed if pipe.state.n_bytes}
+        *_, (_, end, read, _) = self._steps
+        blocks = tuple(step.item for step in self._steps)
+        batch = Batch(blocks, self._begin, end, read, states, dict(self._sums), self._number)
+        self._begin, self._steps, self._size = end, [], 0
+        self._number = self._number._replace(batch=self._number.batch + 1)
+        self._sums.clear()
+        return batch
 
 
 def _steps(
-    sources: Sequence[Source], settings: InputSettings, start: Checkpoint, sums: dict[str, str] | None
-) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
+    sources: Sequence[Source],
+    settings: InputSettings,
+    start: Checkpoint,
+    sums: dict[str, str] | None,
+    stretches: Stretches | None = None,
+) -> Iterator[_Step | None]:
     """Yield the blocks of records of sources, and a Rejection for each part that cannot be read.
 
     Each is yielded with the checkpoint after it, from which reading can resume, and the number of bytes read so far.
 
     Yield None where a batch must end. The checksum of each file that has been read from its start to its end is put
-    into `sums`; if that is None, no checksum is taken.
+    into `sums`; if that is None, no checksum is taken. Without `stretches`, all is one.
     """
     before = sum(source.size or 0 for source in sources[: start[0]])
     position = Place(start[1], start[2], start[3], start[4:])
@@ -71,10 +135,12 @@ def _steps(
         if source.kind == "pipe":
             yield None
         for item, after, read in SourceReader(source, settings, sums=sums).steps(position):
+            stretch = 0 if stretches is None else stretches.of(number, after)
             if after:
-                yield item, after.checkpoint(number), before + read
+                yield _Step(item, after.checkpoint(number), before + read, stretch)
             else:
-                yield item, Place().checkpoint(number + 1), before + (read if source.size is None else source.size)
+                n = read if source.size is None else source.size
+                yield _Step(item, Place().checkpoint(number + 1), before + n, stretch)
             if source.kind == "pipe":
                 yield None
         before, position = before + (source.size or 0), Place()

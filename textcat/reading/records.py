@@ -114,6 +114,13 @@ class PipeState(NamedTuple):
     sha256: str
 
 
+class BatchNumber(NamedTuple):
+    """Identify a batch by the number of its stretch (see `textcat.reading.shares`) and its own within the stretch."""
+
+    stretch: int = 0
+    batch: int = 0
+
+
 class Batch(NamedTuple):
     """Hold consecutive records of the inputs: a part of a file, or many small files.
 
@@ -127,6 +134,7 @@ class Batch(NamedTuple):
     read: int  # how many bytes of the inputs, as they are stored, had been read at the end of the batch
     pipes: Mapping[str, PipeState] = {}  # the state of each observed pipe at the end of the batch, by its name
     sums: Mapping[str, str] = {}  # checksum of each file that was read to its end since the batch before, by its name
+    number: BatchNumber = BatchNumber()  # of a run that reads its inputs in stretches
 
     @property
     def source(self) -> str:

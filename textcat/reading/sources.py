@@ -31,6 +31,7 @@ class Source(NamedTuple):
     changed: Callable[[], Change | None] | None = None  # returns how it has changed since it was found; None: unknown
     # The states of a folder's files, by their paths inside it; None: they are too many.
     states: Sequence[FileState] | None = None
+    numbers: Sequence[int] | None = None  # of these files, if they are not those from 0 on
     neighbours: Neighbours | None = None  # the files in the folder of a file; None if they cannot be looked up
 
     @property
@@ -74,9 +75,11 @@ class Source(NamedTuple):
             paths = ((entry, path_inside(above, entry.name)) for entry in self.entries())
             return (entry._replace(number=numbers[path]) for entry, path in paths if path in numbers)
 
-        states = [state for state in self.states or () if path_inside(above, state.name) in numbers]
-        readable = [state.size for state in states if state.size >= 0]
-        return self._replace(entries=entries, size=sum(readable), files=len(readable), states=states)
+        named = ((state, path_inside(above, state.name)) for state in self.states or ())
+        pairs = [(state, numbers[path]) for state, path in named if path in numbers]
+        readable = [state.size for state, _ in pairs if state.size >= 0]
+        restricted = self._replace(entries=entries, size=sum(readable), files=len(readable))
+        return restricted._replace(states=[state for state, _ in pairs], numbers=[number for _, number in pairs])
 
 
 def path_inside(above: str, name: str) -> str:

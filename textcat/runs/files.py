@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from textcat.base import disk
+from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
-from textcat.reading import Checkpoint
+from textcat.reading import START_OVER, Checkpoint
 from textcat.runs.records import Log, Part, Reading, StaleFile, write_whole
 
 FILES = "_files-{:05}.jsonl"  # of a generation
@@ -119,7 +120,7 @@ class RunFiles:
         self.gone: Sequence[str] = ()  # as the last generation says
         for part in log.generations:
             assert part.files is not None
-            self._files = _read_files(log.folder / FILES.format(part.number), part.files)
+            self._files = read_files(log.folder, part.number, part.files)
             self._begin(part)
             self._replay(part, is_read=part.is_finished or (is_read and part is log.part), is_last=part is log.part)
 
@@ -228,9 +229,16 @@ def has_files(log: Log) -> bool:
 
 
 @lru_cache(maxsize=1 << 16)
-def _read_files(path: Path, sha256: str) -> Sequence[ListedFile]:
-    """Read a list of files whose checksum is `sha256`; the list is kept for runs in the same process."""
-    with open(path, "rb") as file:
+def read_files(folder: Path, generation: int, sha256: str) -> Sequence[ListedFile]:
+    """Read the list of files of a generation; it has the checksum `sha256`, and is kept for runs in the same process.
+
+    A TextcatError is raised if there is no list in the folder.
+    """
+    try:
+        file = open(folder / FILES.format(generation), "rb")  # noqa: SIM115
+    except FileNotFoundError:
+        raise TextcatError(f"{folder / FILES.format(generation)} is missing: restore it, or {START_OVER}.") from None
+    with file:
         return [ListedFile(*_parsed(line)) for line in file]
 
 

@@ -62,6 +62,8 @@ class Growing(NamedTuple):
     remove: RemoveRows
     trusted: bool = False  # whether this process has written the folder, so that its shards need not be verified
     renews: bool = False  # whether files are read again whose documents were written with other facts
+    #: Whether the run is a part of another one, to be merged with others: its inputs must be those that it began with.
+    is_part: bool = False
 
 
 @contextmanager
@@ -103,15 +105,36 @@ def open_folder(
         If another run holds the lock; if the folder is damaged; if it holds files, but no run; or if its run has other
         facts or, without `growing`, other inputs.
     """
+    with _locked(path):
+        with raise_write_errors(path):
+            remedy = f"{start_over}, or name another folder"
+            state = _begin_or_resume(path, facts, list(inputs), restart, remedy, growing, changing)
+        yield state._replace(is_part=growing is not None and growing.is_part)
+
+
+@contextmanager
+def open_merged(
+    path: Path, facts: Fields, inputs: Iterable[Fields], files: Sequence[ListedFile] | None
+) -> Iterator[RunState]:
+    """Lock a folder in a ``with`` block, and begin a run there without reading its inputs; yield its state.
+
+    Files of an earlier run are removed. `files` are those of the inputs; None: the inputs do not know theirs. For the
+    other parameters and errors, see `open_folder`.
+    """
+    with _locked(path):
+        with raise_write_errors(path):
+            state = _begin(path, facts, [*inputs], (), files)
+        yield state
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
     with raise_write_errors(path):
         path.mkdir(parents=True, exist_ok=True)
         refusal = f"Another run is writing to {path}: wait until it ends, or name another folder."
         lock = disk.acquire_lock(path / LOCK, refusal)
     try:
-        with raise_write_errors(path):
-            remedy = f"{start_over}, or name another folder"
-            state = _begin_or_resume(path, facts, list(inputs), restart, remedy, growing, changing)
-        yield state
+        yield
     finally:
         lock.release()
 
@@ -139,12 +162,13 @@ def _begin_or_resume(
     _compare_facts(path, kept, {name: value for name, value in facts.items() if name not in changing}, remedy)
     trusted = growing is not None and growing.trusted
     grows = files is not None and log.header.files is not None and (trusted or has_files(log))
+    grows = grows and not (growing is not None and growing.is_part)
     if not grows:
         _compare_inputs(path, log, inputs, remedy)
     if is_damaged:
         raise TextcatError(f"{path / JOURNAL} is damaged: {remedy}.")
     if not trusted:
-        _check_shards(log, remedy)
+        check_shards(log, remedy)
     _remove_unfinished(log, journal.length, remedy)
     if facts != log.facts:
         log.append(Facts(facts))
@@ -191,7 +215,7 @@ def _line_of_input(fields: Fields) -> bytes:
 
 def _compare_facts(path: Path, facts_before: Fields, facts: Fields, remedy: str) -> None:
     for name in [*facts, *facts_before]:
-        before, now = (_in_words(name, of_run.get(name)) for of_run in (facts_before, facts))
+        before, now = (in_words(name, of_run.get(name)) for of_run in (facts_before, facts))
         if before != now:
             raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {remedy}.")
 
@@ -205,7 +229,8 @@ def _compare_inputs(path: Path, log: Log, inputs: Iterable[Fields], remedy: str)
                 raise TextcatError(_difference(old, new, path, log.counts.inputs, remedy))
 
 
-def _in_words(name: str, value: Any) -> str:
+def in_words(name: str, value: Any) -> str:
+    """Return a setting of a run as messages show it."""
     return f"no {name}" if value in (None, "", False) else name if value is True else f"{name} {value}"
 
 
@@ -220,7 +245,7 @@ def _difference(before: bytes | None, now: bytes | None, path: Path, documents: 
     return f"{name} has changed {since}{how}{read}: {remedy}."
 
 
-def _check_shards(log: Log, remedy: str) -> None:
+def check_shards(log: Log, remedy: str) -> None:
     """Raise a TextcatError, which ends with `remedy`, if a shard is missing or has changed."""
     with ThreadPoolExecutor() as threads:  # hashlib releases the interpreter's lock
         paths = [log.folder / name for name in log.sums]

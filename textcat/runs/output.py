@@ -1,9 +1,9 @@
 """Turn encoded rows into the bytes of a file of JSON Lines, CSV or Parquet, compressed or not."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, BinaryIO
 
 from textcat.base.errors import TextcatError, install_hint
 
@@ -31,6 +31,14 @@ class PlainFile:
 
     end = flush
 
+    def pieces(self, file: BinaryIO, sizes: Iterable[int]) -> Iterator[bytes]:
+        """Yield the rows of a file that this object has built, in pieces as they were added.
+
+        `sizes` has the size of each piece in bytes when it was added, or in Parquet, the number of its rows.
+        """
+        file.seek(len(self._head))
+        return map(file.read, sizes)
+
 
 class ZstandardFile(PlainFile):
     """Build a file compressed by Zstandard, as a single frame, because many readers stop after the first frame."""
@@ -55,6 +63,12 @@ class ZstandardFile(PlainFile):
     def end(self) -> bytes:
         """Return the remaining bytes of the compressed frame, which end the file."""
         return self._frame.flush()
+
+    def pieces(self, file: BinaryIO, sizes: Iterable[int]) -> Iterator[bytes]:
+        """Yield the rows of a file as `PlainFile.pieces` does."""
+        unpacked = self._library.ZstdDecompressor().stream_reader(file)
+        unpacked.read(len(self._head))
+        return map(unpacked.read, sizes)
 
 
 class ParquetFile(PlainFile):
@@ -81,10 +95,23 @@ class ParquetFile(PlainFile):
         """Return the whole file."""
         import pyarrow.parquet as pq
 
-        table = self._library.Table.from_batches(self._batches, self._schema())
+        # As one batch: pages of a file depend on where batches end, and those of a merged run come from other files.
+        table = self._library.Table.from_batches(self._batches, self._schema()).combine_chunks()
         file = io.BytesIO()
         pq.write_table(table, file, compression="zstd", row_group_size=max(len(table), 1))
         return file.getvalue()
+
+    def pieces(self, file: BinaryIO, sizes: Iterable[int]) -> Iterator[bytes]:
+        """Yield the rows of a file as `PlainFile.pieces` does; `sizes` are numbers of rows."""
+        import pyarrow.parquet as pq
+
+        table, begin = pq.read_table(file), 0
+        for n in sizes:
+            sink = io.BytesIO()
+            with self._library.ipc.new_stream(sink, table.schema) as stream:
+                stream.write_table(table.slice(begin, n))
+            yield sink.getvalue()
+            begin += n
 
 
 def _library(name: str, purpose: str, extra: str) -> Any:

@@ -37,6 +37,7 @@ class RunState(NamedTuple):
     growth: "Growth | None" = None  # what has changed in the inputs since the run before; None: nothing was compared
     #: The earliest time at which a file that the run does not read now is to be read again, see `Rejection`.
     wake: float | None = None
+    is_part: bool = False  # whether the run reads a share of its inputs, to be merged with other runs
     log: "Log | None" = None  # the journal; None: the run writes to no folder
 
 

@@ -15,7 +15,7 @@ import msgspec
 from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.base.journal import Journal, journal_line, read_header, read_journal, read_last
-from textcat.reading import PipeState
+from textcat.reading import BatchNumber, PipeState
 from textcat.runs.results import Counts
 
 FORMAT = 3
@@ -55,6 +55,22 @@ class Generation(_Record, tag="generation"):
     unblocked: list[str] = []
 
 
+class PartBatch(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Record what a batch has given to a shard, so that the shards of several parts of a run can be merged."""
+
+    number: tuple[int, int]  # as in `BatchNumber`
+    start: tuple[int, ...]  # checkpoints
+    end: tuple[int, ...]
+    read: int  # bytes of the inputs, at its end
+    rows: list[int]  # bytes of its encoded rows, in the pieces in which they were encoded
+    counts: dict[str, Any]
+    rejected: int = 0  # bytes in the file of rejections
+    counted: int = 0  # bytes in the file of counted topics
+    versions: int = 0  # bytes in the generation's file of versions
+    sums: dict[str, str] = {}  # as in `Shard`
+    due: dict[str, float] = {}
+
+
 class Shard(_Record, tag="shard"):
     """Record that the documents up to a checkpoint are written: to a shard, to the file of rejections, or to both."""
 
@@ -70,6 +86,7 @@ class Shard(_Record, tag="shard"):
     due: dict[str, float] = {}  # sources that are to be read again, with the time: see `Rejection`
     #: The length and the checksum of the generation's file of versions; None: as before.
     versions: tuple[int, int] | None = None
+    batches: list[PartBatch] = []  # of a run that is a part of another one
 
 
 class Sums(_Record, tag="sums"):
@@ -168,6 +185,12 @@ class Log:
     def part(self) -> Part:
         """The state of the last generation."""
         return self.generations[-1]
+
+    @property
+    def last_batch(self) -> BatchNumber | None:
+        """The number of the last batch of a run that is a part of another one; None: there is none yet."""
+        batches = self.part.shards[-1].batches if self.part.shards else []
+        return BatchNumber(*batches[-1].number) if batches else None
 
     @property
     def rejected_bytes(self) -> int:

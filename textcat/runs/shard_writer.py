@@ -5,22 +5,68 @@ A shard is synced to disk and gets its final name before the journal records it 
 
 import hashlib
 import zlib
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from textcat.base import disk
 from textcat.base.disk import UNFINISHED
-from textcat.reading import Batch
+from textcat.reading import Batch, BatchNumber, Checkpoint, PipeState
 from textcat.runs.news_versions import VERSIONS
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
-from textcat.runs.records import REJECTED, Finished, Shard
+from textcat.runs.records import REJECTED, Finished, PartBatch, Shard
 from textcat.runs.results import BatchResult, Counts, encode_rejection
 from textcat.runs.settling import RemoveRows, settle
 
 COUNTED = "_counted-{:05}.jsonl"  # of a shard
+
+
+class EncodedBatch(NamedTuple):
+    """Hold what a batch gives to the files of a run, as bytes, and what the journal records of it."""
+
+    rows: Sequence[bytes]  # encoded
+    sizes: Sequence[int]  # of the rows, in bytes, when they were encoded
+    rejected: bytes
+    counted: bytes
+    versions: bytes
+    counts: Counts
+    due: Mapping[str, float]  # sources that are to be read again, with the time: see `Rejection`
+    number: BatchNumber
+    start: Checkpoint
+    end: Checkpoint
+    read: int
+    pipes: Mapping[str, PipeState]
+    sums: Mapping[str, str]
+
+    def as_record(self) -> PartBatch:
+        """Return what the journal of a part records of the batch."""
+        lengths = (len(self.rejected), len(self.counted), len(self.versions))
+        places = (self.number, self.start, self.end, self.read)
+        return PartBatch(*places, [*self.sizes], self.counts.as_dict(), *lengths, dict(self.sums), dict(self.due))
+
+
+def _encoded(batch: Batch, result: BatchResult) -> EncodedBatch:
+    due: dict[str, float] = {}
+    for source, _, _, _, _, _, when in result.rejections:
+        if when is not None:
+            due[source] = min(when, due.get(source, when))
+    return EncodedBatch(
+        result.rows,
+        [*map(len, result.rows)],
+        b"".join(map(encode_rejection, result.rejections)),
+        result.counted,
+        result.versions,
+        result.counts,
+        due,
+        batch.number,
+        tuple(batch.start),
+        tuple(batch.end),
+        batch.read,
+        batch.pipes,
+        batch.sums,
+    )
 
 
 class WrittenRun(NamedTuple):
@@ -72,39 +118,45 @@ class ShardWriter:
     After an error, the writer cannot be used again.
 
     A shard ends after the batch with which it reaches `max_records` records, or `max_bytes` bytes before compression.
-    Where shards end therefore depends only on the input, not on time. `number` is the number of finished shards.
+    Where shards end therefore depends only on the input, not on time. `number` is the number of finished shards. The
+    journal of a part records each batch, so that the run can be merged with others.
     """
 
     def __init__(
         self, folder: Path, state: RunState, form: PlainFile, max_records: int = 16384, max_bytes: int = 1 << 26
     ):
-        self._folder, self._format = folder, form
+        self._folder, self._format, self._is_part = folder, form, state.is_part
         self._max_records, self._max_bytes = max_records, max_bytes
         assert state.log is not None
         self.number, self.log = state.shards, state.log
         self._rejected = _AppendedFile(folder / REJECTED, self.log.rejected_bytes)
         length, self._crc32 = self.log.part.versions
         self._versions = _AppendedFile(folder / VERSIONS.format(self.log.part.number), length)
-        self._last: Batch | None = None  # of the shard
+        self._last: EncodedBatch | None = None  # of the shard
         self._begin()
 
     def add(self, batch: Batch, result: BatchResult) -> None:
         """Write the results of a batch; raise a TextcatError if they cannot be written."""
+        self.add_encoded(_encoded(batch, result))
+
+    def add_encoded(self, batch: EncodedBatch) -> None:
+        """Write what a batch has given; raise a TextcatError if it cannot be written."""
         with raise_write_errors(self._folder):
-            for rows in result.rows:
+            for rows, size in zip(batch.rows, batch.sizes, strict=True):
                 if not self._n_bytes:
                     self._shard.write(self._format.begin())
                 self._shard.write(self._format.add(rows))
-                self._n_bytes += len(rows)
-            self._counted.write(result.counted)
-            self._rejected.write(b"".join(map(encode_rejection, result.rejections)))
-            self._versions.write(result.versions)
-            self._crc32 = zlib.crc32(result.versions, self._crc32)
-            self._counts.add(result.counts)
+                self._n_bytes += size
+            self._counted.write(batch.counted)
+            self._rejected.write(batch.rejected)
+            self._versions.write(batch.versions)
+            self._crc32 = zlib.crc32(batch.versions, self._crc32)
+            self._counts.add(batch.counts)
             self._sums |= batch.sums
-            for source, _, _, _, _, _, due in result.rejections:
-                if due is not None:
-                    self._due[source] = min(due, self._due.get(source, due))
+            for source, due in batch.due.items():
+                self._due[source] = min(due, self._due.get(source, due))
+            if self._is_part:
+                self._batches.append(batch.as_record())
             self._last = batch
             if self._counts.records >= self._max_records or self._n_bytes >= self._max_bytes:
                 self._end(batch)
@@ -129,11 +181,11 @@ class ShardWriter:
     def _begin(self) -> None:
         self._shard = _AppendedFile(self._folder / f"part-{self.number:05}{self._format.suffix}{UNFINISHED}")
         self._counted = _AppendedFile(self._folder / f"{COUNTED.format(self.number)}{UNFINISHED}")
-        self._counts, self._n_bytes = Counts(), 0
+        self._counts, self._n_bytes, self._batches = Counts(), 0, list[PartBatch]()
         self._sums, self._due = dict[str, str](), dict[str, float]()
         self._last = None
 
-    def _end(self, last: Batch) -> None:
+    def _end(self, last: EncodedBatch) -> None:
         """Close the shard's file, and add the shard to the journal; if all records were rejected, it has no file."""
         name, n_bytes, sha256 = "", 0, ""
         if self._n_bytes:
@@ -158,6 +210,7 @@ class ShardWriter:
                 self._sums,
                 self._due,
                 (self._versions.length, self._crc32) if self._versions.length else None,
+                self._batches,
             )
         )
         self._begin()

@@ -15,7 +15,7 @@ from textcat.base.folders import MANIFEST
 from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, model_id, read_manifest
 from textcat.model.rules import Rules, read_rules, rules_beside
 from textcat.model.topic_names import find_topic
-from textcat.reading import START_OVER, InputSettings, Record, Source, batch_records, find_sources, read_batches
+from textcat.reading import START_OVER, InputSettings, Record, Share, Source, batch_records, find_sources, read_batches
 from textcat.runs.inputs import facts_of_reading
 from textcat.tagging.groups import FIELD, open_groups
 from textcat.tagging.job import Job
@@ -37,6 +37,7 @@ class TaggingPlan(NamedTuple):
     scheduler: str = ""  # address of a Dask cluster; "": this machine
     strict: bool = False  # whether a rejection ends the run with an error
     start_over: str = START_OVER  # how the run is begun again, as sentences say it
+    part: Share | None = None  # the share of the inputs that is tagged, to be merged with others; None: all
 
 
 def make_plan(
@@ -49,8 +50,9 @@ def make_plan(
     scheduler: str = "",
     strict: bool = False,
     lang: str = "",
+    part: str = "",
 ) -> TaggingPlan:
-    """Find the inputs, read the model's manifest, and return the plan of the run; for `lang`, see `tag_archive`.
+    """Find the inputs, read the model's manifest, and return the plan of the run; for `lang` and `part`: `tag_archive`.
 
     A TextcatError is raised if the settings contradict each other, or need topics or probabilities that the model does
     not have.
@@ -84,7 +86,10 @@ def make_plan(
     by_language = tuple((name, str(folder / name), of_name.sha256) for name, of_name in manifests.items() if name)
     digest = "" if by_language else manifests[""].sha256
     job = Job(str(folder), digest, installed_spacy(), reading, output._replace(rules=""), by_language, rules)
-    return TaggingPlan(job, sources, trained, jobs, scheduler, strict)
+    share = Share.parse(part) if part else None
+    if share is not None and any(source.kind == "pipe" for source in sources):
+        raise TextcatError("A pipe cannot be tagged in parts, as only one of them would read it: name files.")
+    return TaggingPlan(job, sources, trained, jobs, scheduler, strict, part=share)
 
 
 def _fields_of_rules(folder: Path, manifests: dict[str, Manifest], rules: str | None) -> tuple[str, ...]:

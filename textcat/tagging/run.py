@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,19 @@ from typing import Any
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
 from textcat.base.settings import check_whole_number
-from textcat.reading import InputSettings, read_batches
+from textcat.reading import Batch, InputSettings, Share, read_batches
 from textcat.runs.folder import Growing, open_folder
 from textcat.runs.growth import Growth
 from textcat.runs.inputs import (
     check_output_apart,
     total_size,
 )
-from textcat.runs.progress import ShowProgress
+from textcat.runs.parts import PART
+from textcat.runs.progress import RunState, ShowProgress
 from textcat.runs.records import facts_of_run
 from textcat.runs.replacing import KEPT, beside, end_replacement, find_replacement, replaced
 from textcat.runs.shard_writer import write_shards
+from textcat.tagging.merge import write_part_plan
 from textcat.tagging.origin import RunOrigin
 from textcat.tagging.output import OutputSettings, file_format
 from textcat.tagging.planning import INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan, with_dates
@@ -50,6 +52,7 @@ def tag_archive(
     lang: str = "",
     model_changes: str = "ask",
     keep: int = KEPT,
+    part: str = "",
 ) -> Summary:
     """Tag an archive of any size: write the tags of its documents to a folder of shards.
 
@@ -88,6 +91,8 @@ def tag_archive(
     keep : int, default 2
         With "all", how many folders of tags to keep: the new one, then the one before, as ``OUT.before``, then
         ``OUT.before-2`` and so on.
+    part : str
+        A share of the inputs to tag, such as ``"2/3"``, the second of three, which `merge_parts` joins; "": all inputs.
 
     Returns
     -------
@@ -105,7 +110,7 @@ def tag_archive(
     >>> import textcat
     >>> textcat.tag_archive("model", ["news/*.jsonl.gz"], "tags", jobs=4)  # doctest: +SKIP
     """
-    options: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang}
+    options: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang, "part": part}
     plan = make_plan(model, inputs, input_settings, output_settings, **options)
     changes: dict[str, Any] = {"model_changes": model_changes, "keep": keep}
     return tag_to_folder(plan, expanded(out), restart=restart, progress=progress, **changes)
@@ -132,6 +137,8 @@ def tag_to_folder(
         raise TextcatError(
             f"With a new model, {model_changes!r} cannot be done: give {', '.join(MODEL_CHANGES[:-1])} or all."
         )
+    if plan.part is not None and model_changes != "ask":
+        raise TextcatError("All parts are tagged by one model: leave out --model-changes, or --part.")
     check_whole_number(keep, 1, "The number of folders of tags to keep")
     if restart or model_changes != "all":
         return _tag(plan, out, restart=restart, progress=progress, trusted=trusted, changes=model_changes, **limits)
@@ -158,24 +165,28 @@ def _tag(
     former = {} if restart else facts_of_run(out)
     plan = with_dates(plan, former)
     facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
-    changing = _changing(out, former.get("model"), facts["model"], changes)
+    is_part = plan.part is not None
+    facts |= {PART: str(plan.part)} if is_part else {}
+    # Merged, the parts are to be by one model.
+    changing = () if is_part else _changing(out, former.get("model"), facts["model"], changes)
     log_plan(plan, str(out))
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
     remove, before = partial(remove_rows, plan.job.output), None
     while True:
-        growing = Growing(plan.sources, remove, trusted, renews=changes == "all")
+        growing = Growing(plan.sources, remove, trusted, renews=changes == "all", is_part=is_part)
         # Workers first: they would hold what they are forked with, such as the lock, longer than a killed process.
         with (
             workers_of(plan, n_bytes) as workers,
             open_folder(out, facts, inputs, restart=restart, growing=growing, changing=changing) as state,
         ):
             origin.write(out)
+            if is_part:
+                write_part_plan(plan, out)
             _log_growth(state.growth)
             tally, shards, is_whole = Tally(plan, state, progress), state.shards, True
             if not state.finished:
-                batches = read_batches(state.sources, plan.job.input, state.checkpoint, state.pipes)
-                results = tagged_batches(plan, batches, workers, tally)
-                written = write_shards(out, state, form, results, growing.remove, **limits)
+                results = tagged_batches(plan, _batches_left(plan, state), workers, tally)
+                written = write_shards(out, state, form, results, None if is_part else growing.remove, **limits)
                 tally.add_counts(written.removed)
                 shards, is_whole = written.shards, state.is_last and written.is_whole
             summary = tally.summary(shards)
@@ -185,6 +196,12 @@ def _tag(
         # The run was resumed with the files that it began with: others may be new, or have changed. Or newer versions
         # have gone with the content of a changed file, so that older ones in other files count again.
         before, restart, trusted = summary, False, True
+
+
+def _batches_left(plan: TaggingPlan, state: RunState) -> Iterator[Batch]:
+    """Read the batches of a plan's share of the inputs that the run has not written yet."""
+    of_share: dict[str, Any] = {"share": plan.part or Share(), "last": state.log and state.log.last_batch}
+    return read_batches(state.sources, plan.job.input, state.checkpoint, state.pipes, **of_share)
 
 
 def _changing(out: Path, before: str | None, now: str, model_changes: str) -> tuple[str, ...]:

@@ -1,0 +1,121 @@
+"""Merge the parts of an archive, which several processes have tagged, into the folder that one run would have given."""
+
+import logging
+import os
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from textcat.base import disk
+from textcat.base.disk import UNFINISHED, expanded
+from textcat.base.errors import TextcatError
+from textcat.base.progress import peak_memory
+from textcat.runs.files import read_files
+from textcat.runs.folder import open_merged
+from textcat.runs.parts import PART, Part, merged_batches, read_inputs, read_parts
+from textcat.runs.progress import RunState
+from textcat.runs.results import Counts
+from textcat.runs.settling import settle
+from textcat.runs.shard_writer import ShardWriter, raise_write_errors
+from textcat.tagging.origin import ORIGIN
+from textcat.tagging.output import OutputSettings, file_format
+from textcat.tagging.planning import TaggingPlan
+from textcat.tagging.shards import remove_rows
+from textcat.tagging.summary import Summary, Trained
+
+log = logging.getLogger(__name__)
+
+_PLAN = "_part.json"  # in the folder of a part
+
+
+class _PartPlan(msgspec.Struct, forbid_unknown_fields=True):
+    """Hold what merging needs to know of the plan of a part."""
+
+    output: OutputSettings
+    trained: Trained
+    topics: tuple[str, ...]
+
+
+def write_part_plan(plan: TaggingPlan, folder: Path) -> None:
+    """Write what merging needs to know into the folder of a part."""
+    topics = plan.job.output.topics or tuple(plan.trained.sizes)
+    record = _PartPlan(plan.job.output._replace(duplicates=""), plan.trained, topics)
+    disk.write_atomically(folder / _PLAN, msgspec.json.encode(record).decode() + "\n")
+
+
+def _read_plan(part: Part) -> _PartPlan:
+    try:
+        return msgspec.json.decode((part.folder / _PLAN).read_bytes(), type=_PartPlan)
+    except (OSError, msgspec.DecodeError):
+        path = part.folder / _PLAN
+        raise TextcatError(f"{path} is missing or damaged: give the command of that part again, then merge.") from None
+
+
+def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[str], **limits: int) -> Summary:
+    """Merge the parts of an archive: write the folder that one run over all inputs would have written.
+
+    The parts stay as they are. The folder gets its name when it is complete. Later, `tag_archive` continues it, as it
+    continues any run, with files that are new or have changed.
+
+    Parameters
+    ----------
+    parts : iterable of paths
+        The folders that `tag_archive` has written with ``part="1/3"``, ``part="2/3"`` and so on, in any order.
+    out : path
+        The folder to write, which must not exist or be empty.
+    **limits : int
+        The arguments `max_records` and `max_bytes` of `ShardWriter`.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    TextcatError
+        If a part is missing, unfinished, damaged or given twice, if parts are of other runs, or if the folder cannot
+        be written.
+
+    Examples
+    --------
+    >>> import textcat
+    >>> textcat.merge_parts(["part-1", "part-2", "part-3"], "tags")  # doctest: +SKIP
+    """
+    started, out = time.monotonic(), expanded(out)
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise TextcatError(f"{out} exists: name a new folder for the merged tags, or remove it.")
+    found = read_parts([*map(expanded, parts)])
+    plan = _read_plan(found[0])
+    with raise_write_errors(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    counts, shards = _merge(found, plan.output, out, limits)
+    seconds, memory = time.monotonic() - started, peak_memory() or 0
+    return Summary(plan.trained, (), plan.topics, counts, RunState(Counts()), shards, [], seconds, memory)
+
+
+def _merge(parts: Sequence[Part], output: OutputSettings, out: Path, limits: dict[str, int]) -> tuple[Counts, int]:
+    """Write the merged folder beside its place, and rename it; return the counts and the number of shards."""
+    beside, header = out.with_name(f".{out.name}.merged{UNFINISHED}"), parts[0].log.header
+    facts = {name: value for name, value in parts[0].log.facts.items() if name != PART}
+    files = None if header.files is None else read_files(parts[0].folder, 0, header.files)
+    form = file_format(output)
+    with open_merged(beside, facts, read_inputs(parts[0].folder), files) as state:
+        with closing(ShardWriter(beside, state, form, **limits)) as shards:
+            for batch in merged_batches(parts, form):
+                shards.add_encoded(batch)
+            shards.end()
+            with raise_write_errors(beside):
+                settled = settle(shards.log, partial(remove_rows, output))
+            shards.finish()
+        with raise_write_errors(out):
+            disk.write_atomically(beside / ORIGIN, (parts[0].folder / ORIGIN).read_text(encoding="utf-8"))
+            disk.sync_folder(beside)
+            disk.rename(beside, out)
+            disk.sync_folder(out.parent)
+    if not settled.is_whole:
+        log.warning("Older news counts again, as newer news is gone: `textcat tag --out %s` reads it once more.", out)
+    return shards.log.counts, shards.number
