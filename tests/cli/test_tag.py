@@ -1,5 +1,6 @@
 """`textcat tag` as a contract: a filter, a printer of tags, and a run over an archive that can be broken off."""
 
+import csv
 import json
 import os
 import pty
@@ -18,6 +19,7 @@ from scipy import sparse
 from web_records import PAGE, record, response
 
 import textcat
+from textcat.model.manifest import read_manifest
 from textcat.model.sparse import Sparse
 
 
@@ -63,7 +65,7 @@ def test_a_line_is_printed_for_each_text_file_in_their_order(run, model, tagger)
     run("tag", model, *texts)
     assert (run.code, run.err) == (0, "")
     assert rows(run.out) == [
-        {"id": name, "source": name, "position": 1, "topics": topics(tags)}
+        {"id": name, "source": name, "position": 1, "topics": topics(tags), "model": read_manifest(model).id}
         | ({} if texts[name] else {"reason": "no_known_term"})
         for name, tags in zip(texts, tagger.tag(texts.values()), strict=True)
     ]
@@ -94,11 +96,13 @@ def test_a_model_with_sparse_weights_prints_and_writes_the_same(run, model, tagg
         replace(tagger, scorer=Sparse(sparse.csr_array(tagger.scorer.weights), tagger.scorer.bias)), tmp_path / "thin"
     )
     Path("a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in ("gold and wheat", "", "corn")))
+    ids = [read_manifest(folder).id for folder in (model, thin)]
     printed = [run("tag", folder, "a.jsonl", *options).out for folder in (model, thin)]
-    assert printed[0] == printed[1] != ""
+    assert printed[0].replace(*ids) == printed[1] != printed[0]
     for folder, out in ((model, "one"), (thin, "two")):
         run("tag", folder, "a.jsonl", "--out", out, *options)
-    assert Path("one/part-00000.jsonl").read_bytes() == Path("two/part-00000.jsonl").read_bytes()
+    shards = [Path(out, "part-00000.jsonl").read_text() for out in ("one", "two")]
+    assert shards[0].replace(*ids) == shards[1]
     for command in (["--topic", "gold"], []):
         assert run("topics", thin, *command).out == run("topics", model, *command).out
 
@@ -116,7 +120,7 @@ def test_the_options_of_the_output_count(run, model, tagger):
     assert len(rows(run("tag", model, "--top", "3", stdin=b"wheat").out)[0]["topics"]) == 3
     assert len(rows(run("tag", model, "--all-topics", stdin=b"wheat").out)[0]["topics"]) == len(tagger.topics)
     lines = run("tag", model, "--to", "csv", "--top", "2", stdin=b"wheat").out.splitlines()
-    assert lines[0] == "id,source,position,topic,score,probability,reason"
+    assert lines[0] == "id,source,position,date,date_text,model,topic,score,probability,status,reason"
     assert len(lines) == 3
 
 
@@ -306,7 +310,7 @@ def test_without_drift_there_is_no_column_of_it_and_it_is_said(run, model):
 
 
 def test_fields_are_carried_and_one_that_no_document_has_is_told(run, model):
-    Path("a.csv").write_text("id,title,text,date\n1,Wheat,wheat exports,2020\n")
+    Path("a.csv").write_text("id,title,text,year\n1,Wheat,wheat exports,2020\n")
     run(
         "tag",
         model,
@@ -314,14 +318,14 @@ def test_fields_are_carried_and_one_that_no_document_has_is_told(run, model):
         "--to",
         "csv",
         "--keep-fields",
-        "title, date",
+        "title, year",
         "--keep-fields",
         "nowhere",
         "--per-document",
     )
     head, row = run.out.splitlines()
-    assert head.startswith("id,source,position,title,date,nowhere,topics,")
-    assert row.startswith('"1","a.csv",2,"Wheat","2020","","')
+    assert head.startswith("id,source,position,date,date_text,model,title,year,nowhere,topics,")
+    assert row.startswith(f'"1","a.csv",2,"","","{read_manifest(model).id}","Wheat","2020","","')
     assert "No document has the field nowhere, which --keep-fields names" in run.err
 
 
@@ -451,16 +455,17 @@ def test_dates_come_from_the_field_that_is_named_into_every_format(run, model):
     lines = rows(Path("jsonl/part-00000.jsonl").read_text())
     assert [line.get("date") for line in lines] == ["2024-05-01", None]
     cells = [line.split(",") for line in Path("csv/part-00000.csv").read_text().splitlines()]
-    assert [line[3] for line in cells] == ["date", '"2024-05-01"', '""']
+    assert [line[3] for line in cells] == ["date", '"2024-05-01T00:00:00"', '""']
+    assert [line[4] for line in cells] == ["date_text", '"2024-05-01"', '""']
 
 
-def test_without_dates_a_table_has_no_column_of_them(run, model):
-    Path("a.jsonl").write_text('{"text": "wheat"}\n')
-    run("tag", model, "a.jsonl", "--to", "csv", "--out", "out")
-    assert Path("out/part-00000.csv").read_text().startswith("id,source,position,topic,")
-    Path("b.jsonl").write_text('{"text": "wheat", "date": "2024-05-01"}\n')
-    run("tag", model, "b.jsonl", "--to", "csv", "--out", "dated")
-    assert Path("dated/part-00000.csv").read_text().startswith("id,source,position,date,topic,")
+def test_a_date_is_kept_although_the_first_day_had_none(run, model):
+    Path("in").mkdir()
+    for day, date in (("a", ""), ("b", "2024-05-01T10:15:00+02:00")):
+        Path("in", f"{day}.jsonl").write_text(json.dumps({"text": "wheat", "date": date}) + "\n")
+        run("tag", model, "in", "--to", "csv", "--per-document", "--out", "out")
+    lines = [line for path in sorted(Path("out").glob("part-*")) for line in csv.DictReader(path.open(newline=""))]
+    assert [line["date"] for line in lines] == ["", "2024-05-01T10:15:00"]
 
 
 def test_a_field_of_dates_that_a_table_lacks_is_told(run, model):

@@ -249,8 +249,8 @@ def test_an_archive_is_tagged_the_same_and_topics_can_be_left_out(dense, thin):
     records = [Record(text, "a.jsonl", line, {"body": text}) for line, text in enumerate(texts)]
     tagged = [BatchResult([], [], Counts(), "") for _ in range(2)]
     for tagger, batch in zip((dense, thin), tagged, strict=True):
-        job.tag_records(tagger, OutputSettings(top=3), [], batch)
-        job.tag_records(tagger, OutputSettings(top=3), records, batch)
+        job.tag_records(tagger, job.Job("", "", output=OutputSettings(top=3)), [], batch)
+        job.tag_records(tagger, job.Job("", "", output=OutputSettings(top=3)), records, batch)
     assert tagged[0] == tagged[1]
 
 

@@ -1,11 +1,13 @@
 """Dates in the forms of agencies, feeds, mail and Reuters become ISO 8601, and have an order."""
 
+from datetime import datetime
+
 import pytest
 from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.reading.dates import date_range, day_of, iso_date, moment
+from textcat.reading.dates import date_range, day_of, iso_date, moment, time_of
 
 FORMS = {
     "2018-11-21T16:25:32-05:00": "2018-11-21T16:25:32-05:00",
@@ -47,7 +49,7 @@ def test_dates_are_ordered_by_the_moments_they_stand_for():
 @given(st.text(max_size=40) | st.from_regex(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}T[0-9]{2}:?[0-9]{2}(Z|[+-][0-9]{4})?"))
 def test_any_text_gives_a_date_that_stays_the_same(text):
     assert iso_date(iso_date(text)) == iso_date(text)
-    moment(iso_date(text))
+    assert (moment(iso_date(text)) is None) == (time_of(iso_date(text)) is None)
 
 
 def test_the_day_of_a_date_is_that_of_its_own_zone():
@@ -62,3 +64,18 @@ def test_the_day_of_a_date_is_that_of_its_own_zone():
         "": "",
     }
     assert {text: day_of(text) for text in days} == days
+
+
+def test_the_time_of_a_date_is_that_of_its_own_zone():
+    times = {
+        "2018-11-21T23:25:32-05:00": datetime(2018, 11, 21, 23, 25, 32),
+        "2016-12-31T23:59:60.5Z": datetime(2016, 12, 31, 23, 59, 59, 500_000),
+        "9999-12-31T23:59:59.9999999": datetime(9999, 12, 31, 23, 59, 59, 999_999),
+        "2018-11": datetime(2018, 11, 1),
+        "2018": datetime(2018, 1, 1),
+        "2018-13": None,
+        "0000-01-01": None,
+        "last year": None,
+        "": None,
+    }
+    assert {text: time_of(text) for text in times} == times

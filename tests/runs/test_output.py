@@ -16,7 +16,7 @@ from textcat.tagging.output import (
 @pytest.mark.parametrize("to", ["jsonl", "csv"])
 def test_a_zst_file_is_one_frame_of_the_plain_file(to):
     zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
-    documents = [(Record(str(i), "s", i, {}), [("t", 0.5, 0.5)]) for i in range(1000)]
+    documents = [(Record(str(i), "s", i, {}), [("t", 0.5, 0.5, None)]) for i in range(1000)]
     packed = file_of(documents, OutputSettings(to, "zst"))
     assert zstandard.ZstdDecompressor().decompressobj().decompress(packed) == file_of(documents, OutputSettings(to))
 

@@ -174,7 +174,7 @@ def test_tags_have_the_group_of_each_document(archive, tmp_path, model, to):
         assert '"b38","' in text
         row = next(line for line in text.splitlines() if line.startswith('"b38"'))
         assert '"a9"' in row
-        assert text.splitlines()[0].split(",")[3] == "group"
+        assert text.splitlines()[0].split(",")[6] == "group"
         return
     groups = {line["id"]: line["fields"]["group"] for line in map(json.loads, text.splitlines())}
     assert (groups["a0"], groups["b0"], groups["b30"], groups["b38"]) == ("a0", "b0", "a0", "a9")

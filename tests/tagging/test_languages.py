@@ -8,6 +8,8 @@ from tagged_rows import rows
 
 import textcat
 from textcat.base.errors import TextcatError
+from textcat.model.manifest import read_manifest
+from textcat.review.review import Review
 from textcat.tagging import job as job_module
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import tag_archive
@@ -66,6 +68,8 @@ def test_each_document_is_tagged_by_the_model_of_its_language_in_the_order_of_th
     assert [[tag["topic"] for tag in row["topics"]] for row in found] == [["ships"]] * 2 + [["bread"]] * 2 + [
         ["ships"]
     ] * 2 + [["bread"]] * 2
+    ids = [read_manifest(models / language).id for language in TEXTS]
+    assert [row["model"] for row in found] == ids * 4
     for language, places in (("en", [0, 2]), ("sv", [1, 3])):
         alone = textcat.load(models / language).tag([*TEXTS[language].values()])
         scores = [[round(tag.score, 4) for tag in tags] for tags in alone]
@@ -93,6 +97,7 @@ def test_documents_of_other_languages_can_be_written_without_topics(models, arch
         found = written(tmp_path / "out")
         assert [row["id"] for row in found] == [str(i) for i in range(10)]
         assert [row["id"] for row in found if not row["topics"]] == ["4", "5"]
+        assert [row["id"] for row in found if "model" not in row] == ["4", "5"]
 
 
 def test_scores_of_one_document_are_those_of_many(models, archive, tmp_path, monkeypatch):
@@ -167,3 +172,15 @@ def test_what_does_not_fit_models_by_language_is_told(models, archive, folder, l
             output_settings=OutputSettings(**output),
             lang=lang,
         )
+
+
+def test_a_correction_and_an_explanation_are_of_the_model_that_tagged_the_document(models, archive, tmp_path):
+    tag(models, archive, tmp_path / "out")
+    review = Review(tmp_path / "out")
+    ids = {language: read_manifest(models / language).id for language in TEXTS}
+    for document in review.documents:
+        (language,) = (language for language in TEXTS if document.model == ids[language])
+        (given,) = (tag.topic for tag in document.tags)
+        terms = {reason.term for reason in review.explain(document.number, given)}
+        assert terms <= {*textcat.load(models / language).features.get_feature_names_out()}
+        assert review.correction(document.number, {given: True}).model == document.model

@@ -3,10 +3,11 @@
 import csv
 import io
 import json
+from datetime import datetime
 
 import pytest
 from hypothesis import given
-from tagged_files import documents, file_of
+from tagged_files import DATES, documents, file_of
 
 from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
@@ -20,17 +21,17 @@ from textcat.tagging.output import (
 )
 
 
-def expected(documents, with_dates=True):
+def expected(documents):
     for record, found in documents:
         topics = [
-            {"topic": topic, "score": round(score, 4), "probability": p if p is None else round(p, 4)}
-            for topic, score, p in found
+            {"topic": topic, "score": round(score, 4), "probability": p if p is None else round(p, 4), "status": status}
+            for topic, score, p, status in found
         ]
         yield {
             "id": escape_undecodable(record.id),
             "source": escape_undecodable(record.source),
             "position": record.position,
-            **({"date": escape_undecodable(record.date)} if record.date and with_dates else {}),
+            "date": escape_undecodable(record.date),
             "topics": topics,
         }
 
@@ -39,8 +40,10 @@ def expected(documents, with_dates=True):
 def test_a_line_of_json_holds_a_document(documents):
     lines = [json.loads(line) for line in file_of(documents, OutputSettings()).split(b"\n")[:-1]]
     for line in lines:
+        line.setdefault("date", "")
         for topic in line["topics"]:
-            topic.setdefault("probability", None)
+            for name in ("probability", "status"):
+                topic.setdefault(name, None)
     assert lines == list(expected(documents))
 
 
@@ -48,53 +51,62 @@ def test_a_line_of_json_holds_a_document(documents):
 def test_a_row_of_csv_holds_a_topic_of_a_document(documents):
     settings = OutputSettings("csv", no_csv_escape=True)
     rows = list(csv.reader(io.StringIO(file_of(documents, settings).decode(), newline="")))
-    assert rows[0] == ["id", "source", "position", "topic", "score", "probability", "reason"]
+    columns = ["date", "date_text", "model", "topic", "score", "probability", "status", "reason"]
+    assert rows[0] == ["id", "source", "position", *columns]
     wanted = []
     for line in expected(documents):
-        of_document = [line["id"], line["source"], str(line["position"])]
+        dates = [DATES.get(line["date"], ""), line["date"]]
+        of_document = [line["id"], line["source"], str(line["position"]), *dates, ""]
         wanted += [
             [
                 *of_document,
                 tag["topic"],
                 str(tag["score"]),
                 str("" if tag["probability"] is None else tag["probability"]),
+                tag["status"] or "",
                 "",
             ]
             for tag in line["topics"]
-        ] or [[*of_document, "", "", "", ""]]
+        ] or [[*of_document, *[""] * 5]]
     assert rows[1:] == wanted
 
 
 @given(documents)
 def test_a_row_of_parquet_holds_a_document(documents):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    assert parquet.read_table(io.BytesIO(file_of(documents, OutputSettings("parquet")))).to_pylist() == [
-        {**row, "reason": None} for row in expected(documents, with_dates=False)
+    rows = parquet.read_table(io.BytesIO(file_of(documents, OutputSettings("parquet")))).to_pylist()
+    for row in rows:
+        row["date"] = row["date"].isoformat() if row["date"] else ""
+    assert rows == [
+        row | {"date": DATES.get(row["date"], ""), "date_text": row["date"] or None, "model": None, "reason": None}
+        for row in expected(documents)
     ]
 
 
-def test_dates_are_kept_in_every_format():
-    records = [
-        Record("a", "b", 1, {"body": "corn"}, (), "2024-05-01T10:15:00+02:00"),
-        Record("c", "b", 2, {"body": ""}),
-    ]
-    tags = [[("grain", 1.0, None)], []]
+def test_dates_and_the_model_are_in_every_row_of_every_format():
+    records = [Record(text, "b", n, {"body": "corn"}, (), text) for n, text in enumerate(DATES, 1)]
+    tags, dates = [[("grain", 1.0, None, None)], *[[]] * (len(DATES) - 1)], [*map(escape_undecodable, DATES)]
 
     def rows(to, **how):
-        settings = OutputSettings(to, dates=True, **how)
+        settings = OutputSettings(to, **how)
         made = file_format(settings)
-        return (
-            made.begin() + made.add(ENCODERS[to](records, tags, [None] * len(records), settings=settings)) + made.end()
-        )
+        encoded = ENCODERS[to](records, tags, [None] * len(records), settings=settings, model="0123456789ab")
+        return made.begin() + made.add(encoded) + made.end()
 
-    dates = [record.date for record in records]
-    assert [json.loads(line).get("date", "") for line in rows("jsonl").splitlines()] == dates
+    lines = [json.loads(line) for line in rows("jsonl").splitlines()]
+    assert [line.get("date", "") for line in lines] == dates
+    assert {line["model"] for line in lines} == {"0123456789ab"}
     for how in ({}, {"per_document": True}):
         table = [*csv.DictReader(io.StringIO(rows("csv", **how).decode()))]
-        assert [*table[0]][:5] == ["id", "source", "position", "date", [*table[0]][4]]
-        assert [row["date"] for row in table] == dates
+        assert [row["date"] for row in table] == [*DATES.values()]
+        assert [row["date_text"] for row in table] == dates
+        assert {row["model"] for row in table} == {"0123456789ab"}
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    assert parquet.read_table(io.BytesIO(rows("parquet"))).column("date").to_pylist() == dates
+    read = parquet.read_table(io.BytesIO(rows("parquet")))
+    times = [datetime.fromisoformat(time) if time else None for time in DATES.values()]
+    assert read.column("date").to_pylist() == times
+    assert read.column("date_text").to_pylist() == [text or None for text in dates]
+    assert {*read.column("model").to_pylist()} == {"0123456789ab"}
 
 
 def test_terms_that_explain_stand_behind_each_topic_in_every_format():
@@ -107,7 +119,7 @@ def test_terms_that_explain_stand_behind_each_topic_in_every_format():
         made = file_format(OutputSettings(to, explain=2))
         return made.begin() + made.add(ENCODERS[to](records, tags, [None] * len(records), terms)) + made.end()
 
-    records, tags = [record, record], [[("grain", 1.0, None)], []]
+    records, tags = [record, record], [[("grain", 1.0, None, None)], []]
     expected = {"topic": "grain", "score": 1.0, "terms": {"corn": 0.1235, "grain": 1.0}}
     lines = [json.loads(line) for line in written("jsonl", records, tags).splitlines()]
     assert [line["topics"] for line in lines] == [[expected], []]
@@ -167,31 +179,33 @@ def test_cells_that_a_spreadsheet_would_run_get_an_apostrophe_and_no_others(docu
 
 CARRYING = {"title": "Wheat up", "authors": ["A", "B"], "pages": 3, "date": None}
 CARRIED = [
-    (Record("1", "a.csv", 1, {"body": "x"}, fields=CARRYING), [("corn", 0.5, 0.9), ("wheat", 0.25, 0.8)]),
+    (Record("1", "a.csv", 1, {"body": "x"}, fields=CARRYING), [("corn", 0.5, 0.9, None), ("wheat", 0.25, 0.8, None)]),
     (Record("2", "a.csv", 2, {"body": "x"}, fields={}), []),
 ]
 
 
 def test_documents_without_an_expected_recall_have_an_empty_cell():
     """Such as those in a language without a model."""
-    settings = OutputSettings("csv", expected_recall=True, status=True)
+    settings = OutputSettings("csv", expected_recall=True)
     records = [Record("a", "a.jsonl", 1, {}), Record("b", "a.jsonl", 2, {})]
     tagged = [("wheat", 1.0, 0.5, "review")], []
     rows = ENCODERS["csv"](records, tagged, [None, None], settings=settings)
     lines = [*csv.reader(io.StringIO((file_format(settings).begin() + rows).decode()))]
     assert lines[0][-3:] == ["status", "expected_recall", "reason"]
     assert [line[-3:] for line in lines[1:]] == [["review", "", ""], ["", "", ""]]
-    assert {*map(len, lines)} == {9}
+    assert {*map(len, lines)} == {12}
 
 
 def test_fields_of_records_go_along():
-    keep_fields = ("title", "authors", "pages", "date", "none")
-    lines = [json.loads(line) for line in file_of(CARRIED, OutputSettings(keep_fields=keep_fields)).splitlines()]
+    keep_fields = ("title", "authors", "pages", "none")
+    lines = [
+        json.loads(line) for line in file_of(CARRIED, OutputSettings(keep_fields=(*keep_fields, "date"))).splitlines()
+    ]
     assert [line["fields"] for line in lines] == [CARRYING, {}]
     rows = cells(CARRIED, keep_fields=keep_fields)
-    assert rows[0] == ["id", "source", "position", *keep_fields, "topic", "score", "probability", "reason"]
-    assert rows[1] == ["1", "a.csv", "1", "Wheat up", "A; B", "3", "", "", "corn", "0.5", "0.9", ""]
-    assert rows[3] == ["2", "a.csv", "2", *[""] * 9]
+    assert rows[0][6:] == [*keep_fields, "topic", "score", "probability", "status", "reason"]
+    assert rows[1] == ["1", "a.csv", "1", "", "", "", "Wheat up", "A; B", "3", "", "corn", "0.5", "0.9", "", ""]
+    assert rows[3] == ["2", "a.csv", "2", *[""] * 12]
     parquet = pytest.importorskip("pyarrow.parquet", reason="system: pyarrow is not installed")
     table = parquet.read_table(
         io.BytesIO(file_of(CARRIED, OutputSettings("parquet", keep_fields=keep_fields)))
@@ -200,17 +214,20 @@ def test_fields_of_records_go_along():
 
 
 def test_a_row_per_document_has_its_topics_in_one_cell():
-    assert cells(CARRIED, keep_fields=("title",), per_document=True) == [
-        ["id", "source", "position", "title", "topics", "scores", "probabilities", "reason"],
-        ["1", "a.csv", "1", "Wheat up", "corn; wheat", "0.5; 0.25", "0.9; 0.8", ""],
-        ["2", "a.csv", "2", "", "", "", "", ""],
+    rows = cells(CARRIED, keep_fields=("title",), per_document=True)
+    assert rows[0][6:] == ["title", "topics", "scores", "probabilities", "statuses", "reason"]
+    assert rows[1:] == [
+        ["1", "a.csv", "1", "", "", "", "Wheat up", "corn; wheat", "0.5; 0.25", "0.9; 0.8", "", ""],
+        ["2", "a.csv", "2", *[""] * 9],
     ]
+    with_status = [(CARRIED[0][0], [("corn", 0.5, 0.9, "review"), ("wheat", 0.25, 0.8, None)])]
+    assert cells(with_status, per_document=True)[1][-2] == "review; "
 
 
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"keep_fields": ("score",)}, "'score' cannot be kept"),
+        ({"to": "csv", "keep_fields": ("score",)}, "'score' cannot be kept"),
         ({"per_document": True}, "for CSV, not for jsonl"),
         ({"to": "csv", "per_document": True, "explain": 2}, "no room for terms"),
     ],

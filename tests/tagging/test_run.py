@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import logging
+import os
 import re
 import sys
 from functools import partial
@@ -18,11 +19,13 @@ from web_records import pages
 
 import textcat
 from textcat.base.errors import TextcatError
+from textcat.model.manifest import read_manifest
 from textcat.runs import progress as progress_module
 from textcat.runs import workers
 from textcat.runs.progress import progress_shown
 from textcat.runs.results import encode_rejection
 from textcat.tagging.output import OutputSettings
+from textcat.tagging.shards import read_tags
 
 
 @pytest.fixture(scope="module")
@@ -126,12 +129,14 @@ def test_the_formats_hold_the_same(model, archive, undisturbed, out):
     for to in ("csv", "parquet"):
         run(model, archive, out.with_name(to), write=OutputSettings(to))
     names = sorted(out.with_name("parquet").glob("part*"))
-    assert [row for name in names for row in parquet.read_table(name).to_pylist()] == [
-        {"reason": None} | row for row in rows(undisturbed[1])
-    ]
+    expected = [{"date": None, "date_text": None, "reason": None} | row for row in rows(undisturbed[1])]
+    for row in expected:
+        row["topics"] = [{"status": None} | tag for tag in row["topics"]]
+    assert [row for name in names for row in parquet.read_table(name).to_pylist()] == expected
     flat = [
-        [row["id"], row["source"], str(row["position"]), *map(str, tag.values()), row.get("reason", "")]
+        [*map(str, place), "", "", row["model"], *map(str, tag.values()), "", row.get("reason", "")]
         for row in rows(undisturbed[1])
+        for place in [(row["id"], row["source"], row["position"])]
         for tag in row["topics"] or [{"topic": "", "score": "", "probability": ""}]
     ]
     names = sorted(out.with_name("csv").glob("part*"))
@@ -390,6 +395,9 @@ def test_files_that_are_new_or_change_are_tagged_by_another_model_and_the_rest_s
     assert kept != by_other
     assert sorted(archive_runs.rows(out)) == sorted(kept + changed)
     assert changed
+    model_of = {os.path.basename(row.source): row.model for row in read_tags(out)}
+    old, new = (read_manifest(folder).id for folder in (model, other_model))
+    assert model_of == {"a.jsonl": old, "b.jsonl": new, "c.jsonl": new}
     summary = run(other_model, [folder], out)  # from now on it is the model of this folder
     assert summary.counts.records == summary.before.counts.records
     with pytest.raises(TextcatError, match="give --model-changes new"):

@@ -34,7 +34,7 @@ class Correction:
     via : {"review", "sheet", "page", "api"}
         Where the person has answered.
     model : str
-        The first 12 digits of the checksum of the model whose tags were corrected; "": no model.
+        The id of the model whose tags were corrected; "": no model.
     audited : tuple of str
         Of the topics judged, those that were drawn at random among automatic tags.
     note : str

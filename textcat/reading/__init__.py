@@ -15,6 +15,7 @@ _NAMES_IN = {
     "columns": "FIELDS_OF_TOPICS",
     "compression": "plain_name unpacked_stream",
     "containers": "ContainerEntry open_file",
+    "dates": "time_of",
     "decoding": "is_cut_by_characters is_of_single_bytes unmarked_encoding",
     "discovery": "find_sources matches",
     "document": "PARTS Document",

@@ -9,6 +9,7 @@ from textcat.reading.compression import plain_name as plain_name
 from textcat.reading.compression import unpacked_stream as unpacked_stream
 from textcat.reading.containers import ContainerEntry as ContainerEntry
 from textcat.reading.containers import open_file as open_file
+from textcat.reading.dates import time_of as time_of
 from textcat.reading.decoding import is_cut_by_characters as is_cut_by_characters
 from textcat.reading.decoding import is_of_single_bytes as is_of_single_bytes
 from textcat.reading.decoding import unmarked_encoding as unmarked_encoding

@@ -66,12 +66,8 @@ def _offset(text: str) -> timedelta:
     return -offset if zone.startswith("-") else offset
 
 
-@lru_cache(maxsize=4096)
-def moment(date: str) -> datetime | None:
-    """Parse a date in ISO 8601; return None for any other text.
-
-    A date without a time is the first second of the day, and a date without a time zone is in UTC.
-    """
+def _time_and_zone(date: str) -> tuple[datetime, str] | None:
+    """Return the time of a date in ISO 8601, without its zone, and its zone; None for any other text."""
     if short := _SHORT.fullmatch(date):
         date = f"{short[1]}-{short[2] or '01'}-01"
     match = _NUMBERS.fullmatch(date)
@@ -80,12 +76,33 @@ def moment(date: str) -> datetime | None:
     year, month, day, hour, minute, second, part, zone = match.group(*_PARTS)
     time = int(hour or 0), int(minute or 0), min(int(second or 0), 59)  # 59 for a leap second
     try:
-        when = datetime(int(year), int(month), int(day), *time, tzinfo=timezone.utc)
-        if part:
-            when += timedelta(seconds=float(f"0{part.replace(',', '.')}"))
-        return when - _offset(zone) if zone else when
-    except (OverflowError, ValueError):
+        return datetime(int(year), int(month), int(day), *time, int(f"{(part or '')[1:7]:0<6}")), zone or ""
+    except ValueError:
         return None
+
+
+@lru_cache(maxsize=4096)
+def moment(date: str) -> datetime | None:
+    """Parse a date in ISO 8601; return None for any other text.
+
+    A date without a time is the first second of the day, and a date without a time zone is in UTC.
+    """
+    parsed = _time_and_zone(date)
+    try:
+        return parsed and (parsed[0] - _offset(parsed[1])).replace(tzinfo=timezone.utc)
+    except OverflowError:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def time_of(date: str) -> datetime | None:
+    """Return the time that a date states, in its own time zone, as a datetime without a zone.
+
+    The parameter is a date in ISO 8601; a day is its first second, and a month or a year that of its first day. None is
+    returned for any other text.
+    """
+    parsed = _time_and_zone(date)
+    return parsed and parsed[0]
 
 
 @lru_cache(maxsize=4096)
@@ -94,10 +111,8 @@ def day_of(date: str) -> str:
 
     A year or a month is its first day.
     """
-    date = iso_date(date)
-    if short := _SHORT.fullmatch(date):
-        date = f"{short[1]}-{short[2] or '01'}-01"
-    return "" if moment(date) is None else date[:10]
+    when = time_of(iso_date(date))
+    return "" if when is None else when.date().isoformat()
 
 
 def date_range(dates: Iterable[str]) -> tuple[str, str] | None:

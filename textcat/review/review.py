@@ -12,7 +12,7 @@ from zlib import crc32
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.corpus.corrections import Correction, Corrections
-from textcat.model.manifest import Manifest, model_id, read_manifest
+from textcat.model.manifest import Manifest, read_manifest
 from textcat.model.topic_names import topic_finder
 from textcat.reading.document import Document
 from textcat.review.queue import audited_tags, choose_documents, reviewed_tags
@@ -43,6 +43,7 @@ class ReviewDocument(NamedTuple):
     number: int
     document: Document  # its topics are its tags
     tags: tuple[ReviewTag, ...]
+    model: str = ""  # the id of the model that gave these; "": none did
 
     @property
     def place(self) -> tuple[str, int]:
@@ -109,7 +110,7 @@ class Review:
         self._origin = RunOrigin.read(self.folder)
         self.corrections = Corrections(corrections_of(self.folder, corrections))
         self.topics = _Topics(self._origin)
-        self._tagger: Tagger | None = None
+        self._taggers: dict[Path, Tagger] = {}
         self._lock, self._loading = threading.RLock(), threading.Lock()
         self._answers: dict[tuple[str, str, str], list[Correction]] = {}
         for correction in self.corrections:
@@ -152,7 +153,7 @@ class Review:
             place: dict[str, Any] = dict(zip(_PLACE, (row.source, row.position), strict=True))
             zones, fields = {name: text for name, text in record.zones.items() if text}, (record.fields or {}) | place
             document = Document(row.id, zones, row.topics, record.date, fields=fields, language=record.language)
-            documents.append(ReviewDocument(len(documents), document, tags))
+            documents.append(ReviewDocument(len(documents), document, tags, row.model))
         return documents, len(rows) - len(documents)
 
     def next(self, person: str = "") -> ReviewDocument | None:
@@ -204,7 +205,7 @@ class Review:
         given = [tag.topic for tag in document.tags]
         judged = {self.topics.find(topic, given): belongs for topic, belongs in answers.items()}
         audited = tuple(tag.topic for tag in document.tags if tag.is_audited and tag.topic in judged)
-        return Correction(document.document, judged, person, via, model_id(self._origin.digest), audited, note)
+        return Correction(document.document, judged, person, via, document.model, audited, note)
 
     def undo(self, person: str = "") -> Undone | None:
         """Take back a person's last answer of a review; return None if there is none."""
@@ -243,17 +244,18 @@ class Review:
 
     def explain(self, number: int, topic: str, n: int = 60) -> "Explanation | None":
         """Return the terms of a document for and against a topic; None if the model is gone, or lacks the topic."""
-        document, tagger = self.document(number).document, self._model()
-        return tagger.explain(document, topic, n) if tagger is not None and topic in tagger.topics else None
+        document = self.document(number)
+        tagger = self._model(self.topics.folder_of(document.model))
+        return tagger.explain(document.document, topic, n) if tagger is not None and topic in tagger.topics else None
 
-    def _model(self) -> "Tagger | None":
+    def _model(self, folder: Path | None) -> "Tagger | None":
         with self._loading:
-            if self._tagger is None and self.topics.has_model:
+            if folder is not None and folder not in self._taggers:
                 from textcat.model import storage
 
                 with suppress(TextcatError):  # it may have gone since
-                    self._tagger = storage.load(self._origin.model)
-            return self._tagger
+                    self._taggers[folder] = storage.load(folder)
+            return None if folder is None else self._taggers.get(folder)
 
     def _keep(self, correction: Correction) -> None:
         """Keep what was said about a document in memory, without its texts."""
@@ -271,16 +273,21 @@ class _Topics:
     def __init__(self, origin: RunOrigin) -> None:
         manifests: list[Manifest] = []
         folder = Path(origin.model)
+        folders = [folder] if origin.digest else sorted(path for path in folder.glob("*") if path.is_dir())
         with suppress(TextcatError):
-            folders = [folder] if origin.digest else sorted(path for path in folder.glob("*") if path.is_dir())
             manifests = [read_manifest(path) for path in folders]
         self.names: dict[str, str] = {}
         for manifest in manifests:
             self.names = manifest.names | self.names
         self.topics = dict.fromkeys(topic for manifest in manifests for topic in manifest.topics).keys()
-        # False: there are several models, by language, or the model has gone.
-        self.has_model = bool(origin.digest and manifests)
+        self._folders = dict(zip((manifest.id for manifest in manifests), folders, strict=False))
+        # In place of one that has been replaced since, if there are not several, by language.
+        self._otherwise = folder if origin.digest and manifests else None
         self._find = topic_finder(self.topics, self.names)
+
+    def folder_of(self, model: str) -> Path | None:
+        """Return the folder of the model of this id, or else of the one that took its place; None if it has gone."""
+        return self._folders.get(model, self._otherwise)
 
     def find(self, wanted: str, given: Collection[str]) -> str:
         """Return the id of a topic, given the id or the name of a topic of the model or of the document."""

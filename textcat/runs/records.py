@@ -18,7 +18,7 @@ from textcat.base.journal import Journal, journal_line, read_header, read_journa
 from textcat.reading import BatchNumber, PipeState
 from textcat.runs.results import Counts
 
-FORMAT = 3
+FORMAT = 4
 JOURNAL, REJECTED = "_journal.jsonl", "_rejected.jsonl"
 _MARK = "textcat archive"
 _LINES_PER_WRITE = 10_000

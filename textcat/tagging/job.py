@@ -15,12 +15,12 @@ from textcat.base.disk import installed_spacy
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
 from textcat.model.conditions import languages_of
-from textcat.model.manifest import read_manifest
+from textcat.model.manifest import model_id, read_manifest
 from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
 from textcat.runs.news_version_chunks import encode_versions
 from textcat.runs.results import BatchResult, Counts, encode_counted, process_name
 from textcat.tagging.groups import open_groups
-from textcat.tagging.output import ENCODERS, OutputSettings
+from textcat.tagging.output import ENCODERS, MODEL, OutputSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,9 +77,9 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
         if job.output.duplicates:
             records = open_groups(job.output.duplicates).add_groups(records)
         if job.by_language:
-            tag_by_language(taggers, job.output, records, tagged)
+            tag_by_language(taggers, job, records, tagged)
         else:
-            tag_records(taggers[""], job.output, records, tagged)
+            tag_records(taggers[""], job, records, tagged)
         tagged.rejections += [item for item in held if isinstance(item, Rejection)]
     counts.add_rejections(tagged.rejections)
     _check_counts(job, batch, tagged)
@@ -100,13 +100,11 @@ def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
         raise RuntimeError(f"{read}, but {written} written and {rejected} rejected")
 
 
-def tag_by_language(
-    taggers: "dict[str, Tagger]", output: OutputSettings, records: list[Record], tagged: BatchResult
-) -> None:
+def tag_by_language(taggers: "dict[str, Tagger]", job: Job, records: list[Record], tagged: BatchResult) -> None:
     """Tag each record by the tagger of its language.
 
-    A record in a language without a tagger is rejected, or written without topics, as `output.other_languages` says.
-    Rows, rejections and counts are added to `tagged`.
+    A record in a language without a tagger is rejected, or written without topics, as the setting `other_languages`
+    of the job's output says. Rows, rejections and counts are added to `tagged`.
     """
     from textcat.training.identification import identify_languages, model_language
 
@@ -115,7 +113,7 @@ def tag_by_language(
         named = zip(records, languages, strict=True)
         records = [record if languages_of(record) else record._replace(language=language) for record, language in named]
     tagged.counts.languages.update(language or UNKNOWN_LANGUAGE for language in languages)
-    chosen = [model_language(language, taggers) for language in languages]
+    jobs, chosen = job.jobs(), [model_language(language, taggers) for language in languages]
     rows_of = {language: [i for i, of_record in enumerate(chosen) if of_record == language] for language in taggers}
     scored: dict[int, Any] = {}  # scores of a record, and whether it has a known term: each language is scored at once
     for language, rows in rows_of.items():
@@ -130,9 +128,9 @@ def tag_by_language(
         in_run = [records[i] for i in positions]
         if language:
             scored_here = [scored[i] for i in positions] if positions[0] in scored else None
-            tag_records(taggers[language], output, in_run, tagged, scored_here)
-        elif output.other_languages == "untagged":
-            _write_untagged(output, in_run, tagged)
+            tag_records(taggers[language], jobs[language], in_run, tagged, scored_here)
+        elif job.output.other_languages == "untagged":
+            _write_untagged(job.output, in_run, tagged)
         else:
             tagged.rejections += [_rejected(records[i], languages[i], taggers) for i in positions]
 
@@ -162,12 +160,14 @@ def _write_untagged(output: OutputSettings, records: list[Record], tagged: Batch
 
 def tag_records(
     tagger: "Tagger",
-    output: OutputSettings,
+    job: Job,
     records: list[Record],
     tagged: BatchResult,
     scored: "list[tuple[np.ndarray, np.bool_]] | None" = None,
 ) -> None:
     """Tag records, and add their encoded rows and counts to `tagged`; records that cannot be tagged are rejected.
+
+    The job is that of the tagger's model alone: see `Job.jobs`.
 
     If the records were scored before, `scored` has for each of them its scores, and whether it has a term that the
     model knows.
@@ -177,13 +177,13 @@ def tag_records(
     try:
         scores, has_terms = tagger.scored(records) if scored is None else _stacked(scored)
         holding = tagger.decisions.holding(records)
-        tagged.rows.append(_encode(tagger, output, records, scores, has_terms, holding))
+        tagged.rows.append(_encode(tagger, job, records, scores, has_terms, holding))
     except MemoryError:  # the run tries again, with fewer batches at a time
         raise
     except Exception as error:
         if len(records) > 1:
             for record in records:
-                tag_records(tagger, output, [record], tagged)
+                tag_records(tagger, job, [record], tagged)
             return
         source, position = records[0].source, records[0].position
         log.warning("%s:%d cannot be tagged", source, position, exc_info=error)
@@ -199,7 +199,7 @@ def tag_records(
         counts.untagged += len(above) - int(above.any(axis=1).sum())
         sizes = above.sum(axis=0)
         counts.topics.update({tagger.topics[j]: int(sizes[j]) for j in sizes.nonzero()[0].tolist()})
-        if not output.shows_counted:
+        if not job.output.shows_counted:
             topics = ([tagger.topics[j] for j in row.nonzero()[0].tolist()] for row in above)
             of_rows = zip(records, topics, strict=True)
             tagged.counted += b"".join(
@@ -217,7 +217,7 @@ def _stacked(scored: "list[tuple[np.ndarray, np.bool_]]") -> "tuple[np.ndarray, 
 
 def _encode(
     tagger: "Tagger",
-    output: OutputSettings,
+    job: Job,
     records: list[Record],
     scores: "np.ndarray",
     has_terms: "np.ndarray",
@@ -226,12 +226,12 @@ def _encode(
     # Here, so that a process which only hands out work stays small:
     from textcat.model.selection import reasons_of
 
-    least, all_topics = output.min_probability, output.all_topics
+    output = job.output
     tags = tagger.select(
         scores,
         top=output.top,
-        all_topics=all_topics,
-        min_probability=least,
+        all_topics=output.all_topics,
+        min_probability=output.min_probability,
         has_terms=has_terms,
         holding=holding,
     )
@@ -240,9 +240,11 @@ def _encode(
         explained = tagger.explain_all(record, topics, output.explain, with_spans=False)
         return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
 
-    options: dict[str, Any] = ({"terms": terms} if output.explain else {}) | (
-        {"names": tagger.topic_names} if output.names else {}
-    )
+    options: dict[str, Any] = {MODEL: model_id(job.digest)}
+    if output.explain:
+        options["terms"] = terms
+    if output.names:
+        options["names"] = tagger.topic_names
     reasons = [reason and reason.value for reason in reasons_of(has_terms)]
     recalls = tagger.decisions.expected_recalls(scores, has_terms, holding) if output.expected_recall else None
     if recalls is not None:

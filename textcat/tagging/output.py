@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple, TypeAlias
@@ -14,12 +14,14 @@ from textcat.base.errors import TextcatError
 from textcat.base.spreadsheets import safe_cell
 from textcat.base.surrogates import escape_undecodable
 from textcat.model.topic_names import name_entry
-from textcat.reading import Record, packed_column
+from textcat.reading import Record, packed_column, time_of
 from textcat.runs.output import ParquetFile, PlainFile, ZstandardFile
 
 DECIMALS = 4  # of scores and probabilities
+MODEL = "model"  # the id of the model that tagged the document
 # Columns of a document, of one of its topics, and of all of them.
-_OF_DOCUMENT, _OF_TOPIC = ("id", "source", "position"), ("topic", "name", "score", "probability", "status")
+_OF_DOCUMENT = ("id", "source", "position", "date", "date_text", MODEL)
+_OF_TOPIC = ("topic", "name", "score", "probability", "status")
 _OF_TOPICS = ("topics", "names", "scores", "probabilities", "statuses")
 BETWEEN_TOPICS = "; "  # in a cell that has all topics of a document
 
@@ -61,10 +63,8 @@ class OutputSettings(NamedTuple):
     expected_recall : bool
         Write what share of each document's topics its tags above their thresholds are expected to find. The model must
         make promises.
-    status : bool
-        Write the status of each topic. A run sets it to whether its model makes promises.
     keep_fields : tuple of str
-        Copy these fields of each record, such as ``("title", "date")``: to an object ``fields`` in JSON Lines, to a
+        Copy these fields of each record, such as ``("title", "url")``: to an object ``fields`` in JSON Lines, to a
         column each in CSV and Parquet.
     per_document : bool
         Write one row of CSV per document, with its topics in one cell: ``"corn; wheat"``.
@@ -74,9 +74,6 @@ class OutputSettings(NamedTuple):
     other_languages : {"rejected", "untagged"}
         With models by language, what becomes of documents in a language without a model: they are rejected, each with a
         reason, or written without topics.
-    dates : bool
-        Whether CSV and Parquet have a column with the date of each document; JSON Lines have the date of each document
-        that has one. A run sets it to whether the first documents of its inputs have dates.
     duplicates : str
         The file that `textcat duplicates` wrote of the same inputs: each document gets the field `group`, the id of the
         first document with its text; "": there is none.
@@ -93,12 +90,10 @@ class OutputSettings(NamedTuple):
     rules: str = ""
     automatic: bool = False
     expected_recall: bool = False
-    status: bool = False
     keep_fields: tuple[str, ...] = ()
     per_document: bool = False
     no_csv_escape: bool = False
     other_languages: str = "rejected"
-    dates: bool = False
     duplicates: str = ""
 
     @property
@@ -122,7 +117,7 @@ def check_output(settings: OutputSettings) -> None:
         (
             name
             for name in settings.keep_fields
-            if name in (*_OF_DOCUMENT, *_OF_TOPIC, *_OF_TOPICS, "terms", RECALL, REASON)
+            if settings.to != "jsonl" and name in (*_OF_DOCUMENT, *_OF_TOPIC, *_OF_TOPICS, "terms", RECALL, REASON)
         ),
         "",
     )
@@ -165,19 +160,21 @@ def _encode_jsonl(
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
     recalls: Sequence[float] | None = None,
+    model: str = "",
 ) -> bytes:
     """Return a line for each record, with a JSON object of its id, source, position, topics, scores and probabilities.
 
-    If the function `terms` is given, the object of each topic has the terms that the function returns. If `names` are
+    It has the record's date and the id of the model, unless they are "", and the status of each topic that has one. If
+    the function `terms` is given, the object of each topic has the terms that the function returns. If `names` are
     given, it has the name of the topic. A document that gives no evidence has its reason.
     """
-    is_plain = terms is None and names is None and not settings.status
+    is_plain = terms is None and names is None
     lines, keeps_fields = [], bool(settings.keep_fields)
     for record, tags_of_record, reason, recall in zip(records, tags, reasons, _rounded(recalls, records), strict=True):
         if is_plain:
-            topics = [_topic_object(*tag[:3]) for tag in tags_of_record]
+            topics = [_topic_object(*tag) for tag in tags_of_record]
         else:
-            topics = _topic_objects(record, tags_of_record, terms, names, with_status=settings.status)
+            topics = _topic_objects(record, tags_of_record, terms, names)
         line: dict[str, Any] = {"id": record.id, "source": record.source, "position": record.position}
         if record.date:
             line["date"] = record.date
@@ -185,6 +182,8 @@ def _encode_jsonl(
             kept, fields = settings.keep_fields, record.fields or {}  # with those that rules look at
             line["fields"] = {name: value for name, value in fields.items() if name in kept or "*" in kept}
         line["topics"] = topics
+        if model:
+            line[MODEL] = model
         if recall is not None:
             line[RECALL] = recall
         if reason is not None:
@@ -203,23 +202,23 @@ def _rounded(recalls: Sequence[float] | None, records: Sequence[Record]) -> list
 
 
 def _topic_objects(
-    record: Record, tags: Tags, terms: TermsOf | None, names: Mapping[str, str] | None, *, with_status: bool
+    record: Record, tags: Tags, terms: TermsOf | None, names: Mapping[str, str] | None
 ) -> list[dict[str, Any]]:
-    topics = [_topic_object(*tag[:3]) for tag in tags]
+    topics = [_topic_object(*tag) for tag in tags]
     if names is not None:
         topics = [{"topic": tag["topic"], **name_entry(tag["topic"], names), **tag} for tag in topics]
     for topic, of_topic in zip(topics, _rounded_terms(record, tags, terms), strict=False):
         topic["terms"] = of_topic
-    if with_status:
-        for topic, tag in zip(topics, tags, strict=True):
-            topic["status"] = tag[3]
     return topics
 
 
-def _topic_object(topic: str, score: float, probability: float | None) -> dict[str, Any]:
-    if probability is None:
-        return {"topic": topic, "score": round(score, DECIMALS)}
-    return {"topic": topic, "score": round(score, DECIMALS), "probability": round(probability, DECIMALS)}
+def _topic_object(topic: str, score: float, probability: float | None, status: str | None) -> dict[str, Any]:
+    tag: dict[str, Any] = {"topic": topic, "score": round(score, DECIMALS)}
+    if probability is not None:
+        tag["probability"] = round(probability, DECIMALS)
+    if status is not None:
+        tag["status"] = status
+    return tag
 
 
 def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[dict[str, float]]:
@@ -255,8 +254,11 @@ def _encode_csv(
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
     recalls: Sequence[float] | None = None,
+    model: str = "",
 ) -> bytes:
     """Return CSV with a row per document and topic; a document without topics has one row, with an empty topic.
+
+    Dates are written as `time_of` has them, and again as the record has them.
 
     With `settings.per_document`, there is one row per document instead. If terms are requested, a column has a JSON
     object of terms. The last column has the reason of a document that gives no evidence.
@@ -266,43 +268,41 @@ def _encode_csv(
     write_row = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
     safe = (lambda cell: cell) if settings.no_csv_escape else safe_cell
 
-    def write(cells: Iterable[Any]) -> None:
-        write_row(map(safe, cells))
-
     for record, tags_of_record, reason, recall in zip(records, tags, reasons, _rounded(recalls, records), strict=True):
-        date = (record.date,) if settings.dates else ()
-        of_document = (record.id, record.source, record.position, *date, *_kept_cells(record, settings))
+        when = time_of(record.date)
+        dates = "" if when is None else when.isoformat(), safe(record.date)
+        place = safe(record.id), safe(record.source), record.position
+        of_document = (*place, *dates, model, *map(safe, _kept_cells(record, settings)))
         of_recall = ("" if recall is None else recall,) if settings.expected_recall else ()
         last = (*of_recall, reason or "")
         if settings.per_document:
-            columns = _columns_of(tags_of_record, names)
-            if settings.status:
-                columns.append([tag[3] or "" for tag in tags_of_record])
-            write((*of_document, *map(BETWEEN_TOPICS.join, columns), *last))
+            cells = map(safe, map(BETWEEN_TOPICS.join, _columns_of(tags_of_record, names)))
+            write_row((*of_document, *cells, *last))
             continue
         of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
         for tag, extra in zip(tags_of_record, of_topics or repeat(()), strict=False):
-            topic, score, p, *status = tag
-            name = () if names is None else (names.get(topic, ""),)
+            topic, score, p, status = tag
+            name = () if names is None else (safe(names.get(topic, "")),)
             numbers = round(score, DECIMALS), "" if p is None else round(p, DECIMALS)
-            statuses = (status[0] or "",) if settings.status else ()
-            write((*of_document, topic, *name, *numbers, *statuses, *extra, *last))
+            write_row((*of_document, safe(topic), *name, *numbers, status or "", *extra, *last))
         if not tags_of_record:
-            n_empty = 3 + (terms is not None) + (names is not None) + settings.status
-            write((*of_document, *[""] * n_empty, *last))
+            n_empty = 4 + (terms is not None) + (names is not None)
+            write_row((*of_document, *[""] * n_empty, *last))
     return escape_undecodable(rows.getvalue()).encode()
 
 
 def _columns_of(tags: Tags, names: Mapping[str, str] | None) -> list[list[str]]:
-    """Return the cells of a document's topics, as lists of texts: topics, names, scores and probabilities.
+    """Return the cells of a document's topics, as lists of texts: topics, names, scores, probabilities and statuses.
 
-    If `names` is None, there is no list of names; if the model has no probabilities, their list is empty.
+    If `names` is None, there is no list of names; if the model has no probabilities, their list is empty, and if no
+    topic has a status, that of statuses.
     """
     topics = [tag[0] for tag in tags]
     scores = [str(round(tag[1], DECIMALS)) for tag in tags]
     probabilities = ["" if tag[2] is None else str(round(tag[2], DECIMALS)) for tag in tags]
+    statuses = [tag[3] or "" for tag in tags]
     named = [] if names is None else [[names.get(topic, "") for topic in topics]]
-    return [topics, *named, scores, probabilities if any(probabilities) else []]
+    return [topics, *named, scores, *(texts if any(texts) else [] for texts in (probabilities, statuses))]
 
 
 def _encode_parquet(
@@ -313,25 +313,26 @@ def _encode_parquet(
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
     recalls: Sequence[float] | None = None,
+    model: str = "",
 ) -> bytes:
     """Return rows for a Parquet file, serialised as an Arrow IPC stream.
 
     There is a row per document, with a list of its topics; if terms are requested, each topic has a list of its terms.
-    A document that gives no evidence has its reason.
+    A document that gives no evidence has its reason. What is missing, such as a date, a model or a status, is null.
     """
     import pyarrow as pa
 
-    with_status = settings.status
-    topics = [_topic_objects(*pair, terms, names, with_status=with_status) for pair in zip(records, tags, strict=True)]
+    topics = [_topic_objects(*pair, terms, names) for pair in zip(records, tags, strict=True)]
     for topic in chain.from_iterable(topics) if terms is not None else ():
         topic["terms"] = [{"term": term, "adds": value} for term, value in topic["terms"].items()]
     columns = {
         "id": [escape_undecodable(record.id) for record in records],
         "source": [escape_undecodable(record.source) for record in records],
         "position": [record.position for record in records],
+        "date": [time_of(record.date) for record in records],
+        "date_text": [escape_undecodable(record.date) or None for record in records],
+        MODEL: [model or None] * len(records),
     }
-    if settings.dates:
-        columns["date"] = [escape_undecodable(record.date) for record in records]
     cells = [[escape_undecodable(text) for text in _kept_cells(record, settings)] for record in records]
     columns |= dict(zip(settings.keep_fields, map(list, zip(*cells, strict=True)), strict=False))
     columns |= {"topics": topics, "reason": reasons}
@@ -341,11 +342,6 @@ def _encode_parquet(
     return packed_column(pa, pa.RecordBatch.from_pydict(columns, schema))
 
 
-def _extra_columns(settings: OutputSettings) -> tuple[str, ...]:
-    """Return the names of the columns between those of a document and those of its topics."""
-    return (*(("date",) if settings.dates else ()), *settings.keep_fields)
-
-
 def _arrow_schema(settings: OutputSettings, with_terms: bool, with_names: bool) -> Any:
     import pyarrow as pa
 
@@ -353,10 +349,9 @@ def _arrow_schema(settings: OutputSettings, with_terms: bool, with_names: bool) 
     extra_fields = [("terms", pa.list_(term))] if with_terms else []
     name = [("name", pa.string())] if with_names else []
     numbers = [("score", pa.float64()), ("probability", pa.float64())]
-    status = [("status", pa.string())] if settings.status else []
-    tag = pa.struct([("topic", pa.string()), *name, *numbers, *status, *extra_fields])
-    types = {"id": pa.string(), "source": pa.string(), "position": pa.int64()}
-    types |= dict.fromkeys(_extra_columns(settings), pa.string()) | {"topics": pa.list_(tag)}
+    tag = pa.struct([("topic", pa.string()), *name, *numbers, ("status", pa.string()), *extra_fields])
+    types = dict.fromkeys((*_OF_DOCUMENT, *settings.keep_fields), pa.string())
+    types |= {"position": pa.int64(), "date": pa.timestamp("us"), "topics": pa.list_(tag)}
     types |= {RECALL: pa.float64()} if settings.expected_recall else {}
     types |= {"reason": pa.string()}
     return pa.schema(types.items())
@@ -377,9 +372,9 @@ def file_format(settings: OutputSettings) -> PlainFile:
 
 def _csv_head(settings: OutputSettings) -> bytes:
     """Return the first line of CSV: the names of the columns, quoted only where they must be."""
-    topic, name, *numbers, status = _OF_TOPICS if settings.per_document else _OF_TOPIC
-    topic_columns = [topic, *([name] if settings.names else []), *numbers, *([status] if settings.status else [])]
-    columns = _extra_columns(settings)
+    topic, name, *others = _OF_TOPICS if settings.per_document else _OF_TOPIC
+    topic_columns = [topic, *([name] if settings.names else []), *others]
+    columns = settings.keep_fields
     safe_columns = columns if settings.no_csv_escape else map(safe_cell, columns)
     line = io.StringIO()
     last = [*(["terms"] if settings.explain else []), *([RECALL] if settings.expected_recall else []), REASON]

@@ -4,7 +4,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from textcat.base.folders import MANIFEST
 from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, model_id, read_manifest
 from textcat.model.rules import Rules, read_rules, rules_beside
 from textcat.model.topic_names import find_topic
-from textcat.reading import START_OVER, InputSettings, Record, Share, Source, batch_records, find_sources, read_batches
+from textcat.reading import START_OVER, InputSettings, Share, Source, find_sources
 from textcat.runs.inputs import facts_of_reading
 from textcat.tagging.groups import FIELD, open_groups
 from textcat.tagging.job import Job
@@ -74,7 +73,7 @@ def make_plan(
         open_groups(output_settings.duplicates)  # which refuses a file that cannot be read
         kept = tuple(dict.fromkeys((*kept, FIELD)))
     output = output_settings._replace(topics=topics, keep_fields=kept)
-    output = output._replace(names=bool(trained.names), status=any(promising))
+    output = output._replace(names=bool(trained.names))
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     rules = read_rules(output.rules) if output.rules else None if lang else rules_beside(model)
     if rules and output.topics:
@@ -146,29 +145,6 @@ def _trained(manifests: Sequence[Manifest]) -> Trained:
     return Trained(dict(sizes), sum(manifest.train_documents for manifest in manifests), names)
 
 
-def with_dates(plan: TaggingPlan, former: dict[str, Any]) -> TaggingPlan:
-    """Decide whether CSV and Parquet get a column of dates, and return the plan with this decision.
-
-    `former` has the facts of the run whose shards are in the output folder: they decide. For a new run, it is {}, and
-    the first documents of the inputs decide.
-    """
-    output = plan.job.output
-    if output.to == "jsonl" or "date" in output.keep_fields:
-        return plan
-    dates = "dates" in former if former else _have_dates(plan.sources, plan.job.input)
-    return plan._replace(job=plan.job._replace(output=output._replace(dates=dates)))
-
-
-def _have_dates(sources: Sequence[Source], settings: InputSettings) -> bool:
-    """Return whether the user names a field of dates, or documents in the first batch of files have dates."""
-    if not settings.is_default("date_field"):
-        return True
-    files = [source for source in sources if source.kind != "pipe"]
-    first = islice(read_batches(files, settings), 1)
-    items = [item for batch in first for item in batch_records(batch, settings)]
-    return any(isinstance(item, Record) and item.date for item in items)
-
-
 def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
     """Return the model, versions and settings that the output depends on, under names that error messages can show."""
     write = job.output
@@ -192,11 +168,9 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         **({"--no-csv-escape": True} if write.no_csv_escape else {}),
         **({"--rules": sha256("\0".join(rules).encode()).hexdigest()[:16]} if any(rules) else {}),
         **({"--automatic": True} if write.automatic else {}),
-        # On these the columns of rows depend, whatever model comes later.
+        # Columns of rows depend on it, whatever model comes later.
         **({"names": True} if write.names else {}),
-        **({"statuses": True} if write.status else {}),
         **({"--expected-recall": True} if write.expected_recall else {}),
-        **({"dates": True} if write.dates else {}),
         **({"--duplicates": write.duplicates} if write.duplicates else {}),
         **({"--other-languages": write.other_languages} if by_language else {}),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),

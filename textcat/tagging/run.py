@@ -25,7 +25,7 @@ from textcat.runs.shard_writer import write_shards
 from textcat.tagging.merge import write_part_plan
 from textcat.tagging.origin import RunOrigin
 from textcat.tagging.output import OutputSettings, file_format
-from textcat.tagging.planning import INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan, with_dates
+from textcat.tagging.planning import INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan
 from textcat.tagging.shards import remove_rows
 from textcat.tagging.summary import Summary
 from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
@@ -163,7 +163,6 @@ def _tag(
 ) -> Summary:
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
     former = {} if restart else facts_of_run(out)
-    plan = with_dates(plan, former)
     facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
     is_part = plan.part is not None
     facts |= {PART: str(plan.part)} if is_part else {}

@@ -19,7 +19,7 @@ from textcat.runs.news_versions import OldRows
 from textcat.runs.results import Counts
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import counted_of
-from textcat.tagging.output import BETWEEN_TOPICS, REASON, OutputSettings, file_format
+from textcat.tagging.output import BETWEEN_TOPICS, MODEL, REASON, OutputSettings, file_format
 
 _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression
 
@@ -34,6 +34,7 @@ class TaggedDocument(NamedTuple):
     reason: str | None = None  # why it gives no evidence for any topic
     probabilities: tuple[float | None, ...] = ()  # of the topics; None: the model has none
     statuses: tuple[str | None, ...] = ()  # of the topics; None: the model makes no promises, or it was not given
+    model: str = ""  # the id of the model that tagged it; "": no model knows its language
 
 
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
@@ -140,7 +141,8 @@ def _document_of(row: dict[str, Any]) -> TaggedDocument:
     topics = tuple([tag["topic"] for tag in tags])
     probabilities = tuple([tag.get("probability") for tag in tags])
     statuses = tuple([tag.get("status") for tag in tags])
-    return TaggedDocument(row["id"], row["source"], row["position"], topics, row.get(REASON), probabilities, statuses)
+    about, model = (topics, row.get(REASON), probabilities, statuses), row.get(MODEL) or ""
+    return TaggedDocument(row["id"], row["source"], row["position"], *about, model)
 
 
 def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
@@ -161,6 +163,7 @@ def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
             cells.get(REASON) or None,
             tuple(map(float, probabilities)) or (None,) * n,
             tuple(status or None for status in statuses) or (None,) * n,
+            cells[MODEL],
         )
         if document is not None and row_document[:3] == document[:3]:
             joined = {name: getattr(document, name) + getattr(row_document, name) for name in _LISTS}
@@ -230,7 +233,7 @@ def read_tags(folder: Path) -> Iterator[TaggedDocument]:
         if ".parquet" in shard.name:
             import pyarrow.parquet as pq
 
-            for row in pq.read_table(shard, columns=["id", "source", "position", "topics", REASON]).to_pylist():
+            for row in pq.read_table(shard, columns=["id", "source", "position", "topics", REASON, MODEL]).to_pylist():
                 yield _document_of(row)
         else:
             rows = _csv_rows if ".csv" in shard.name else _json_rows

@@ -11,7 +11,7 @@ from textcat.runs.inputs import total_size
 from textcat.runs.progress import RunState, ShowProgress
 from textcat.runs.results import Counts
 from textcat.tagging.output import file_format
-from textcat.tagging.planning import make_plan, with_dates
+from textcat.tagging.planning import make_plan
 from textcat.tagging.summary import Summary
 from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
 
@@ -34,7 +34,6 @@ def tag_to_stream(
     plan = make_plan(model, inputs, **settings)._replace(start_over="give the same command again")
     if plan.job.output.to == "parquet":
         raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
-    plan = with_dates(plan, {})
     log_plan(plan, "standard output")
     form, n_bytes = file_format(plan.job.output), total_size(plan.sources)
     tally = Tally(plan, RunState(Counts(), sources=plan.sources), progress)
