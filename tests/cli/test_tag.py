@@ -164,6 +164,34 @@ def test_wrong_usage_ends_as_such(run, model, arguments, message):
     assert message in run.misuses("tag", model, *arguments)
 
 
+# --- in parts --------------------------------------------------------------------------------------------------------
+
+
+def test_parts_are_tagged_and_merged_with_the_summary_of_one_run(run, model):
+    make_archive(Path("a.jsonl"), 60)
+    for k in (1, 2):
+        assert run("tag", model, "a.jsonl", "--part", f"{k}/2", "--out", f"parts/{k}", "-q").code in (0, 3)
+    assert run("merge", "parts/1", "parts/2", "--out", "merged", "--as", "json").code == 3
+    merged = json.loads(run.out)
+    run("tag", model, "a.jsonl", "--out", "whole", "--as", "json")
+    counted = ("records", "tagged", "rejected", "reasons", "topics", "drift", "shards")
+    assert [merged[name] for name in counted] == [json.loads(run.out)[name] for name in counted]
+    run("tag", model, "a.jsonl", "--out", "merged")
+    assert "nothing is left to do" in run.out
+    assert "merged exists" in run.refuses("merge", "parts/1", "parts/2", "--out", "merged")
+    assert "Part 2 of 2 is missing" in run.refuses("merge", "parts/1", "--out", "other")
+    assert not Path("other").exists()
+
+
+@pytest.mark.parametrize(
+    "others", [[], ["--out", "out", "--watch"], ["--write-back", "new"], ["--out", "out", "--write-back", "new"]]
+)
+def test_a_part_needs_a_folder_of_its_own_and_goes_with_no_option_that_looks_at_all_files(run, model, others):
+    make_archive(Path("in/a.jsonl"), 5)
+    assert "--part" in run.misuses("tag", model, "in", "--part", "1/2", *others)
+    assert not Path("out").exists()
+
+
 def test_what_cannot_be_written_is_refused(run, model):
     assert "Tags cannot be written as 'xml'" in run.refuses("tag", model, "--to", "xml", stdin=b"x")
     assert "write it to a folder with --out" in run.refuses("tag", model, "--to", "parquet", stdin=b"x")
