@@ -32,6 +32,7 @@ from textcat import Document, TextcatError
 from textcat.base.journal import read_whole_journal, rewrite_journal
 from textcat.corpus.corrections import Correction, Corrections
 from textcat.features.language import open_language
+from textcat.model.history import descends_from
 from textcat.model.manifest import read_manifest
 
 
@@ -384,6 +385,29 @@ def test_a_step_in_the_middle_is_undone_and_later_corrections_stay(model, other)
     with pytest.raises(TextcatError, match=r"The text of document 'two' .* learn the document again"):
         textcat.undo_step(model, 4)
     assert (textcat.undo_step(model, 1).removed, len(labels(model))) == (("one",), 13)
+
+
+def test_an_archive_goes_on_by_the_model_that_has_learnt(model, other, tmp_path):
+    archive = tmp_path / "archive.jsonl"
+    archive.write_text('{"text": "ash and birch"}\n')
+    first = read_manifest(model).id
+    textcat.tag_archive(model, archive, tmp_path / "tags", jobs=1)
+    for change in (
+        lambda: textcat.learn(model, [document("one", "ash")]),
+        lambda: textcat.learn(model, [document("two", "dogwood")]),
+        lambda: textcat.undo_step(model, 1),
+    ):
+        assert not descends_from(other, first)
+        change()
+        assert descends_from(model, first)
+        archive.write_text(archive.read_text() * 2)
+        assert textcat.tag_archive(model, archive, tmp_path / "tags", jobs=1).growth
+    learnt = read_manifest(model).id
+    shutil.rmtree(model)
+    shutil.copytree(other, model)  # not by learning
+    assert not descends_from(model, learnt)
+    with pytest.raises(TextcatError, match="give --model-changes new"):
+        textcat.tag_archive(model, archive, tmp_path / "tags", jobs=1)
 
 
 def test_an_undone_step_comes_back_if_its_texts_are_in_a_folder_of_corrections(model):

@@ -127,7 +127,7 @@ def tag(
         Option(
             help="If --out has tags by another model: new, to tag new and changed files by this one; all, to tag all "
             "by it in OUT.next, which then takes the place of OUT; or ask, to stop.",
-            show_default="new with --watch, else ask",
+            show_default="new with --watch, or if `textcat learn` made the model of that one, else ask",
         ),
     ] = "",
     keep: Annotated[
@@ -186,7 +186,7 @@ def tag(
             if out is not None:
                 from textcat.tagging.run import tag_archive
 
-                of_run = {"restart": restart, "model_changes": model_changes or "ask", "keep": keep}
+                of_run = {"restart": restart, "model_changes": model_changes, "keep": keep}
                 summary = tag_archive(model, inputs, out, **of_run, **options)
             elif writer is None:
                 from textcat.tagging.stream import tag_to_stream

@@ -11,7 +11,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.journal import append_to_journal, read_whole_journal, rewrite_journal, when_and_who
 from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.evaluation.evaluation import TITLES, Evaluation
-from textcat.model.manifest import read_manifest
+from textcat.model.manifest import model_id, read_manifest
 
 HISTORY = ".history.jsonl"  # ends the name of the history, which lies beside the model's folder
 _REMOVED = "\0"  # begins what stands for the id of a removed document, and for a topic that only such documents had
@@ -103,6 +103,17 @@ def learning_history(model: str | os.PathLike[str]) -> list[LearningStep]:
     folder = expanded(model).resolve()
     steps = _read_steps(_place(folder), repair=False)
     return steps[: len(steps) - _is_last_undone(steps, read_manifest(folder).sha256)]
+
+
+def descends_from(model: str | os.PathLike[str], id_: str) -> bool:
+    """Return whether a model was made of the model with an id by steps of learning, or by undoing such steps."""
+    if not _place(expanded(model).resolve()).exists():  # also where the folder has a model of each language
+        return False
+    steps = learning_history(model)
+    if not steps or steps[-1].model != read_manifest(model).sha256:  # it came in another way
+        return False
+    found = max(i for i, step in enumerate(steps) if step.action == "found")
+    return any(model_id(step.replaced) == id_ for step in steps[found + 1 :])
 
 
 def active_steps(steps: Sequence[LearningStep]) -> list[LearningStep]:

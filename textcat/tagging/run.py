@@ -10,6 +10,7 @@ from typing import Any
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
 from textcat.base.settings import check_whole_number
+from textcat.model.history import descends_from
 from textcat.reading import Batch, InputSettings, Share, read_batches
 from textcat.runs.folder import Growing, open_folder
 from textcat.runs.growth import Growth
@@ -50,7 +51,7 @@ def tag_archive(
     restart: bool = False,
     progress: ShowProgress | None = None,
     lang: str = "",
-    model_changes: str = "ask",
+    model_changes: str = "",
     keep: int = KEPT,
     part: str = "",
 ) -> Summary:
@@ -83,11 +84,11 @@ def tag_archive(
         Called with a `RunProgress` after each batch of the input.
     lang : {"", "auto"}
         "auto": identify the language of each document, and tag it by the model of this language.
-    model_changes : {"ask", "new", "all"}
+    model_changes : {"", "ask", "new", "all"}
         What to do if the folder has tags by another model. "new": tag files that are new or have changed by this one;
         other tags stay. "all": tag all documents by this one, in a folder ``OUT.next``, which is put in the place of
         `out` in one step when it is finished; files that this model has tagged are not read again. "ask": raise an
-        error.
+        error. "": "new" if the model was made of the other one by `textcat learn`, else "ask".
     keep : int, default 2
         With "all", how many folders of tags to keep: the new one, then the one before, as ``OUT.before``, then
         ``OUT.before-2`` and so on.
@@ -123,7 +124,7 @@ def tag_to_folder(
     restart: bool = False,
     progress: ShowProgress | None = None,
     trusted: bool = False,
-    model_changes: str = "ask",
+    model_changes: str = "",
     keep: int = KEPT,
     **limits: Any,
 ) -> Summary:
@@ -133,7 +134,7 @@ def tag_to_folder(
     arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
     check_output_apart(plan.sources, out)
-    if model_changes not in MODEL_CHANGES:
+    if model_changes not in ("", *MODEL_CHANGES):
         raise TextcatError(
             f"With a new model, {model_changes!r} cannot be done: give {', '.join(MODEL_CHANGES[:-1])} or all."
         )
@@ -167,7 +168,7 @@ def _tag(
     is_part = plan.part is not None
     facts |= {PART: str(plan.part)} if is_part else {}
     # Merged, the parts are to be by one model.
-    changing = () if is_part else _changing(out, former.get("model"), facts["model"], changes)
+    changing = () if is_part else _changing(plan, out, former.get("model"), facts["model"], changes)
     log_plan(plan, str(out))
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
     remove, before = partial(remove_rows, plan.job.output), None
@@ -203,16 +204,16 @@ def _batches_left(plan: TaggingPlan, state: RunState) -> Iterator[Batch]:
     return read_batches(state.sources, plan.job.input, state.checkpoint, state.pipes, **of_share)
 
 
-def _changing(out: Path, before: str | None, now: str, model_changes: str) -> tuple[str, ...]:
+def _changing(plan: TaggingPlan, out: Path, before: str | None, now: str, model_changes: str) -> tuple[str, ...]:
     """Return which facts of a run may have changed, given the ids of its former and its present model."""
     if before in (None, now):
         return ()
-    if model_changes == "ask":
+    if model_changes == "ask" or (not model_changes and not descends_from(plan.job.model, before)):
         raise TextcatError(
             f"The run in {out} began with model {before}, but now has model {now}: give --model-changes new to tag "
             "only new and changed files by it, --model-changes all to tag all again, or --restart."
         )
-    if model_changes == "new":
+    if model_changes != "all":
         log.warning("%s has tags by model %s; files that are new or change are tagged by model %s.", out, before, now)
     return ("model",)
 
