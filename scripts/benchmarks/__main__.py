@@ -31,6 +31,7 @@ import teaching_page
 import teaching_stopping
 import thresholds
 import training
+import trends
 import web_pages
 from harness import Benchmark, Work, conditions, load
 from sklearn.exceptions import ConvergenceWarning
@@ -51,6 +52,7 @@ BENCHMARKS = {
     "expected-recall": Benchmark("Expected recall of documents", BY_SIZE, promises.expected_recall),
     "review-work": Benchmark("Reviewing: documents that people see", BY_SIZE, reviewing.work_saved),
     "review-page": Benchmark("Reviewing: the page", "default", reviewing.waiting_times),
+    "trends": Benchmark("Trends: prevalences by month", BY_SIZE, trends.measure),
     "few-labels": Benchmark("Few labels: quality by training documents", BY_SIZE, few_labels.measure),
     "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),
     "few-labels-unlabelled": Benchmark("Few labels: unlabelled documents", BY_SIZE, few_labels.unlabelled),

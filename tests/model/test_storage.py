@@ -28,8 +28,10 @@ from textcat.model.manifest import MODEL, read_manifest
 from textcat.model.storage import check_target, load, save
 from textcat.teaching.pool import build_pool, open_pool
 from textcat.training.update import learn
+from textcat.trends.bins import N_BINS
+from textcat.trends.held_out import HeldOut
 
-FILES = [f"{name}.npy" for name in ("bias", "calibration", "idf", "thresholds", "weights")]
+FILES = [f"{name}.npy" for name in ("bias", "calibration", "held_out", "idf", "thresholds", "weights")]
 FILES += [f"{name}_{part}.npy" for name in ("kept", "alpha") for part in ("indptr", "indices", "data")]
 FILES = sorted([*FILES, "documents.json", "manifest.json", "tokenizer.json", "vocabulary.json"])
 
@@ -47,7 +49,8 @@ def small():
 @pytest.fixture
 def model(small, tmp_path):
     n = len(small.topics)
-    decisions = replace(small.decisions, calibration=Calibration(np.ones(n), np.zeros(n)))
+    held_out = HeldOut(*np.ones((2, n, N_BINS)), np.full(n, 0.01))
+    decisions = replace(small.decisions, calibration=Calibration(np.ones(n), np.zeros(n)), held_out=held_out)
     return save(replace(small, decisions=decisions), tmp_path / "model")
 
 

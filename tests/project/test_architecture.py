@@ -13,7 +13,7 @@ LAYERS = (
     {"base", "lean_imports"},
     {"reading"},
     {"duplicates"},
-    {"corpus", "evaluation", "features", "margin", "runs"},
+    {"corpus", "evaluation", "features", "margin", "runs", "trends"},
     {"recipes"},
     {"model"},
     {"training"},

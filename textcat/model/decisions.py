@@ -13,6 +13,7 @@ from textcat.evaluation.expected_recall import ExpectedRecall
 from textcat.evaluation.promises import Promises, Status
 from textcat.model.rules import Rules
 from textcat.model.scorer import highest_scores
+from textcat.trends.held_out import HeldOut
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,8 @@ class Decisions:
         Give only automatic tags; this needs promises.
     rules : Rules, optional
         What documents get, or do not get, whatever their scores are.
+    held_out : HeldOut, optional
+        The scores of held-out documents, counted in bins, by which prevalences are estimated; only with a calibration.
     """
 
     thresholds: np.ndarray
@@ -45,6 +48,7 @@ class Decisions:
     expected_recall: ExpectedRecall | None = None
     automatic_only: bool = False
     rules: Rules | None = None
+    held_out: HeldOut | None = None
 
     def checked(self, topics: Sequence[str]) -> "Decisions":
         """Return a copy with an array of thresholds; raise TextcatError unless each topic has a number there."""
@@ -236,4 +240,6 @@ class Decisions:
         """Return the decisions on the topics in some columns, without rules, which may be about others."""
         curves = None if self.calibration is None else self.calibration.of_topics(columns)
         promises = None if self.promises is None else self.promises.of_topics(columns)
-        return replace(self, thresholds=self.thresholds[columns], calibration=curves, promises=promises, rules=None)
+        held_out = None if self.held_out is None else self.held_out.of_topics(columns)
+        of_columns = replace(self, thresholds=self.thresholds[columns], calibration=curves, promises=promises)
+        return replace(of_columns, held_out=held_out, rules=None)

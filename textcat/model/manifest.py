@@ -26,7 +26,8 @@ SUPPORT = "documents.json"  # and their ids, titles, and maybe texts;
 SUPPORT_VECTORS = ("kept_words", "kept_vectors")  # columns with vectors, and these, if the rows have dimensions
 COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models; only `learn` reads them
 CALIBRATION = "calibration"  # an array that only models with probabilities have
-PROMISES = "promises"  # and one that only models with promises have
+PROMISES = "promises"  # one that only models with promises have,
+HELD_OUT = "held_out"  # and one that models with probabilities have if training scored held-out documents
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
 # What each scorer stores beside the bias, by the scorer's name.
 _OF_SCORER = {
@@ -40,7 +41,7 @@ _TOGETHER = (  # files of which a model has all or none
     frozenset(f"{name}.npy" for name in SUPPORT_VECTORS),
     frozenset({COUNT_ARRAYS, COUNTS}),
 )
-_OPTIONAL = frozenset({f"{CALIBRATION}.npy", f"{PROMISES}.npy", TOKENIZER}).union(*_TOGETHER)
+_OPTIONAL = frozenset({f"{CALIBRATION}.npy", f"{PROMISES}.npy", f"{HELD_OUT}.npy", TOKENIZER}).union(*_TOGETHER)
 MAY_BE = _OPTIONAL.union(*_OF_SCORER.values())
 _MOST_BEST = 100_000  # topics of a document that raise others: a stored scorer with more is damaged
 

@@ -33,6 +33,7 @@ from textcat.model.manifest import (
     CALIBRATION,
     COUNT_ARRAYS,
     COUNTS,
+    HELD_OUT,
     IDF,
     MODEL,
     PROMISES,
@@ -55,13 +56,14 @@ from textcat.model.tagger import Tagger
 from textcat.model.topic_names import facts_with_names
 from textcat.model.training_counts import TrainingCounts
 from textcat.recipes.recipe import Recipe
+from textcat.trends.held_out import HeldOut
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
 _SCORERS: dict[str, type[Scorer]] = {scorer.name: scorer for scorer in (Dense, Sparse, Listed)}
 check_target = MODEL.check_target
 _OF_ROWS = (np.dtype(np.int64),), (np.dtype(np.int32),), NUMBERS  # the types of support documents' CSR arrays
 _TYPES: dict[str, tuple[np.dtype[Any], ...]] = {
-    **dict.fromkeys((THRESHOLDS, IDF, CALIBRATION, PROMISES), NUMBERS),
+    **dict.fromkeys((THRESHOLDS, IDF, CALIBRATION, PROMISES, HELD_OUT), NUMBERS),
     **dict(zip(SUPPORT_ROWS, _OF_ROWS, strict=True)),
     **dict(zip(SUPPORT_ALPHAS, _OF_ROWS, strict=True)),
     **dict(zip(SUPPORT_VECTORS, ((np.dtype(np.int32),), (np.dtype(np.int8),)), strict=True)),
@@ -104,6 +106,8 @@ def write_model(tagger: Tagger, folder: Path) -> None:
         arrays[CALIBRATION] = np.stack([decisions.calibration.a, decisions.calibration.b])
     if decisions.promises is not None:
         arrays[PROMISES] = decisions.promises.as_table()
+    if decisions.held_out is not None:
+        arrays[HELD_OUT] = decisions.held_out.as_table()
     if (support := tagger.support) is not None:
         arrays |= zip(SUPPORT_ROWS, support.rows, strict=True)
         arrays |= zip(SUPPORT_ALPHAS, support.alphas, strict=True)
@@ -275,6 +279,7 @@ class _Contents(NamedTuple):
             and (CALIBRATION not in arrays or arrays[CALIBRATION].shape == (2, n_topics))
             and (PROMISES not in arrays or (CALIBRATION in arrays and self._promises is not None))
             and (not manifest.expected_recall or PROMISES in arrays)
+            and (HELD_OUT not in arrays or (CALIBRATION in arrays and self._held_out is not None))
             and (self.documents is None or self._is_support(self.documents))
             and _are_names(self.terms)
         )
@@ -289,6 +294,11 @@ class _Contents(NamedTuple):
         return (
             Promises.from_table(self.arrays[PROMISES], len(self.manifest.topics)) if PROMISES in self.arrays else None
         )
+
+    @property
+    def _held_out(self) -> HeldOut | None:
+        """The counts of held-out documents; None if there are none. Raise ValueError if the array can be none."""
+        return HeldOut.from_table(self.arrays[HELD_OUT], len(self.manifest.topics)) if HELD_OUT in self.arrays else None
 
     def _is_support(self, documents: SupportTexts) -> bool:
         """Return whether the rows, coefficients and lists of the support documents have sizes that fit together."""
@@ -333,6 +343,7 @@ class _Contents(NamedTuple):
                 manifest.recipe.tags.strategy,
                 self._promises,
                 ExpectedRecall(np.array(manifest.expected_recall)) if manifest.expected_recall else None,
+                held_out=self._held_out,
             ),
             topics=tuple(manifest.topics),
             facts=TrainingFacts(

@@ -35,6 +35,7 @@ from textcat.model.decisions import Decisions
 from textcat.recipes.recipe import PromiseSettings, Recipe
 from textcat.training.cross_validation import score_units
 from textcat.training.examples import Examples
+from textcat.trends.held_out import HeldOut
 
 # Chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
 # Number of negatives to train on besides the support: shares of the support and of the documents, and a minimum.
@@ -61,7 +62,9 @@ def decisions_by_scores(recipe: Recipe, topics: Sequence[str], scores: np.ndarra
         If nothing of what the recipe asks for can be promised, or it names a topic that is none.
     """
     tags = recipe.tags
-    decisions = Decisions(*choose_thresholds(tags.strategy, scores, labels, tags.probability), tags.strategy)
+    thresholds, curves = choose_thresholds(tags.strategy, scores, labels, tags.probability)
+    held_out = HeldOut.fit(scores, labels, curves)
+    decisions = Decisions(thresholds, curves, tags.strategy, held_out=held_out)
     return _with_promises(decisions, recipe.promise, topics, scores, labels) if recipe.promise.is_asked else decisions
 
 

@@ -1,0 +1,144 @@
+"""Trends: how far prevalences by period are off, and how often their intervals contain the true one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from harness import Row, Work
+from training import reuters
+
+from textcat.base.folds import assign_folds
+from textcat.corpus.catalogue import open_corpus
+from textcat.corpus.documents import Corpus
+from textcat.reading.dates import day_of
+from textcat.recipes.recipe import default_recipe
+from textcat.training.examples import CountedCorpus
+from textcat.training.thresholds import decisions_by_scores, held_out_scores
+from textcat.trends.bins import N_BINS, bins_of
+from textcat.trends.choice import choose_estimator
+from textcat.trends.estimators import ESTIMATORS
+from textcat.trends.held_out import HeldOut
+from textcat.trends.intervals import intervals
+
+DOCUMENTS, LEAST_DOCUMENTS = 2000, 100  # of a simulated period, and of a month that counts
+LEAST_OF_TOPIC = 5  # documents in a period: the relative error of fewer says little
+LEAST_HELD_OUT = 3  # positives of a topic
+SHIFTS = 1000  # pairs of a topic and a period, at least
+AUDIT, NORMAL = 300, 1.96  # documents of a random sample that an interval is compared with
+
+
+class Later(NamedTuple):
+    """What a tagger trained on the earlier half of the documents says of the later half."""
+
+    held_out: HeldOut
+    tagged: np.ndarray  # of each later document and topic
+    bins: np.ndarray
+    labels: np.ndarray
+    months: np.ndarray
+
+
+class Periods(NamedTuple):
+    """Documents of periods by topic and bin, tags by topic, and the true prevalences of topics."""
+
+    counts: np.ndarray  # (n_periods, n_topics, n_bins)
+    tagged: np.ndarray  # shares: (n_periods, n_topics)
+    true: np.ndarray
+    topics: np.ndarray  # bool: those that count
+
+
+def measure(work: Work) -> list[Row]:
+    """Train on the earlier half of dated documents, and estimate prevalences of the months of the later one."""
+    rows: list[Row] = []
+    for corpus in (reuters(work), open_corpus("newswire", download=False)):
+        facts = work.kept(f"trends, {corpus.name}", partial(_measured, corpus, work))
+        rows += facts["rows"]
+    return rows
+
+
+def _measured(corpus: Corpus, work: Work) -> dict[str, Any]:
+    later = _later(corpus)
+    kinds = {"natural": _natural(later), "simulated": _simulated(later, 50 if work.quick else SHIFTS)}
+    return {"rows": [_row(corpus.name, shift, periods, later.held_out) for shift, periods in kinds.items()]}
+
+
+def _later(corpus: Corpus) -> Later:
+    dated = [(day, document) for document in (*corpus.train, *corpus.test) if (day := day_of(document.date))]
+    dated.sort(key=lambda pair: pair[0])
+    days, documents = zip(*dated, strict=True)
+    corpus = replace(Corpus.from_documents(corpus.name, documents), train=[*documents], test=[], unused=[])
+    recipe, _ = default_recipe().for_corpus(corpus)
+    counts, half = CountedCorpus(corpus, recipe), len(documents) // 2
+    earlier, rest = np.arange(half), np.arange(half, len(documents))
+    features = counts.fit(recipe.make_features(), earlier)
+    examples, labels = counts.examples(features, earlier), counts.labels[earlier].tocsc()
+    learner = recipe.make_learner(n_jobs=1)
+    learner.fit(examples.rows, examples.labels, left_out=examples.left_out)
+    scores = held_out_scores(examples, learner, assign_folds(labels, recipe.tags.folds, seed=0))
+    decisions = decisions_by_scores(recipe, corpus.topics, scores, labels)
+    curves, later = decisions.curves(), learner.decision_function(counts.held_out_rows(features, rest))
+    held_out = HeldOut.fit(scores, labels, curves)
+    bins = bins_of(later * curves.a + curves.b)
+    months = np.array([day[:7] for day in days[half:]])
+    return Later(held_out, decisions.decide(later), bins, counts.labels[rest].toarray() > 0, months)
+
+
+def _counted(bins: np.ndarray) -> np.ndarray:
+    return np.stack([np.bincount(column, minlength=N_BINS) for column in bins.T])
+
+
+def _natural(later: Later) -> Periods:
+    months = [month for month in np.unique(later.months) if (later.months == month).sum() >= LEAST_DOCUMENTS]
+    of_months = [later.months == month for month in months]
+    counts = np.stack([_counted(later.bins[rows]) for rows in of_months])
+    tagged, true = (
+        np.stack([of_all[rows].mean(axis=0) for rows in of_months]) for of_all in (later.tagged, later.labels)
+    )
+    return Periods(counts, tagged, true, later.held_out.positives.sum(axis=1) >= LEAST_HELD_OUT)
+
+
+def _simulated(later: Later, least: int) -> Periods:
+    """Draw later documents of each topic, and others, so that the prevalence differs by a factor of 2 to 5."""
+    chance, positives = np.random.default_rng(0), later.labels.sum(axis=0)
+    topics = (later.held_out.positives.sum(axis=1) >= LEAST_HELD_OUT) & (positives >= LEAST_OF_TOPIC)
+    n_periods = -(-least // int(topics.sum()))
+    counts = np.zeros((n_periods, len(topics), N_BINS))
+    counts[:, :, 0] = DOCUMENTS
+    tagged, true = np.zeros((2, n_periods, len(topics)))
+    for period, topic in np.ndindex(true.shape):
+        if topics[topic]:
+            factor = np.exp(chance.choice([-1, 1]) * chance.uniform(*np.log([2, 5])))
+            wanted = min(0.9, factor * positives[topic] / len(later.labels))
+            n = chance.binomial(DOCUMENTS, wanted)
+            of_classes = (np.flatnonzero(later.labels[:, topic] == has) for has in (True, False))
+            drawn = np.concatenate(
+                [chance.choice(rows, k) for rows, k in zip(of_classes, (n, DOCUMENTS - n), strict=True)]
+            )
+            counts[period, topic] = np.bincount(later.bins[drawn, topic], minlength=N_BINS)
+            tagged[period, topic], true[period, topic] = later.tagged[drawn, topic].mean(), n / DOCUMENTS
+    return Periods(counts, tagged, true, topics)
+
+
+def _row(corpus: str, shift: str, periods: Periods, held_out: HeldOut) -> Row:
+    counts, tagged, true, topics = periods
+    documents, name = counts[:, :1].sum(axis=-1), choose_estimator(held_out).name
+    estimates = {"tags": tagged} | {name: estimate(counts, held_out) for name, estimate in ESTIMATORS.items()}
+    estimates["prior"] = np.broadcast_to(held_out.prior, true.shape)
+    judged = (true * documents >= LEAST_OF_TOPIC) & topics
+    errors = {name: (np.abs(values - true)[judged] / true[judged]).mean() for name, values in estimates.items()}
+    low, high = intervals(counts, held_out, estimates[name], np.arange(true.shape[1]))
+    inside = ((low <= true) & (true <= high))[:, topics]
+    of_sample = 2 * NORMAL * np.sqrt(np.maximum(true, 1 / AUDIT) / AUDIT)
+    return {
+        "corpus": corpus,
+        "shift": shift,
+        **{name: f"{error:.3f}" for name, error in errors.items()},
+        "chosen": name,
+        "chosen / summed": f"{errors[name] / errors['summed']:.2f}",
+        "topics and periods": f"{inside.size:,}",
+        "intervals that contain the truth": f"{inside.mean():.3f}",
+        "the same, below .3 %": f"{inside[true[:, topics] < 0.003].mean():.3f}",
+        "median width / that of 300 documents": f"{np.median(((high - low) / of_sample)[:, topics]):.2f}",
+    }

@@ -1,0 +1,90 @@
+"""Estimate the prevalence of topics from the documents in each bin: numbers and arrays in, prevalences out.
+
+The shape of `counts` is (..., n_topics, n_bins), that of what is returned (..., n_topics).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.base.sigmoid import expit
+from textcat.trends.bins import FLOOR, WIDTH
+from textcat.trends.held_out import HeldOut
+
+Prevalences = NDArray[np.float64]
+_EVEN = 1 + int(-FLOOR / WIDTH)  # the first bin whose documents more likely have the topic than not
+_PSEUDO = 30.0  # documents at the prior that EM adds to those of a period
+# Chosen on Reuters-21578 and newswire; between 0, the sum of probabilities, and 1, EM.
+_WEIGHT = 0.7
+_WIDEST, _STEPS = 16.0, 44  # log odds of a prevalence, and halvings of their interval
+
+
+def summed(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
+    """Return the mean probability: Σ counts · P(topic | bin) / Σ counts."""
+    return np.asarray((counts * held_out.probabilities).sum(axis=-1) / counts.sum(axis=-1))
+
+
+def adjusted(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
+    """Return the adjusted count (Forman 2008): (share - fpr) / (tpr - fpr), at even odds, within [0, 1].
+
+    `share` is that of the documents at even odds or above, tpr and fpr the same of held-out documents with and without
+    the topic. If they are equal, nothing is known but the prior.
+    """
+    share = counts[..., _EVEN:].sum(axis=-1) / counts.sum(axis=-1)
+    tpr, fpr = (
+        of_class[:, _EVEN:].sum(axis=1) / np.maximum(of_class.sum(axis=1), 1)
+        for of_class in (held_out.positives, held_out.negatives)
+    )
+    is_known = tpr > fpr
+    return np.where(is_known, np.clip((share - fpr) / np.where(is_known, tpr - fpr, 1), 0, 1), held_out.prior)
+
+
+def shifted(counts: NDArray[Any], held_out: HeldOut, pseudo: float = _PSEUDO) -> Prevalences:
+    """Return where EM for a shifted prior ends (Saerens et al. 2002), with some documents at the prior added."""
+    return most_likely(counts, held_out.likelihood_ratios, held_out.prior, pseudo)
+
+
+def most_likely(
+    counts: NDArray[Any], ratios: NDArray[Any], prior: NDArray[Any], pseudo: float, steps: int = _STEPS
+) -> Prevalences:
+    """Return the prevalences p under which the documents are most likely, with `pseudo` documents at the prior.
+
+    They are the fixed point of EM, p = (Σ counts · p·r / (1 - p + p·r) + pseudo · prior) / (Σ counts + pseudo), for the
+    likelihood ratios r. The likelihood has one maximum, so that halving an interval of log odds finds it in fewer steps
+    than EM.
+    """
+    odds = ratios - 1
+    low = np.full(np.broadcast_shapes(counts.shape, odds.shape)[:-1], -_WIDEST)
+    high = -low
+    for _ in range(steps):
+        middle = (low + high) / 2
+        p = expit(middle)
+        slope = (counts * (odds / (1 + p[..., None] * odds))).sum(axis=-1)
+        slope += pseudo * (prior / p - (1 - prior) / (1 - p))
+        low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
+    return np.asarray(expit((low + high) / 2))
+
+
+def damped(counts: NDArray[Any], held_out: HeldOut, weight: float = _WEIGHT) -> Prevalences:
+    """Return a weighted mean of the sum of probabilities and EM, on the scale of log odds.
+
+    Where topics are found well, the sum errs little and EM errs by what has changed in the texts, apart from
+    prevalences; after a large shift, the sum is off by a multiple, and EM is not.
+    """
+    sums = np.clip(summed(counts, held_out), 1e-9, 1 - 1e-9)
+    return np.asarray(expit((1 - weight) * _log_odds(sums) + weight * _log_odds(shifted(counts, held_out))))
+
+
+def _log_odds(p: Prevalences) -> NDArray[np.float64]:
+    return np.log(p) - np.log1p(-p)
+
+
+#: The estimators by their names, the simplest first.
+ESTIMATORS: dict[str, Callable[[NDArray[Any], HeldOut], Prevalences]] = {
+    "summed": summed,
+    "adjusted": adjusted,
+    "em": shifted,
+    "damped": damped,
+}

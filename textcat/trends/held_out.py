@@ -1,0 +1,95 @@
+"""Count the held-out documents of each topic, and the others, by bins of log odds, when a model is trained."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.base.calibration import Calibration, topic_samples
+from textcat.base.sigmoid import expit
+from textcat.trends.bins import MIDDLES, N_BINS, bins_of
+
+_LEAST = 1e-6  # probability of a document in the first bin
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Hold for each topic how many held-out documents with the topic, and without it, are in each bin of log odds.
+
+    Parameters
+    ----------
+    positives, negatives : ndarray of shape (n_topics, n_bins), float64
+        Numbers of documents.
+    below : ndarray of shape (n_topics,), float64
+        The mean probability of the documents in the first bin.
+    """
+
+    positives: NDArray[np.float64]
+    negatives: NDArray[np.float64]
+    below: NDArray[np.float64]
+
+    @classmethod
+    def fit(cls, scores: Any, Y: Any, curves: Calibration) -> "HeldOut":
+        """Count held-out documents.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_documents, n_topics)
+            Scores by rankers that were not trained on the document; nan where a document is not in a topic's sample.
+        Y : array-like or sparse of the same shape, bool or 0/1
+        curves : Calibration
+            The curves from scores to probabilities.
+        """
+        n_topics = len(curves.a)
+        counts, below = np.zeros((2, n_topics, N_BINS)), np.full(n_topics, _LEAST)
+        for topic, (column, is_positive) in enumerate(topic_samples(scores, Y)):
+            log_odds = column.astype(np.float64) * curves.a[topic] + curves.b[topic]
+            bins = bins_of(log_odds)
+            for row, chosen in enumerate((is_positive, ~is_positive)):
+                counts[row, topic] = np.bincount(bins[chosen], minlength=N_BINS)
+            if (lowest := bins == 0).any():
+                below[topic] = max(float(expit(log_odds[lowest]).mean()), _LEAST)
+        return cls(counts[0], counts[1], below)
+
+    @property
+    def documents(self) -> NDArray[np.float64]:
+        """The number of documents in the sample of each topic: shape (n_topics,)."""
+        return self.positives.sum(axis=1) + self.negatives.sum(axis=1)
+
+    @property
+    def prior(self) -> NDArray[np.float64]:
+        """The prevalence of each topic in its sample, kept off 0 and 1: (n_pos + 1/2) / (n + 1)."""
+        return (self.positives.sum(axis=1) + 0.5) / (self.documents + 1)
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """The probability that a document in a bin has the topic, at the prior: shape (n_topics, n_bins)."""
+        higher = np.broadcast_to(MIDDLES, (len(self.below), N_BINS - 1))
+        return np.concatenate([self.below[:, None], higher], axis=1)
+
+    @property
+    def likelihood_ratios(self) -> NDArray[np.float64]:
+        """How much more often a document with the topic is in a bin than one without it: shape (n_topics, n_bins).
+
+        By Bayes' rule it is the odds of `probabilities`, divided by the odds of `prior`.
+        """
+        p, prior = self.probabilities, self.prior[:, None]
+        return p / (1 - p) * ((1 - prior) / prior)
+
+    def of_topics(self, columns: NDArray[Any]) -> "HeldOut":
+        """Return the counts of some topics; `columns` has their column numbers."""
+        return HeldOut(self.positives[columns], self.negatives[columns], self.below[columns])
+
+    def as_table(self) -> NDArray[np.float32]:
+        """Return all numbers as an array of shape (n_topics, 2 · n_bins + 1), to store."""
+        return np.concatenate([self.positives, self.negatives, self.below[:, None]], axis=1).astype(np.float32)
+
+    @classmethod
+    def from_table(cls, table: NDArray[Any], n_topics: int) -> "HeldOut":
+        """Return what `as_table` made an array of; raise ValueError if the array can be none of `n_topics` topics."""
+        values = np.asarray(table, np.float64)
+        if values.shape != (n_topics, 2 * N_BINS + 1) or not (values >= 0).all() or not (values[:, -1] < 1).all():
+            raise ValueError("no counts of held-out documents are such an array")
+        below = np.maximum(values[:, -1], _LEAST)
+        return cls(values[:, :N_BINS], values[:, N_BINS:-1], below)
