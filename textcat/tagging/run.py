@@ -138,7 +138,7 @@ def tag_to_folder(
         raise TextcatError(
             f"With a new model, {model_changes!r} cannot be done: give {', '.join(MODEL_CHANGES[:-1])} or all."
         )
-    if plan.part is not None and model_changes != "ask":
+    if plan.part is not None and model_changes not in ("", "ask"):
         raise TextcatError("All parts are tagged by one model: leave out --model-changes, or --part.")
     check_whole_number(keep, 1, "The number of folders of tags to keep")
     if restart or model_changes != "all":
