@@ -121,6 +121,13 @@ def tag(
         int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that tag; -1: one per core.")
     ] = -1,
     strict: Annotated[bool, Option("--strict", help="Stop at the first document that cannot be read.")] = False,
+    max_rejected: Annotated[
+        str,
+        Option(
+            metavar="N|SHARE%",
+            help="Stop when more than N documents, or more than a share of 1,000 or more such as 5%, are rejected.",
+        ),
+    ] = "",
     restart: Annotated[bool, Option("--restart", help="Remove the earlier run in --out, and start again.")] = False,
     model_changes: Annotated[
         str,
@@ -167,6 +174,7 @@ def tag(
         typer.echo("textcat: Type or paste documents, and end with Ctrl-D (on Windows Ctrl-Z and Enter).", err=True)
     options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
     options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang, "part": part}
+    options["max_rejected"] = max_rejected
     # No progress is drawn on a terminal on which tags are printed.
     to_stream = out is None and back.folder is None
     hidden = quiet or (to_stream and (sys.stdout.isatty() or not terminal.may_be_terminal()))

@@ -19,6 +19,7 @@ from textcat.runs.inputs import facts_of_reading
 from textcat.tagging.groups import FIELD, open_groups
 from textcat.tagging.job import Job
 from textcat.tagging.output import OutputSettings, check_output, library_versions
+from textcat.tagging.rejection_limit import RejectionLimit
 from textcat.tagging.summary import Trained
 
 INPUT: InputSettings = InputSettings()
@@ -37,6 +38,7 @@ class TaggingPlan(NamedTuple):
     strict: bool = False  # whether a rejection ends the run with an error
     start_over: str = START_OVER  # how the run is begun again, as sentences say it
     part: Share | None = None  # the share of the inputs that is tagged, to be merged with others; None: all
+    max_rejected: RejectionLimit | None = None  # None: the run goes on however many documents it rejects
 
 
 def make_plan(
@@ -50,8 +52,9 @@ def make_plan(
     strict: bool = False,
     lang: str = "",
     part: str = "",
+    max_rejected: int | str = "",
 ) -> TaggingPlan:
-    """Find the inputs, read the model's manifest, and return the plan of the run; for `lang` and `part`: `tag_archive`.
+    """Find the inputs, read the model's manifest, and return the plan of the run; for parameters, see `tag_archive`.
 
     A TextcatError is raised if the settings contradict each other, or need topics or probabilities that the model does
     not have.
@@ -85,10 +88,10 @@ def make_plan(
     by_language = tuple((name, str(folder / name), of_name.sha256) for name, of_name in manifests.items() if name)
     digest = "" if by_language else manifests[""].sha256
     job = Job(str(folder), digest, installed_spacy(), reading, output._replace(rules=""), by_language, rules)
-    share = Share.parse(part) if part else None
+    share, limit = Share.parse(part) if part else None, RejectionLimit.parse(str(max_rejected))
     if share is not None and any(source.kind == "pipe" for source in sources):
         raise TextcatError("A pipe cannot be tagged in parts, as only one of them would read it: name files.")
-    return TaggingPlan(job, sources, trained, jobs, scheduler, strict, part=share)
+    return TaggingPlan(job, sources, trained, jobs, scheduler, strict, part=share, max_rejected=limit)
 
 
 def _fields_of_rules(folder: Path, manifests: dict[str, Manifest], rules: str | None) -> tuple[str, ...]:

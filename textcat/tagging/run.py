@@ -54,6 +54,7 @@ def tag_archive(
     model_changes: str = "",
     keep: int = KEPT,
     part: str = "",
+    max_rejected: int | str = "",
 ) -> Summary:
     """Tag an archive of any size: write the tags of its documents to a folder of shards.
 
@@ -94,6 +95,10 @@ def tag_archive(
         ``OUT.before-2`` and so on.
     part : str
         A share of the inputs to tag, such as ``"2/3"``, the second of three, which `merge_parts` joins; "": all inputs.
+    max_rejected : int or str
+        Raise an error when this run has rejected more documents than this number, or than a share of those that it has
+        read, such as ``"5%"``, of 1,000 or more; "": go on however many they are. Documents that were left out on
+        purpose do not count.
 
     Returns
     -------
@@ -112,6 +117,7 @@ def tag_archive(
     >>> textcat.tag_archive("model", ["news/*.jsonl.gz"], "tags", jobs=4)  # doctest: +SKIP
     """
     options: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang, "part": part}
+    options["max_rejected"] = max_rejected
     plan = make_plan(model, inputs, input_settings, output_settings, **options)
     changes: dict[str, Any] = {"model_changes": model_changes, "keep": keep}
     return tag_to_folder(plan, expanded(out), restart=restart, progress=progress, **changes)

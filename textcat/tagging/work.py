@@ -9,7 +9,7 @@ from functools import partial
 
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
-from textcat.reading import Batch, Block, FaultKind
+from textcat.reading import Batch, Block, FaultKind, Rejection
 from textcat.runs.inputs import InputChange, bytes_missing, documents_of_inputs, total_size, warn_of_changes
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
@@ -36,7 +36,8 @@ def tagged_batches(
 ) -> Generator[tuple[Batch, BatchResult]]:
     """Tag batches in the workers; yield each batch with its result, in order.
 
-    When the caller has written the result and asks for the next one, the result is added to `tally`.
+    When the caller has written the result and asks for the next one, the result is added to `tally`. A TextcatError is
+    raised if more documents are rejected than the plan allows.
     """
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
         for batch, tagged in results:
@@ -48,6 +49,7 @@ def tagged_batches(
             tagged.counts.inputs = documents_of_inputs(tagged.counts.inputs, tally.sources, batch)
             yield batch, tagged
             tally.add(batch, tagged)
+            tally.check_rejected()
     tally.warn_of_changes()
 
 
@@ -65,6 +67,13 @@ class Tally:
         self._missing: Counter[str] = Counter()  # bytes that could not be read of each input
         self._changes: list[InputChange] = []
         self._wake = before.wake
+        self._of_this_run = Counts()  # documents that were read, and those that were rejected
+        self._last_fault: Rejection | str = ""
+
+    def check_rejected(self) -> None:
+        """Raise a TextcatError if this run has rejected more documents than its plan allows."""
+        if self._plan.max_rejected is not None:
+            self._plan.max_rejected.check(self._of_this_run, self._last_fault)
 
     def warn_of_changes(self) -> None:
         """Log a warning for each input that changed while it was read, and how much of it is missing."""
@@ -79,7 +88,11 @@ class Tally:
         """Add the result of a batch to the counts, and report the progress."""
         self._counts.add(tagged.counts)
         self._missing.update(bytes_missing(batch, self.sources))
+        of_batch = tagged.counts
+        self._of_this_run.add(Counts(of_batch.records, 0, of_batch.rejected, left_out=of_batch.left_out))
         for rejection in tagged.rejections:
+            if rejection.kind is not FaultKind.LEFT_OUT:
+                self._last_fault = rejection
             if rejection.due is not None:
                 self._wake = rejection.due if self._wake is None else min(rejection.due, self._wake)
         self._memory[tagged.process] = tagged.memory

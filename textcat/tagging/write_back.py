@@ -108,6 +108,8 @@ def write_back(
                     on_rejection(rejection)
                 if plan.strict and rejections:
                     raise TextcatError(f"{rejections[0]} The run ends because of --strict: mend it.")
+                if plan.max_rejected is not None:
+                    plan.max_rejected.check(tally.counts, rejections[-1] if rejections else "")
                 if progress is not None:
                     progress(tally.progress(batch, n_bytes))
             for rejection in tally.add(writer.finish()):
@@ -119,13 +121,13 @@ class _Tally:
     """Count the documents and the files of a run."""
 
     def __init__(self) -> None:
-        self._counts, self._memory, self._began = Counts(), dict[str, int](), time.monotonic()
+        self.counts, self._memory, self._began = Counts(), dict[str, int](), time.monotonic()
         self._fates, self._formats = Counter[Fate](), Counter[str]()
 
     def add(self, outcomes: Sequence[Outcome], tagged: BatchResult | None = None) -> list[Rejection]:
         """Count the outcomes of files and the documents of a batch; return a Rejection for each file left out."""
         if tagged is not None:
-            self._counts.add(tagged.counts)
+            self.counts.add(tagged.counts)
             self._memory[tagged.process] = tagged.memory
         self._fates.update(outcome.fate for outcome in outcomes)
         self._formats.update(outcome.format for outcome in outcomes if outcome.fate is Fate.NO_PLACE)
@@ -133,14 +135,14 @@ class _Tally:
 
     def progress(self, batch: Batch, total: int | None) -> RunProgress:
         """Return the progress of the run after a batch."""
-        return RunProgress(self._counts, batch.read, total, self._counts.records, batch.read, *self._cost())
+        return RunProgress(self.counts, batch.read, total, self.counts.records, batch.read, *self._cost())
 
     def summary(self, files: NewsFiles) -> WriteBackSummary:
         """Return the counts of the run, given the files that it chose."""
         written = self._fates[Fate.WRITTEN]
         left_out = self._fates.total() - written - self._fates[Fate.NO_PLACE]
         formats = files.formats + self._formats
-        return WriteBackSummary(self._counts, written, files.before, left_out, formats, *self._cost())
+        return WriteBackSummary(self.counts, written, files.before, left_out, formats, *self._cost())
 
     def _cost(self) -> tuple[float, int]:
         memory = self._memory | {process_name(): peak_memory() or 0}
