@@ -54,6 +54,21 @@ def test_what_is_left_out_is_told_and_the_exit_code_is_3(run, model, folder):
     assert "of other formats  1" in run.out
 
 
+def test_the_rest_is_copied_and_counted_and_the_exit_code_is_0(run, model, folder):
+    (folder / "c.xml").write_text(g2_message(g2_item(1, BODY_OF_DATA, status="canceled")))
+    (folder / "d.csv").write_text("id,text\n1,wheat\n")
+    (folder / "e.zip").write_bytes(zipped(("x.xml", b"")))
+    run("tag", model, "in", "--write-back", "out", "--copy-rest")
+    assert (run.code, run.err) == (0, "")
+    assert "files written       2" in run.out
+    assert "copied as they are  3" in run.out
+    assert re.search(r"1 +Item … is canceled by its publisher\.", run.out)
+    assert "left out" not in run.out
+    run("tag", model, "in", "--write-back", "json", "--copy-rest", "--as", "json")
+    assert sum(json.loads(run.out)["copied"].values()) == 3
+    assert "--copy-rest is for" in run.misuses("tag", model, "in", "--copy-rest")
+
+
 def test_with_out_all_tags_are_in_shards_too(run, model, folder, tmp_path):
     (folder / "d.csv").write_text("id,text\n1,wheat\n")
     run("tag", model, "in", "--write-back", "out", "--out", "tags", "--keep-fields", "section")

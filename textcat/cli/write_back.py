@@ -1,4 +1,4 @@
-"""The options `--write-back` and `--codes` of the command `tag`: write news files again, with their tags in them."""
+"""The options `--write-back`, `--codes` and `--copy-rest` of the command `tag`: write news files with their tags."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,10 +25,11 @@ _back = partial(Option, rich_help_panel="Tags in news files")
 
 
 class WriteBack(NamedTuple):
-    """Hold the options of writing tags back into news files: the folder, and the table of codes."""
+    """Hold the options of writing tags back into news files: the folder, the table of codes, and the rest."""
 
     folder: Path | None = None
     codes: Path | None = None
+    copy_rest: bool = False
 
     def writer(
         self, inputs: Sequence[str], has_out: bool, **options: Any
@@ -44,7 +45,7 @@ class WriteBack(NamedTuple):
         folder, codes = expanded(self.folder), str(self.codes or "")
 
         def write(plan: "TaggingPlan") -> "WriteBackSummary":
-            summary = write_back(plan, folder, base_of(inputs), codes, **options)
+            summary = write_back(plan, folder, base_of(inputs), codes, copy_rest=self.copy_rest, **options)
             options.pop("restart", None)  # which the first round in a watched folder has done
             _print_formats(summary, has_out)
             return summary
@@ -56,6 +57,8 @@ class WriteBack(NamedTuple):
         if self.folder is None:
             if self.codes is not None:
                 raise BadParameter("--codes is for the tags in files: add --write-back")
+            if self.copy_rest:
+                raise BadParameter("--copy-rest is for a folder of files with tags: add --write-back")
             return
         if not inputs or "-" in inputs:
             raise BadParameter("--write-back needs files or folders as inputs")
@@ -74,7 +77,7 @@ class WriteBack(NamedTuple):
         if self.folder is not None and plan is not None:
             from textcat.tagging.write_back import check_inputs
 
-            check_inputs(plan, expanded(self.folder))
+            check_inputs(plan, expanded(self.folder), copy_rest=self.copy_rest)
 
 
 def write_back_options(
@@ -88,36 +91,47 @@ def write_back_options(
             help="With --write-back, a table (CSV or TSV) with the columns topic and code or uri; also scheme, name."
         ),
     ] = None,
+    copy_rest: Annotated[
+        bool, _back("--copy-rest", help="With --write-back, copy all other files as they are, so that none is missing.")
+    ] = False,
 ) -> WriteBack:
     """Return where files are written again with their tags."""
-    return WriteBack(write_back, codes)
+    return WriteBack(write_back, codes, copy_rest)
 
 
 def written_as_dict(summary: "WriteBackSummary", folder: Path) -> dict[str, Any]:
     """Convert the summary of a run that wrote tags back into files to a dict of JSON values."""
     files = {name: getattr(summary, name) for name in ("written", "before", "left_out")}
     cost = {"seconds": summary.seconds, "peak_memory": summary.memory, "output": str(folder)}
-    return {**summary.counts.as_dict(), **files, "formats": dict(summary.formats), **cost}
+    return {
+        **summary.counts.as_dict(),
+        **files,
+        "formats": dict(summary.formats),
+        "copied": dict(summary.copied),
+        **cost,
+    }
 
 
 def show_written(console: "Console", summary: "WriteBackSummary", folder: Path, form: str) -> None:
     """Print how many files were written, and how many were left out."""
-    from textcat.cli.printing import Facts, show
+    from textcat.cli.printing import Facts, Table, show
 
     counts = summary.counts
     facts = {
         "files written": summary.written,
+        "copied as they are": summary.copied.total() or None,
         "written before": summary.before or None,
         "left out": summary.left_out or None,
         "of other formats": summary.formats.total() or None,
         "items tagged": counts.tagged,
         "without a topic": counts.untagged or None,
-        "rejected": counts.rejected or None,
+        "rejected": (counts.faults if summary.copied else counts.rejected) or None,  # what is passed on is no loss
         "seconds": summary.seconds,
         "peak memory": summary.memory,
         "output": str(folder),
     }
-    show(console, form, written_as_dict(summary, folder), Facts(facts), rules_not_met(counts))
+    copied = [{"copied": n, "because": reason} for reason, n in summary.copied.most_common()]
+    show(console, form, written_as_dict(summary, folder), Facts(facts), Table(copied), rules_not_met(counts))
 
 
 def rules_not_met(counts: "Counts") -> str:

@@ -47,6 +47,7 @@ class EditJob(NamedTuple):
     job: Job
     creator: str  # of the tags
     codes: CodeTable = CodeTable()
+    copies_rest: bool = False  # whether files that are not read are passed on, and so are no errors
 
 
 class EditedBlock(NamedTuple):
@@ -58,7 +59,7 @@ class EditedBlock(NamedTuple):
     lacks_place: str = ""  # the format of the file, if it has no place for tags
     is_broken: bool = False  # whether the file must not be written
     encoding: str | None = None  # None: edits are those of the file as it is; or else as `EditedStream` takes it
-    is_named: bool = False  # whether the file, or a part of it, is rejected with a reason
+    reason: str = ""  # why the file, or the first part of it that is rejected, is; "": nothing is
     is_due: bool = False  # whether the file is to be written again later, as news in it is under embargo
 
 
@@ -67,7 +68,9 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
 
     A TextcatError is raised as by `tag_batch`.
     """
-    blocks = [_refused(block, work.job.input) if isinstance(block, Block) else block for block in batch.blocks]
+    blocks = [
+        _refused(block, work.job.input) if isinstance(block, Block) else _unread(block, work) for block in batch.blocks
+    ]
     kept = [block for block in blocks if isinstance(block, Rejection) or not _lacks_place(block)]
     tagged = tag_batch(work.job, batch._replace(blocks=tuple(kept)), all_versions=True)  # each file is written
     tags: dict[tuple[str, int], list[dict[str, Any]]] = {}
@@ -77,9 +80,9 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
     tagged.rows = []
     places: set[tuple[str, int]] = set()
     edited = [_edited(work, block, tags, places, tagged) for block in blocks]
-    named = {rejection.source for rejection in tagged.rejections}
+    reasons = {rejection.source: rejection.reason for rejection in reversed(tagged.rejections)}  # the first one stays
     due = {rejection.source for rejection in tagged.rejections if rejection.due is not None}
-    return tagged, [item._replace(is_named=item.source in named, is_due=item.source in due) for item in edited]
+    return tagged, [item._replace(reason=reasons.get(item.source, ""), is_due=item.source in due) for item in edited]
 
 
 def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
@@ -89,6 +92,12 @@ def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
         return block
     reason = f"The file is in {encoding}, in which tags are not written back: convert it to UTF-8."
     return Rejection(block.source, 0, reason)
+
+
+def _unread(rejection: Rejection, work: EditJob) -> Rejection:
+    """Return a Rejection; if it is of a whole file that is passed on, such as a picture, it is no error any more."""
+    is_whole = not rejection.position and rejection.kind is FaultKind.CONTENT
+    return rejection._replace(kind=FaultKind.LEFT_OUT) if work.copies_rest and is_whole else rejection
 
 
 def _lacks_place(block: Block) -> str:
@@ -107,7 +116,8 @@ def _edited(
 ) -> EditedBlock:
     """Return the changes of a block; `places` gets the places of its items, and the result what is rejected."""
     if isinstance(block, Rejection):
-        return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not block.position)
+        is_part = block.position or block.kind is FaultKind.LEFT_OUT
+        return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not is_part)
     if unwritable := _lacks_place(block):
         return EditedBlock(block.source, lacks_place=unwritable if block.data else "")
     edits, n, source, table = list[Edit](), 0, escape_undecodable(block.source), work.codes.concepts()

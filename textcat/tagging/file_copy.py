@@ -130,11 +130,14 @@ class EditedStream:
 class FileCopy:
     """Copy a file to a temporary file, with edits; when the copy is complete, `sync` and `put` move it to its place.
 
-    For the encoding, see `EditedStream`. ChangedError is raised if the file is not in the given state, and OSError if
-    the copy cannot be written.
+    For the encoding, see `EditedStream`. With `is_stored`, the bytes are copied as they are stored, also those of a
+    compressed file, and there are no edits. ChangedError is raised if the file is not in the given state, and OSError
+    if the copy cannot be written.
     """
 
-    def __init__(self, state: FileState, temporary: Path, encoding: str | None = None) -> None:
+    def __init__(
+        self, state: FileState, temporary: Path, encoding: str | None = None, *, is_stored: bool = False
+    ) -> None:
         self.state, self._temporary = state, temporary
         if _state_or_none(state.name) != state:
             raise ChangedError
@@ -143,8 +146,13 @@ class FileCopy:
         except UnreadableError as error:
             raise ChangedError from error
         self._file: Any = io.BufferedWriter(disk.create(temporary))
-        self._repacked = Repacked(self._stored, state.name, self._file)
-        self._edited = EditedStream(self._repacked.stream, self._repacked.write, encoding)
+        self._repacked = None if is_stored else Repacked(self._stored, state.name, self._file)
+        stream, write = (
+            (self._stored, self._file.write)
+            if self._repacked is None
+            else (self._repacked.stream, self._repacked.write)
+        )
+        self._edited = EditedStream(stream, write, encoding)
 
     def apply(self, edits: Iterable[Edit]) -> None:
         """Copy the file up to the end of the last edit, with the new bytes of each edit in place of the old ones."""
@@ -153,7 +161,8 @@ class FileCopy:
     def finish(self) -> None:
         """Copy the rest of the file, so that the copy is complete."""
         self._edited.finish()
-        self._repacked.close()
+        if self._repacked is not None:
+            self._repacked.close()
         self._file.flush()
         self._stored.close()
 

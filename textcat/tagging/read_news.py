@@ -1,7 +1,7 @@
 """Choose the files that are read to be written back: those that may hold news, and that are new or have changed."""
 
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -82,11 +82,17 @@ class NewsFiles:
         Number of files that an earlier run wrote.
     formats : Counter of str
         Number of files that are not read because their format has no place for tags, by format.
+    to_copy : deque of (FileState, str), optional
+        If files without tags are passed on, those that are not read, each with its format; whoever copies one removes
+        it. None: they are not passed on, and counted in `formats`.
     """
 
-    def __init__(self, sources: Sequence[Source], settings: InputSettings, written: NewsFolder) -> None:
+    def __init__(
+        self, sources: Sequence[Source], settings: InputSettings, written: NewsFolder, *, copies_rest: bool = False
+    ) -> None:
         self._sources, self._settings, self._written = sources, settings, written
         self.states: dict[str, FileState] = {}
+        self.to_copy: deque[tuple[FileState, str]] | None = deque() if copies_rest else None
         self.before, self.formats = 0, Counter[str]()
 
     def sources(self) -> list[Source]:
@@ -106,9 +112,12 @@ class NewsFiles:
                 yield entry
 
     def _is_wanted(self, name: str) -> bool:
-        form = format_by_name(name, self._settings.for_file(name)).format
-        if form not in _MAY_BE_NEWS:
+        settings = self._settings.for_file(name)
+        form = format_by_name(name, settings).format
+        if self.to_copy is None and form not in _MAY_BE_NEWS:
             self.formats[form] += 1
+            return False
+        if self.to_copy is not None and settings.skip:
             return False
         try:
             state = state_of(name)
@@ -116,6 +125,9 @@ class NewsFiles:
             return True  # reading it gives the reason
         if self._written.has(state):
             self.before += 1
+            return False
+        if self.to_copy is not None and (form not in _MAY_BE_NEWS or _is_archive(name, settings)):
+            self.to_copy.append((state, form or "an archive"))
             return False
         self.states[name] = state
         return True

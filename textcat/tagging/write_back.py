@@ -9,6 +9,7 @@ changes of their files, and `write_news` writes files with these changes, into a
 
 import logging
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,10 +20,10 @@ from typing import NamedTuple
 
 from textcat.base.errors import TextcatError, first_of
 from textcat.base.progress import peak_memory
-from textcat.reading import Batch, Rejection, read_batches
+from textcat.reading import Batch, FaultKind, Rejection, read_batches
 from textcat.runs.inputs import total_size
 from textcat.runs.progress import RunProgress, ShowProgress
-from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.results import BatchResult, Counts, kind_of_reason, process_name
 from textcat.runs.workers import ordered_map
 from textcat.tagging.concepts import CodeTable, find_codes
 from textcat.tagging.edit_news import EditJob, creator_of, edit_batch
@@ -46,6 +47,7 @@ class WriteBackSummary(NamedTuple):
     before: int  # files that earlier runs wrote
     left_out: int  # files without a document that was tagged, and files that are broken
     formats: Counter[str]  # files of formats without a place for tags
+    copied: Counter[str]  # files that were copied as they are, by the reason why they have no tags
     seconds: float
     memory: int
 
@@ -57,6 +59,7 @@ def write_back(
     codes: str = "",
     *,
     restart: bool = False,
+    copy_rest: bool = False,
     on_rejection: Callable[[Rejection], object] = lambda rejection: None,
     progress: ShowProgress | None = None,
 ) -> WriteBackSummary:
@@ -74,8 +77,10 @@ def write_back(
         The path of a table with the codes of topics, see `textcat.tagging.concepts.read_codes`; "": there is none.
     restart : bool
         Also write the files again that an earlier run wrote.
+    copy_rest : bool
+        Copy all files as they are that get no tags, also those of other formats, so that the folder is complete.
     on_rejection : callable
-        Called with each document or file that is left out.
+        Called with each document or file that is left out; with `copy_rest`, only with those that could not be read.
     progress : callable, optional
         Called with a `RunProgress` after each batch of the input.
 
@@ -92,18 +97,19 @@ def write_back(
         to="jsonl", compress="", explain=0, keep_fields=(), per_document=False, duplicates=""
     )
     plan = plan._replace(job=plan.job._replace(output=output))
-    work = EditJob(plan.job, creator_of(Path(plan.job.model)), table)
+    work = EditJob(plan.job, creator_of(Path(plan.job.model)), table, copy_rest)
     facts = {**facts_of_job(plan.job, ()), "creator": work.creator, "codes": [*table.concepts().items()]}
     n_bytes = total_size(plan.sources)
     with workers_of(plan, n_bytes) as workers, open_news_folder(folder, base, facts, restart=restart) as news_folder:
-        files, tally = NewsFiles(plan.sources, plan.job.input, news_folder), _Tally()
+        files, tally = NewsFiles(plan.sources, plan.job.input, news_folder, copies_rest=copy_rest), _Tally()
         batches = read_batches(files.sources(), plan.job.input)
         with (
-            closing(NewsWriter(news_folder, files.states)) as writer,
+            closing(NewsWriter(news_folder, files.states, files.to_copy)) as writer,
             closing(ordered_map(partial(edit_batch, work), batches, workers, _AGAIN)) as results,
         ):
             for batch, (tagged, blocks) in results:
-                rejections = tagged.rejections + tally.add(writer.write(blocks), tagged)
+                rejections = [one for one in tagged.rejections if not copy_rest or one.kind is not FaultKind.LEFT_OUT]
+                rejections += tally.add(writer.write(blocks), tagged)
                 for rejection in rejections:
                     on_rejection(rejection)
                 if plan.strict and rejections:
@@ -122,15 +128,17 @@ class _Tally:
 
     def __init__(self) -> None:
         self.counts, self._memory, self._began = Counts(), dict[str, int](), time.monotonic()
-        self._fates, self._formats = Counter[Fate](), Counter[str]()
+        self._fates, self._formats, self._copied = Counter[Fate](), Counter[str](), Counter[str]()
 
     def add(self, outcomes: Sequence[Outcome], tagged: BatchResult | None = None) -> list[Rejection]:
         """Count the outcomes of files and the documents of a batch; return a Rejection for each file left out."""
         if tagged is not None:
             self.counts.add(tagged.counts)
             self._memory[tagged.process] = tagged.memory
-        self._fates.update(outcome.fate for outcome in outcomes)
-        self._formats.update(outcome.format for outcome in outcomes if outcome.fate is Fate.NO_PLACE)
+        self._copied.update(_why_copied(outcome.copied) for outcome in outcomes if outcome.copied)
+        left = [outcome for outcome in outcomes if not outcome.copied]
+        self._fates.update(outcome.fate for outcome in left)
+        self._formats.update(outcome.format for outcome in left if outcome.fate is Fate.NO_PLACE)
         return [outcome.rejection for outcome in outcomes if outcome.rejection is not None]
 
     def progress(self, batch: Batch, total: int | None) -> RunProgress:
@@ -142,20 +150,27 @@ class _Tally:
         written = self._fates[Fate.WRITTEN]
         left_out = self._fates.total() - written - self._fates[Fate.NO_PLACE]
         formats = files.formats + self._formats
-        return WriteBackSummary(self.counts, written, files.before, left_out, formats, *self._cost())
+        return WriteBackSummary(self.counts, written, files.before, left_out, formats, self._copied, *self._cost())
 
     def _cost(self) -> tuple[float, int]:
         memory = self._memory | {process_name(): peak_memory() or 0}
         return max(time.monotonic() - self._began, 0.0), sum(memory.values())
 
 
-def check_inputs(plan: TaggingPlan, folder: Path) -> None:
+def _why_copied(reason: str) -> str:
+    """Return the kind of reason why a file has no tags, without a clause on what to do, or that it is left out."""
+    return kind_of_reason(re.split(r"[;:] |, so it is left out|\.$", reason, maxsplit=1)[0] + ".")
+
+
+def check_inputs(plan: TaggingPlan, folder: Path, *, copy_rest: bool = False) -> None:
     """Raise TextcatError if inputs of a plan, or files in them, cannot be written back to a folder.
 
-    Zips and tars are refused here; `write_back` itself leaves them out, because they may arrive in a watched folder.
+    Zips and tars are refused here, unless they are copied as they are; `write_back` itself leaves them out, because
+    they may arrive in a watched folder.
     """
     check_sources(plan.sources, folder)
-    refuse_archives(plan.sources, plan.job.input)
+    if not copy_rest:
+        refuse_archives(plan.sources, plan.job.input)
 
 
 def _check_table(plan: TaggingPlan, table: CodeTable) -> None:

@@ -3,6 +3,7 @@
 Whatever keeps a file that was read from being written is a `Fate` here.
 """
 
+from collections import deque
 from collections.abc import Iterable, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from enum import Enum, auto
@@ -17,6 +18,7 @@ from textcat.tagging.news_folder import RESUMES, NewsFolder
 _THREADS = 16  # that wait for the disk, which takes longer than all else
 _MOST_OPEN = 128  # files that wait for the disk
 _CHANGED = "It has changed while it was read, so it is left out: give the same command again."
+_NO_PLACE = "It is {}, which has no place for tags."
 _NO_NEWS = "It has no news item that could be tagged."
 
 
@@ -37,6 +39,7 @@ class Outcome(NamedTuple):
     fate: Fate
     format: str = ""  # of a file without a place for tags
     rejection: Rejection | None = None
+    copied: str = ""  # why the file was copied as it is; "": it was not
 
 
 class EditedFile:
@@ -44,13 +47,13 @@ class EditedFile:
 
     def __init__(self, name: str, state: FileState | None) -> None:
         self.name, self._state = name, state  # None: it was not there as it is when files were chosen
-        self._fate, self._format, self._is_named = Fate.NO_NEWS, "", False
+        self._fate, self._format, self._reason = Fate.NO_NEWS, "", ""
         self.is_due = False
         self.copy: FileCopy | None = None
 
     def take(self, block: EditedBlock, folder: NewsFolder) -> None:
         """Apply the edits of the file's next block to its copy in the output folder, unless the file has changed."""
-        self._is_named |= block.is_named
+        self._reason = self._reason or block.reason
         self.is_due |= block.is_due
         if self._fate is Fate.CHANGED:
             return
@@ -83,10 +86,27 @@ class EditedFile:
             self.copy.close()
         return Outcome(self._fate, self._format, self._rejection())
 
+    def copy_as_it_is(self, folder: NewsFolder) -> str:
+        """Copy the file without tags; return the reason why it has none, or "" if it cannot be copied.
+
+        The file is to be written again if it is broken, as then it may become whole.
+        """
+        if self._state is None or self._fate not in (Fate.NO_PLACE, Fate.NO_NEWS, Fate.BROKEN):
+            return ""
+        try:
+            self.copy = FileCopy(self._state, folder.temporary(), is_stored=True)
+            self.copy.finish()
+        except ChangedError:
+            if self.copy is not None:
+                self.copy.close()
+            return ""
+        self.is_due |= self._fate is Fate.BROKEN
+        return self._reason or (_NO_PLACE.format(self._format) if self._format else _NO_NEWS)
+
     def _rejection(self) -> Rejection | None:
         if self._fate is Fate.CHANGED:
             return Rejection(self.name, 0, _CHANGED, kind=FaultKind.CHANGED)
-        if self._fate in (Fate.NO_NEWS, Fate.BROKEN) and not self._is_named:
+        if self._fate in (Fate.NO_NEWS, Fate.BROKEN) and not self._reason:
             return Rejection(self.name, 0, _NO_NEWS, kind=FaultKind.LEFT_OUT)
         return None
 
@@ -94,13 +114,20 @@ class EditedFile:
 class NewsWriter:
     """Write edited copies of files into a folder, one file after the other, while blocks of edits arrive.
 
-    `states` has the size and time of each file that is being read, as it was listed.
+    `states` has the size and time of each file that is being read, as it was listed. `to_copy`, if it is given, has
+    files that are not read, each with its format: these, and files that get no tags, are copied as they are.
     """
 
-    def __init__(self, folder: NewsFolder, states: MutableMapping[str, FileState]) -> None:
-        self._folder, self._states = folder, states
+    def __init__(
+        self,
+        folder: NewsFolder,
+        states: MutableMapping[str, FileState],
+        to_copy: deque[tuple[FileState, str]] | None = None,
+    ) -> None:
+        self._folder, self._states, self._to_copy = folder, states, to_copy
         self._file: EditedFile | None = None  # whose last block may not have come yet
-        self._waiting: list[tuple[FileCopy, bool, Future[None]]] = []  # whole copies, and whether they are due again
+        # Whole copies, whether they are due again, and the outcomes of their files.
+        self._waiting: list[tuple[FileCopy, bool, Future[None], Outcome]] = []
         self._threads = ThreadPoolExecutor(_THREADS)
 
     def write(self, blocks: Iterable[EditedBlock]) -> list[Outcome]:
@@ -115,14 +142,19 @@ class NewsWriter:
                     outcomes += self._finish_file()
                     self._file = EditedFile(block.source, self._states.pop(block.source, None))
                 self._file.take(block, self._folder)
-            outcomes += self._put_in_place()
+            outcomes += self._copy_unread() + self._put_in_place()
             self._folder.list_files()
         return outcomes
 
     def finish(self) -> list[Outcome]:
         """Complete the last file; return its outcome in a list, which is empty if there is no file."""
         with disk.raise_write_errors(self._folder.folder, RESUMES):
-            outcomes = self._finish_file() + self._put_in_place()
+            outcomes = self._finish_file() + self._copy_unread()
+            if self._to_copy is not None:
+                for name in sorted(self._states):  # of which no record was read, as they are empty
+                    self._file = EditedFile(name, self._states.pop(name))
+                    outcomes += self._finish_file()
+            outcomes += self._put_in_place()
             self._folder.list_files()
         return outcomes
 
@@ -139,23 +171,46 @@ class NewsWriter:
             return []
         file, self._file = self._file, None
         outcome = file.finish()
-        if outcome.fate is not Fate.WRITTEN or file.copy is None:
+        if self._to_copy is not None and (reason := file.copy_as_it_is(self._folder)):
+            outcome = outcome._replace(copied=reason, rejection=None)
+        if file.copy is None or not (outcome.copied or outcome.fate is Fate.WRITTEN):
             return [outcome]
-        self._waiting.append((file.copy, file.is_due, self._threads.submit(file.copy.sync)))
+        return self._wait_for(file.copy, outcome, is_due=file.is_due)
+
+    def _wait_for(self, copy: FileCopy, outcome: Outcome, *, is_due: bool) -> list[Outcome]:
+        """Sync a whole copy in a thread; return the outcomes of files that are in their places by now."""
+        self._waiting.append((copy, is_due, self._threads.submit(copy.sync), outcome))
         return self._put_in_place() if len(self._waiting) >= _MOST_OPEN else []
+
+    def _copy_unread(self) -> list[Outcome]:
+        """Copy the files that are not read; return the outcomes of files that are in their places by now."""
+        outcomes: list[Outcome] = []
+        while self._to_copy:
+            state, form = self._to_copy.popleft()
+            try:
+                copy = FileCopy(state, self._folder.temporary(), is_stored=True)
+                copy.finish()
+            except ChangedError:
+                rejection = Rejection(state.name, 0, _CHANGED, kind=FaultKind.CHANGED)
+                outcomes.append(Outcome(Fate.CHANGED, rejection=rejection))
+                continue
+            outcomes += self._wait_for(copy, Outcome(Fate.NO_PLACE, form, copied=_NO_PLACE.format(form)), is_due=False)
+        return outcomes
 
     def _put_in_place(self) -> list[Outcome]:
         """Move all complete copies to their final names, and return the outcomes of their files."""
         outcomes = []
         while self._waiting:
-            copy, is_due, is_synced = self._waiting[0]
+            copy, is_due, is_synced, outcome = self._waiting[0]
             is_synced.result()
             try:
                 reason = self._folder.put(copy, is_listed=not is_due)
-                fate = Fate.NO_NAME if reason else Fate.WRITTEN
+                fate = Fate.NO_NAME if reason else outcome.fate
             except ChangedError:
                 reason, fate = _CHANGED, Fate.CHANGED
-            rejection = Rejection(copy.state.name, 0, reason, kind=FaultKind.CHANGED) if reason else None
-            outcomes.append(Outcome(fate, rejection=rejection))
+            if reason:
+                rejection = Rejection(copy.state.name, 0, reason, kind=FaultKind.CHANGED)
+                outcome = Outcome(fate, rejection=rejection)
+            outcomes.append(outcome)
             del self._waiting[0]
         return outcomes
