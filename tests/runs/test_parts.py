@@ -12,7 +12,7 @@ from mixed_archive import WAYS_TO_WRITE, make_mixed_archive
 from news_versions import make_news
 
 from textcat.base.errors import TextcatError
-from textcat.reading import InputSettings, Share, find_sources, read_batches
+from textcat.reading import InputSettings, Share, changes, find_sources, read_batches
 from textcat.reading.shares import Stretches
 from textcat.tagging.merge import merge_parts
 from textcat.tagging.planning import OUTPUT, make_plan
@@ -112,7 +112,7 @@ def test_a_file_that_lies_in_one_share_is_opened_for_this_share_only(tmp_path):
 
 
 def test_a_batch_belongs_to_one_of_the_shares_in_which_its_files_lie(inputs):
-    stretches = Stretches(find_sources(inputs, READ))
+    stretches = Stretches(find_sources(inputs, READ), READ.block_bytes)
     shares = [Share(number, 5) for number in range(1, 6)]
     for batch in read_batches(find_sources(inputs, READ), READ, share=Share()):
         owner = shares[stretches.owner(batch.number, 5) - 1]
@@ -132,6 +132,31 @@ def test_a_merged_folder_grows_as_one_run_does(model, tmp_path):
     make_archive(folder / "001.jsonl", 5)
     for out in ("whole", "merged"):
         run(model, [folder], tmp_path / out, READ)
+    assert content(tmp_path / "merged") == content(tmp_path / "whole")
+
+
+def test_a_merged_archive_of_many_formats_is_finished_as_one_run_is(model, inputs, three_parts, tmp_path):
+    run(model, inputs, tmp_path / "whole", READ)
+    merge(three_parts[0], tmp_path / "merged")
+    for out in ("whole", "merged"):
+        assert run(model, inputs, tmp_path / out, READ).before.finished
+    assert content(tmp_path / "merged") == content(tmp_path / "whole")
+
+
+def test_parts_of_a_folder_with_more_files_than_are_listed_are_merged(model, inputs, tmp_path, monkeypatch):
+    monkeypatch.setattr(changes, "_MOST_FILES", 5)
+    run(model, inputs, tmp_path / "whole", READ)
+    merge(tag_parts(model, inputs, tmp_path, 3), tmp_path / "merged")
+    assert content(tmp_path / "merged") == content(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("n_documents", [0, 3])
+def test_parts_without_a_document_are_merged_too(model, tmp_path, n_documents):
+    (tmp_path / "in").mkdir()
+    if n_documents:
+        make_archive(tmp_path / "in" / "a.jsonl", n_documents)
+    run(model, [tmp_path / "in"], tmp_path / "whole", READ)
+    merge(tag_parts(model, [tmp_path / "in"], tmp_path, 7), tmp_path / "merged")
     assert content(tmp_path / "merged") == content(tmp_path / "whole")
 
 

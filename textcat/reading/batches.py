@@ -53,7 +53,7 @@ def read_batches(
         for batch in _Cutting(begin, settings, sums, observed).batches(_steps(sources, settings, begin, taken)):
             yield batch._replace(number=BatchNumber())
         return
-    stretches = Stretches(sources)
+    stretches = Stretches(sources, settings.block_bytes)
     numbers = stretches.range_of(share)
     begin = tuple(start or stretches.start(numbers[0]))
     cutting = _Cutting(begin, settings, sums, observed, last)

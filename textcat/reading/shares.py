@@ -16,7 +16,7 @@ from textcat.reading.records import BatchNumber, Checkpoint
 from textcat.reading.sources import Source
 
 _OF_FILE = 256  # bytes that a file counts for besides its size, as empty ones take time, too
-_STRETCHES = 64  # at least, if there are as many files
+_STRETCHES = 64  # at least, if there are as many files, and enough bytes for as many batches
 _LONGEST = 8 << 20  # bytes of files after which another stretch begins
 _GOLDEN = 11400714819323198485  # 2**64 divided by the golden ratio: its multiples modulo 2**64 are spread evenly
 _AFTER_ALL = 1 << 62  # a number greater than those of all files in a folder
@@ -48,12 +48,15 @@ class _Stretch(NamedTuple):
 
 
 class Stretches:
-    """Hold the stretches of some sources: consecutive files whose batches have no document of other files."""
+    """Hold the stretches of some sources: consecutive files whose batches have no document of other files.
 
-    def __init__(self, sources: Sequence[Source]):
+    `block_bytes` is the size of a batch, as in `InputSettings`: shorter stretches would only give more batches.
+    """
+
+    def __init__(self, sources: Sequence[Source], block_bytes: int):
         files = [(number, *file) for number, source in enumerate(sources) for file in _files(source)]
         self._total = sum(size + _OF_FILE for *_, size in files) or _OF_FILE
-        width, begin = max(min(self._total // _STRETCHES, _LONGEST), 1), 0
+        width, begin = max(min(self._total // _STRETCHES, _LONGEST), block_bytes), 0
         self._stretches = [] if files else [_Stretch(0, 0, 0, 0)]
         for number, entry, base, size in files:
             if not self._stretches or begin // width > self._stretches[-1].begin // width:

@@ -58,7 +58,8 @@ class Tally:
 
     def __init__(self, plan: TaggingPlan, before: RunState, progress: ShowProgress | None):
         self._plan, self._before, self._progress = plan, before, progress
-        self.sources, self._total = before.sources, total_size(before.sources)
+        # How many bytes a part of the inputs has is not known, as large files are dealt among several parts.
+        self.sources, self._total = before.sources, total_size(before.sources) if plan.part is None else None
         self._counts = Counts()
         self._counts.add(before.counts)
         self._started = time.monotonic()
