@@ -19,9 +19,8 @@ from scipy.sparse import csr_array
 
 import textcat
 from textcat.base.errors import TextcatError
-from textcat.base.folders import MANIFEST
+from textcat.base.folders import MANIFEST, manifest_bytes
 from textcat.model.listed import Listed
-from textcat.model.manifest import MODEL as FORMAT
 from textcat.model.manifest import read_manifest
 from textcat.model.related import RelatedTopics
 from textcat.model.shortlist import Shortlist
@@ -104,8 +103,7 @@ def seal_manifest(folder: Path) -> None:
             with suppress(OSError, ValueError):
                 manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
     with suppress(RecursionError):
-        manifest[FORMAT.checksum] = FORMAT.sum_of_entries(manifest)
-        (folder / MANIFEST).write_text(json.dumps(manifest))
+        (folder / MANIFEST).write_bytes(manifest_bytes(manifest))
 
 
 def _use(tagger: textcat.Tagger) -> None:

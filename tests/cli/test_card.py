@@ -8,6 +8,7 @@ from manifests import rewrite
 
 from textcat.base.folders import MANIFEST
 from textcat.model import CARD
+from textcat.model.manifest import read_manifest
 
 
 @pytest.fixture
@@ -23,6 +24,7 @@ def test_a_card_is_written_once_and_replaced_only_when_forced(run, model):
     assert "exists: replace it with --force" in run.refuses("card", model)
     run("card", model, "--force", "--bootstrap", "0")
     assert "without intervals" in (model / CARD).read_text()
+    assert f"Its id is `{read_manifest(model).id}`." in (model / CARD).read_text()
     run("tag", model, stdin=b"Wheat rose.")
     assert run.code == 0  # the card is not among the files that are checked
 

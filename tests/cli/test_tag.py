@@ -250,7 +250,7 @@ def test_an_archive_is_tagged_into_a_folder_and_summed_up(run, model):
     assert "jsonl (by name)" in run.out
     assert sum(row["topics"] != [] for row in rows(Path("out/part-00000.jsonl").read_text()))
     log = Path("run.log").read_text()
-    assert "INFO Tagging 1 input by " in log
+    assert f"INFO Tagging 1 input by {model} (model {read_manifest(model).id}) into " in log
     assert "INFO news.jsonl is read as jsonl, recognised by name" in log
     finished = f"out is finished, with 100 documents, {n_rejected} of them rejected: nothing is left to do.\n"
     assert run("tag", model, "news.jsonl", "--out", "out").out == finished

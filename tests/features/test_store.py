@@ -24,7 +24,7 @@ from stored_rows import rows_to_store
 
 import textcat
 from textcat import cli
-from textcat.features.store import ROWS, StoreError, open_rows, write_rows
+from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.margin import primal, rules
 from textcat.margin.problems import Problem
 from textcat.margin.solve import solve
@@ -258,7 +258,7 @@ def test_any_change_is_told_in_a_sentence_or_the_rows_can_be_used(small_store, t
             if part in ARRAYS:
                 _, _, values = (folder / part).read_bytes().partition(b"\n")
                 entries["sums"][part.removesuffix(".npy")] = hashlib.sha256(values).hexdigest()
-            rewrite(folder, ROWS, **entries)
+            rewrite(folder, **entries)
     with contextlib.suppress(StoreError):
         rows = open_rows(folder)
         assert len(rows[:].indptr) == len(rows) + 1
@@ -271,7 +271,7 @@ def test_a_number_of_features_that_no_rows_can_have_is_told(small_store, tmp_pat
     folder = shutil.copytree(small_store, tmp_path / "rows")
     entries = json.loads((folder / "manifest.json").read_text())
     entries |= {"shape": [entries["shape"][0], n_features]}
-    rewrite(folder, ROWS, **entries)
+    rewrite(folder, **entries)
     with pytest.raises(StoreError, match=f"they are no 30 rows of {n_features} features"):
         open_rows(folder)
 
@@ -284,11 +284,11 @@ def test_offsets_are_checked_even_if_nothing_is_verified(tmp_path, offsets):
         open_rows(tmp_path / "rows", verify=False)
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [2, 4])
 def test_a_store_of_another_format_is_refused(folder, version):
     manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format": 2', f'"format": {version}'))
-    with pytest.raises(StoreError, match=rf"another version .* format {version} instead of 2: write the rows again"):
+    manifest.write_text(manifest.read_text().replace('"format": 3', f'"format": {version}'))
+    with pytest.raises(StoreError, match=rf"another version .* format {version} instead of 3: write the rows again"):
         open_rows(folder)
 
 

@@ -285,6 +285,15 @@ def test_a_letter_changed_in_the_manifest_is_noticed(model):
         load(model)
 
 
+def test_a_manifest_that_was_formatted_anew_is_noticed_as_its_sha256_is_the_id(model):
+    path = model / "manifest.json"
+    assert read_manifest(model).sha256 == sha256_of(path)
+    assert read_manifest(model).id == sha256_of(path)[:12]
+    path.write_text(path.read_text().replace("\n", "\r\n"), newline="")
+    with pytest.raises(ModelError, match=r"manifest\.json is damaged"):
+        load(model)
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_missing_file_is_noticed(model, name):
     (model / name).unlink()

@@ -86,7 +86,7 @@ def without_twins(folder):
     """The files of a model; `learn` has no texts of the former documents to look for twins in."""
     files = bytes_of(folder)
     manifest = json.loads(files["manifest.json"])
-    del manifest["sha256"]
+    del manifest["sum"]
     for name in ("twins", "without_twins"):
         manifest["evaluation"].pop(name, None)
     return {**files, "manifest.json": manifest}

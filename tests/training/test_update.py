@@ -441,7 +441,7 @@ def test_the_command_learns_removes_and_undoes(run):
     manifests = [json.loads(files.pop("manifest.json")) for files in (learnt, anew)]
     check_same(learnt, anew)
     for manifest in manifests:  # they are of files of other names
-        for name in ("corpus", "origin", "sha256"):
+        for name in ("corpus", "origin", "sum"):
             del manifest[name]
         for name in ("twins", "without_twins"):  # `learn` has no texts of the former documents to look for twins in
             manifest["evaluation"].pop(name, None)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 MANIFEST = "manifest.json"
+_SUM = "sum"  # the last entry of a manifest: the sha256 of its content with "" in place of this sum
 _Manifest = TypeVar("_Manifest")
 _EXCHANGE, _CURRENT_FOLDER = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of renameat2(2)
 _ATTEMPTS = 100  # to open the files of a folder that others keep replacing
@@ -37,18 +38,22 @@ _ATTEMPTS = 100  # to open the files of a folder that others keep replacing
 
 @dataclass(frozen=True)
 class FolderFormat(Generic[_Manifest]):
-    """Describe a kind of folder, such as a model's, that is written as a whole and has a manifest with a checksum."""
+    """Describe a kind of folder, such as a model's, that is written as a whole and has a manifest with a checksum.
+
+    The sha256 of the manifest's file identifies the folder's content: the file cannot have it, so what the file has is
+    a checksum of all its other bytes, which tells damage.
+    """
 
     name: str  # in error messages: "model"
     content: str  # in error messages: "the model"
     negation: str  # in error messages: "not a model"
     error: type[TextcatError]  # the class of the errors raised
-    #: The dataclass of the manifest's entries. The first one, `format`, and the last one, whose name is in `checksum`,
-    #: have defaults, as they are set when the manifest is written.
+    #: The dataclass of the manifest's entries. The first one, `format`, is set when the manifest is written; the one
+    #: whose name is in `checksum` when it is read. Both have defaults.
     manifest: type[_Manifest]
     version: int  # the format that is written, as the manifest's entry "format"; newer ones cannot be read
     files: frozenset[str]  # names of the files that `open` opens, without the manifest
-    checksum: str  # name of the manifest's entry that holds the sha256 of all other entries
+    checksum: str  # name of the entry that holds the sha256 of the manifest's file, and is not in the file
     origin: str  # a sentence on what to do if there is no manifest
     remedy: str  # a clause on what to do if the folder is damaged
     unchecked: frozenset[str] = frozenset()  # names of files that may be there, and have no checksum
@@ -103,15 +108,10 @@ class FolderFormat(Generic[_Manifest]):
             raise self.error(cannot_write_in(above, error)) from error
 
     def write_manifest(self, folder: Path, manifest: _Manifest) -> None:
-        """Write a folder's manifest, with the number of the format and a checksum of the other entries."""
+        """Write a folder's manifest, with the number of the format and a checksum of the other bytes."""
         entries = {"format": self.version, **entries_of(manifest)}
-        entries[self.checksum] = self.sum_of_entries(entries)
-        (folder / MANIFEST).write_text(json.dumps(entries, indent=1), encoding="utf-8")
-
-    def sum_of_entries(self, entries: Mapping[str, Any]) -> str:
-        """Return the sha256 of a manifest's entries; the entry that holds the checksum itself is left out."""
-        others = {key: value for key, value in entries.items() if key != self.checksum}
-        return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
+        entries.pop(self.checksum, None)
+        (folder / MANIFEST).write_bytes(manifest_bytes(entries))
 
     @contextmanager
     def open(self, folder: str | os.PathLike[str], inside: str = "") -> Iterator["OpenFolder[_Manifest]"]:
@@ -150,10 +150,12 @@ class FolderFormat(Generic[_Manifest]):
                 f"{folder} was made by another version of textcat, with {self.name} format {entries['format']} "
                 f"instead of {self.version}: {self.remedy}."
             )
-        if entries.get(self.checksum) != self.sum_of_entries(entries):
+        sum_ = entries.pop(_SUM, None)
+        if not isinstance(sum_, str) or content != _sealed(content.replace(sum_.encode("utf-8", "replace"), b"")):
             raise self.damaged_manifest(folder)
         try:
-            return read_record(self.manifest, entries, f"in {MANIFEST}")
+            identity = hashlib.sha256(content).hexdigest()
+            return read_record(self.manifest, entries | {self.checksum: identity}, f"in {MANIFEST}")
         except MISFITS as error:
             raise self.damaged_manifest(folder) from error
 
@@ -168,6 +170,18 @@ class FolderFormat(Generic[_Manifest]):
         error = self.error(f"{Path(folder) / MANIFEST} is damaged, it is not as it was written: {self.remedy}.")
         error.damage = f"{MANIFEST} is not as it was written"
         return error
+
+
+def manifest_bytes(entries: Mapping[str, Any]) -> bytes:
+    """Return the content of a manifest with these entries, and with a checksum of all other bytes at its end."""
+    others = {name: value for name, value in entries.items() if name != _SUM}
+    return _sealed(json.dumps({**others, _SUM: ""}, indent=1).encode())
+
+
+def _sealed(content: bytes) -> bytes:
+    """Return the content of a manifest, whose last entry is an empty checksum, with the checksum."""
+    head, empty, end = content.rpartition(b'""')
+    return head + b'"' + hashlib.sha256(content).hexdigest().encode() + b'"' + end if empty else content
 
 
 @dataclass(frozen=True)

@@ -217,17 +217,18 @@ def card(
     removes it.
     """
     from textcat.model import CARD, storage
+    from textcat.model.manifest import model_id
     from textcat.report.card import CardFields, card_text, measure_for_card, write_card
 
     path = model / CARD if out is None else out
     if str(path) != "-" and os.path.lexists(path) and not force:
         raise TextcatError(f"The card {path} exists: replace it with --force, or name another file with --out.")
-    tagger, stages = storage.load(model), terminal.new_stages()
+    (tagger, digest), stages = storage.load_versioned(model), terminal.new_stages()
     evaluation = tagger.evaluation
     if bootstrap or corpus:
         documents = test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
         evaluation = measure_for_card(tagger, documents, bands=band, resamples=bootstrap, stages=stages)
-    fields = CardFields(title, licence, about, dataset or ())
+    fields = CardFields(title, licence, about, dataset or (), model_id(digest))
     if str(path) == "-":
         echo(card_text(tagger, evaluation, fields), nl=False)
     else:

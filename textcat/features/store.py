@@ -38,7 +38,7 @@ class RowsManifest:
     format: int = 0
     shape: list[int]  # (n_rows, n_features)
     sums: dict[str, str]  # the sha256 of each array's values, by the array's name
-    sum: str = ""
+    sum: str = ""  # of the manifest's file: it identifies the rows
 
 
 ROWS = FolderFormat(
@@ -47,7 +47,7 @@ ROWS = FolderFormat(
     negation="no store of rows",
     error=StoreError,
     manifest=RowsManifest,
-    version=2,
+    version=3,
     files=frozenset(f"{part}.npy" for part in PARTS),
     checksum="sum",
     origin="Write one with `write_rows`.",

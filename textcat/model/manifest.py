@@ -126,7 +126,7 @@ class Manifest:
     features: Statistics
     evaluation: Evaluation | None  # without the facts of topics, which are in `facts`
     files: dict[str, str]  # their checksums
-    sha256: str = ""  # of the other entries
+    sha256: str = ""  # of the manifest's file
 
     def __post_init__(self) -> None:
         n, files = len(self.topics), self.files.keys()
@@ -174,7 +174,7 @@ class Manifest:
 
 
 def model_id(checksum: str) -> str:
-    """Return the id of a model: the first 12 digits of its manifest's checksum."""
+    """Return the id of a model: the first 12 digits of the sha256 of its manifest's file."""
     return checksum[:12]
 
 
@@ -184,7 +184,7 @@ MODEL = FolderFormat(
     negation="not a model",
     error=ModelError,
     manifest=Manifest,
-    version=12,
+    version=13,
     files=FILES | MAY_BE,
     checksum="sha256",
     origin="Train one with `textcat train CORPUS --out FOLDER`, or copy one with `textcat pull SOURCE FOLDER`.",

@@ -53,6 +53,7 @@ class CardFields:
     licence: str = ""  # of the model, such as "mit"; "": none is named
     about: str = ""  # Markdown: what the model is for, and who answers for it
     datasets: Sequence[str] = ()  # ids of the training data on the hub; (): the name of a named corpus
+    model: str = ""  # the id of the model
 
 
 def measure_for_card(
@@ -87,6 +88,7 @@ def card_text(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields 
         f"This model ranks {len(tagger.topics):,} topics by their relevance to a text, and gives the text {assigned}. "
         " It was trained with [textcat](https://github.com/textcat-margin/textcat-margin) "
         f"{textcat.__version__}, by margin perceptrons on weighted terms: one ranker per topic.\n",
+        f"Its id is `{fields.model}`.\n" if fields.model else "",
         f"{fields.about.strip()}\n" if fields.about else "",
         _how_to_use(),
         _data(tagger),

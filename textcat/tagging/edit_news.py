@@ -31,6 +31,7 @@ from textcat.runs.results import BatchResult
 from textcat.tagging.concepts import CodeTable, Edit, Tag, concept_of
 from textcat.tagging.encodings import Editor, edits_in
 from textcat.tagging.job import Job, tag_batch
+from textcat.tagging.output import MODEL
 from textcat.tagging.tags_in_json import edits_of_ninjs
 from textcat.tagging.tags_in_xml import EDITS_OF
 
@@ -45,7 +46,7 @@ class EditJob(NamedTuple):
     """Hold the settings by which a run tags batches, and by which it writes tags into news files."""
 
     job: Job
-    creator: str  # of the tags
+    creator: str  # of the tags, without the id of the model
     codes: CodeTable = CodeTable()
     copies_rest: bool = False  # whether files that are not read are passed on, and so are no errors
 
@@ -73,10 +74,10 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
     ]
     kept = [block for block in blocks if isinstance(block, Rejection) or not _lacks_place(block)]
     tagged = tag_batch(work.job, batch._replace(blocks=tuple(kept)), all_versions=True)  # each file is written
-    tags: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    tags: dict[tuple[str, int], dict[str, Any]] = {}  # rows of documents
     for rows in tagged.rows:
         for row in map(orjson.loads, rows.splitlines()):
-            tags[row["source"], row["position"]] = row["topics"]
+            tags[row["source"], row["position"]] = row
     tagged.rows = []
     places: set[tuple[str, int]] = set()
     edited = [_edited(work, block, tags, places, tagged) for block in blocks]
@@ -110,7 +111,7 @@ def _lacks_place(block: Block) -> str:
 def _edited(
     work: EditJob,
     block: Block | Rejection,
-    tags: Mapping[tuple[str, int], list[dict[str, Any]]],
+    tags: Mapping[tuple[str, int], dict[str, Any]],
     places: set[tuple[str, int]],
     tagged: BatchResult,
 ) -> EditedBlock:
@@ -134,7 +135,8 @@ def _edited(
             return EditedBlock(block.source, is_broken=True)
         places.add(place)
         try:
-            changes = edit(span.data, _tags(tags[place], table), work.creator) if place in tags else None
+            row = tags.get(place)
+            changes = row and edit(span.data, _tags(row["topics"], table), _signed(work.creator, row))
         except (LookupError, UnicodeError):
             name = settings.encoding or declared or "UTF-8"
             reason = f"It is in {name}, in which tags cannot be written into it: convert it to UTF-8."
@@ -164,6 +166,11 @@ def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> lis
     return list(tags.values())
 
 
+def _signed(creator: str, row: Mapping[str, Any]) -> str:
+    """Return a creator with the id of the model that tagged a document, given its row."""
+    return f"{creator}-{row[MODEL]}" if MODEL in row else creator
+
+
 def creator_of(model: Path) -> str:
-    """Return the name by which a model signs its tags in news files: ``textcat:`` and the name of its folder."""
+    """Return how a model signs its tags in news files, but for its id: by ``textcat:`` and the name of its folder."""
     return f"{OWN}:{re.sub('[^A-Za-z0-9_.-]+', '-', model.resolve().name) or 'model'}"

@@ -50,6 +50,12 @@ class Job(NamedTuple):
     by_language: tuple[tuple[str, str, str], ...] = ()
     rules: str | None = None  # the text of a file of rules; None: those beside the model, or the models
 
+    @property
+    def model_ids(self) -> str:
+        """The id of the model, or of each model by language with its language, as texts show them."""
+        of_languages = [f"{language} {model_id(digest)}" for language, _, digest in self.by_language]
+        return ", ".join(of_languages) or model_id(self.digest)
+
     def jobs(self) -> "dict[str, Job]":
         """Return the job of each model by the model's language; "" if there is one model for all documents."""
         if not self.by_language:

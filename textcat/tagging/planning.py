@@ -11,7 +11,7 @@ from textcat import __version__
 from textcat.base.disk import expanded, installed_spacy
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
-from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, model_id, read_manifest
+from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, read_manifest
 from textcat.model.rules import Rules, read_rules, rules_beside
 from textcat.model.topic_names import find_topic
 from textcat.reading import START_OVER, InputSettings, Share, Source, find_sources
@@ -151,11 +151,10 @@ def _trained(manifests: Sequence[Manifest]) -> Trained:
 def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
     """Return the model, versions and settings that the output depends on, under names that error messages can show."""
     write = job.output
-    by_language = [f"{language} {model_id(digest)}" for language, _, digest in job.by_language]
     of_reading = facts_of_reading(sources, job.input)
     rules = [rules_beside(one.model) if job.rules is None else job.rules for one in job.jobs().values()]
     return {
-        "model": ", ".join(by_language) or model_id(job.digest),
+        "model": job.model_ids,
         "textcat": __version__,
         "spacy": job.spacy,
         **library_versions(write),
@@ -175,6 +174,6 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         **({"names": True} if write.names else {}),
         **({"--expected-recall": True} if write.expected_recall else {}),
         **({"--duplicates": write.duplicates} if write.duplicates else {}),
-        **({"--other-languages": write.other_languages} if by_language else {}),
+        **({"--other-languages": write.other_languages} if job.by_language else {}),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),
     }

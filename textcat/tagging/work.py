@@ -128,7 +128,8 @@ class Tally:
 def log_plan(plan: TaggingPlan, where: str) -> None:
     """Log the inputs of a plan, and how their formats are recognised."""
     n = len(plan.sources)
-    _log.info("Tagging %d input%s by %s into %s", n, "s" * (n > 1), plan.job.model, where)
+    model = f"{plan.job.model} (model {plan.job.model_ids})"
+    _log.info("Tagging %d input%s by %s into %s", n, "s" * (n > 1), model, where)
     for source in plan.sources[:_MAX_LOGGED]:
         if source.format:
             _log.info("%s is read as %s, recognised by %s", source.name, source.format, source.guess.by)

@@ -80,12 +80,12 @@ def test_what_is_no_pool_and_holds_no_document_is_told_in_a_sentence(tmp_path, a
         build_pool(tmp_path, tmp_path / "pool")
 
 
-@pytest.mark.parametrize("version", [5, 7])
+@pytest.mark.parametrize("version", [6, 8])
 def test_a_pool_of_another_format_is_refused(tmp_path, archive, version):
     folder = build_pool(archive, tmp_path / "pool").folder
     manifest = json.loads((folder / "index" / "manifest.json").read_text())
     (folder / "index" / "manifest.json").write_text(json.dumps({**manifest, "format": version}))
-    with pytest.raises(PoolError, match=rf"another version .* format {version} instead of 6: .* the archive again"):
+    with pytest.raises(PoolError, match=rf"another version .* format {version} instead of 7: .* the archive again"):
         open_pool(folder)
 
 

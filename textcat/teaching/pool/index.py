@@ -61,7 +61,7 @@ class PoolManifest:
     rows: str  # the checksum of their folder
     shards: list[Shard]
     files: dict[str, str]  # their checksums
-    sum: str = ""  # of the other entries: it identifies the pool
+    sum: str = ""  # of the manifest's file: it identifies the pool
 
 
 FORMAT = FolderFormat(
@@ -70,7 +70,7 @@ FORMAT = FolderFormat(
     negation="not a pool",
     error=PoolError,
     manifest=PoolManifest,
-    version=6,
+    version=7,
     files=frozenset({_TERMS, _IDS, *(f"{name}.npy" for name in _ARRAYS)}),
     checksum="sum",
     origin="`textcat teach ARCHIVE` makes one.",
