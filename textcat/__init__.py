@@ -44,6 +44,7 @@ _NAMES_IN = {
     "sharing.copies": "pull push",
     "tagging.duplicates": "Duplicates find_duplicates",
     "tagging.merge": "merge_parts",
+    "tagging.monitor": "monitor_tags",
     "tagging.output": "OutputSettings",
     "tagging.run": "tag_archive",
     "teaching.pool.pool": "Pool build_pool",

@@ -67,6 +67,7 @@ from textcat.sharing.copies import push as push
 from textcat.tagging.duplicates import Duplicates as Duplicates
 from textcat.tagging.duplicates import find_duplicates as find_duplicates
 from textcat.tagging.merge import merge_parts as merge_parts
+from textcat.tagging.monitor import monitor_tags as monitor_tags
 from textcat.tagging.output import OutputSettings as OutputSettings
 from textcat.tagging.run import tag_archive as tag_archive
 from textcat.teaching.pool.pool import Pool as Pool

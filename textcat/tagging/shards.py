@@ -35,6 +35,7 @@ class TaggedDocument(NamedTuple):
     probabilities: tuple[float | None, ...] = ()  # of the topics; None: the model has none
     statuses: tuple[str | None, ...] = ()  # of the topics; None: the model makes no promises, or it was not given
     model: str = ""  # the id of the model that tagged it; "": no model knows its language
+    date: str = ""  # "": it has none
 
 
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
@@ -142,7 +143,7 @@ def _document_of(row: dict[str, Any]) -> TaggedDocument:
     probabilities = tuple([tag.get("probability") for tag in tags])
     statuses = tuple([tag.get("status") for tag in tags])
     about, model = (topics, row.get(REASON), probabilities, statuses), row.get(MODEL) or ""
-    return TaggedDocument(row["id"], row["source"], row["position"], *about, model)
+    return TaggedDocument(row["id"], row["source"], row["position"], *about, model, row.get("date") or "")
 
 
 def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
@@ -164,6 +165,7 @@ def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
             tuple(map(float, probabilities)) or (None,) * n,
             tuple(status or None for status in statuses) or (None,) * n,
             cells[MODEL],
+            cells["date"],
         )
         if document is not None and row_document[:3] == document[:3]:
             joined = {name: getattr(document, name) + getattr(row_document, name) for name in _LISTS}
@@ -233,7 +235,8 @@ def read_tags(folder: Path) -> Iterator[TaggedDocument]:
         if ".parquet" in shard.name:
             import pyarrow.parquet as pq
 
-            for row in pq.read_table(shard, columns=["id", "source", "position", "topics", REASON, MODEL]).to_pylist():
+            columns = ["id", "source", "position", "date_text", "topics", REASON, MODEL]
+            for row in pq.read_table(shard, columns=columns).rename_columns({"date_text": "date"}).to_pylist():
                 yield _document_of(row)
         else:
             rows = _csv_rows if ".csv" in shard.name else _json_rows

@@ -1,0 +1,97 @@
+"""Tags of an archive are compared with earlier ones: what has changed is told, and little else."""
+
+import json
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+from archive_runs import run
+
+import textcat
+from textcat.base.errors import TextcatError
+from textcat.tagging.monitor import NO_KNOWN_TERM, NO_TOPIC, RateChange, monitor_tags
+from textcat.tagging.output import OutputSettings
+
+TEXTS = {"wheat": "Wheat exports rose to 12 mln tonnes.", "": "Nothing of it is known."}
+FIRST = date(2026, 1, 1)
+
+
+def write_archive(path, n_days, wheat, a_day=20, seed=0):
+    """Write documents of some days, of which a share is about wheat; `wheat` is a function of the day."""
+    chance, lines = np.random.default_rng(seed), []
+    for day in range(n_days):
+        for _ in range(a_day):
+            text = TEXTS["wheat" if chance.random() < wheat(day) else ""]
+            lines.append({"id": str(len(lines)), "text": text, "date": str(FIRST + timedelta(day))})
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def changed(model, tmp_path_factory):
+    """An archive of which ever more documents are about wheat from the 60th day on, and its tags."""
+    folder = tmp_path_factory.mktemp("changed")
+    run(model, [write_archive(folder / "a.jsonl", 90, lambda day: 0.1 if day < 60 else 0.5)], folder / "tags")
+    return folder
+
+
+def test_what_has_changed_is_told_with_the_day(changed):
+    found = monitor_tags([changed / "tags"], since="2026-02-01")
+    assert (found.reference, found.documents, found.undated) == (31 * 20, 59 * 20, 0)
+    assert (found.since, found.last, found.is_alarm) == ("2026-02-01", "2026-03-31", True)
+    (wheat,) = (change for change in found.changes if change.topic == "wheat")
+    assert "2026-02-22" <= wheat.since <= "2026-03-02" < wheat.told < "2026-03-06"
+    assert wheat.before < 0.2 < 0.3 < wheat.now
+    assert {change.topic for change in found.changes} >= {"wheat", NO_TOPIC}
+    assert all(isinstance(change, RateChange) and change.told >= "2026-03-02" for change in found.changes)
+    assert monitor_tags([changed / "tags"]).since == "2026-02-15"
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
+def test_all_formats_are_read_and_a_quiet_archive_gives_no_alarm(model, tmp_path, to):
+    archive = write_archive(tmp_path / "a.jsonl", 60, lambda day: 0.2, a_day=5)
+    run(model, [archive], tmp_path / "tags", write=OutputSettings(to=to))
+    found = monitor_tags([tmp_path / "tags"])
+    assert (found.reference, found.documents) == (150, 150)
+    assert not found.changes
+    assert not found.is_alarm
+
+
+def test_documents_without_a_known_term_are_a_rate_of_their_own(model, tmp_path):
+    lines = [
+        {"text": "zyxwv qwzk" if day >= 40 and i % 2 else TEXTS["wheat"], "date": str(FIRST + timedelta(day))}
+        for day in range(60)
+        for i in range(10)
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines) + '{"text": "wheat"}\n')
+    run(model, [tmp_path / "a.jsonl"], tmp_path / "tags")
+    found = monitor_tags([tmp_path / "tags"], since="2026-01-20")
+    assert found.undated == 1
+    assert NO_KNOWN_TERM in {change.topic for change in found.changes}
+
+
+def test_what_cannot_be_compared_is_told(changed, model, other_model, tmp_path):
+    tags = changed / "tags"
+    for since, told in {
+        "2026-01-01": r"no document before \(2026-01-01\): give another day by --since, from 2026-01-02 to 2026-03-31",
+        "2027-01-01": r"no document from then on \(2027-01-01\)",
+        "last week": "'last week' is no day",
+    }.items():
+        with pytest.raises(TextcatError, match=told):
+            monitor_tags([tags], since=since)
+    with pytest.raises(TextcatError, match="level cannot be 1"):
+        monitor_tags([tags], level=1)
+    archive = write_archive(tmp_path / "a.jsonl", 3, lambda day: 1)
+    run(other_model, [archive], tmp_path / "other")
+    with pytest.raises(TextcatError, match="tags by the models"):
+        monitor_tags([tags, tmp_path / "other"])
+    run(model, [archive], tmp_path / "top", write=OutputSettings(top=2))
+    with pytest.raises(TextcatError, match="chosen by --top"):
+        monitor_tags([tmp_path / "top"])
+    (tmp_path / "undated.jsonl").write_text('{"text": "wheat"}\n')
+    run(model, [tmp_path / "undated.jsonl"], tmp_path / "undated")
+    with pytest.raises(TextcatError, match="None of the 1 documents has a date"):
+        monitor_tags([tmp_path / "undated"])
+    with pytest.raises(TextcatError, match="no shards"):
+        monitor_tags([tmp_path])
+    assert textcat.monitor_tags is monitor_tags

@@ -1,0 +1,53 @@
+"""The command `monitor`: find changes in the tags of an archive."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Exit, Option
+
+from textcat.cli import common, terminal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.tagging.monitor import Monitoring
+
+
+def monitor(
+    folders: Annotated[list[Path], Argument(help="Folders of tags that `textcat tag --out` has written.")],
+    since: Annotated[
+        str | None,
+        Option(
+            help="Compare documents from this day on with earlier ones, as in 2026-01-31.",
+            show_default="when half of the documents had come",
+        ),
+    ] = None,
+    level: Annotated[float, Option(help="The chance, at most, that a year has any false alarm.")] = 0.05,
+    form: common.Form = "text",
+) -> None:
+    """Find topics that an archive has got more or less often than before, beyond chance; exit with code 4 if any.
+
+    The chance of a false alarm holds however often the command is given, every night for example.
+    """
+    from textcat.tagging.monitor import monitor_tags
+
+    found = monitor_tags(folders, since, level)
+    show_monitoring(terminal.console(), found, form)
+    raise Exit(4 if found.is_alarm else 0)
+
+
+def show_monitoring(console: "Console", found: "Monitoring", form: str) -> None:
+    """Print what was compared, and a row for each rate that has changed."""
+    from textcat.cli.printing import Facts, Table, show
+
+    undated = f"; {found.undated:,} without a date do not count" if found.undated else ""
+    facts = {
+        "compared": f"{found.documents:,} documents from {found.since} to {found.last}{undated}",
+        "with": f"{found.reference:,} earlier ones",
+        "false alarms": f"at most {found.level:g} a year",
+    }
+    rows = [change._asdict() for change in found.changes]
+    shown = [row | {name: f"{row[name]:.3%}" for name in ("before", "now")} for row in rows]
+    data = {**found._asdict(), "changes": rows}
+    says = "" if rows else "No change beyond chance."
+    show(console, form, data, Facts(facts), Table(shown, needed=5), says, rows=lambda: rows)
