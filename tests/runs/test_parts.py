@@ -12,6 +12,7 @@ from mixed_archive import WAYS_TO_WRITE, make_mixed_archive
 from news_versions import make_news
 
 from textcat.base.errors import TextcatError
+from textcat.base.journal import journal_line, read_journal
 from textcat.reading import InputSettings, Share, changes, find_sources, read_batches
 from textcat.reading.shares import Stretches
 from textcat.tagging.merge import merge_parts
@@ -63,6 +64,7 @@ def test_merged_parts_are_the_bytes_of_one_run(model, inputs, tmp_path, way):
     parts = tag_parts(model, inputs, tmp_path, 3, write=write)
     summary = merge(reversed(parts), tmp_path / "merged")
     assert content(tmp_path / "merged") == content(tmp_path / "whole")
+    assert b'"replaced"' in (tmp_path / "merged" / "_journal.jsonl").read_bytes()  # rows of older news
     assert summary.counts == whole.counts
     assert (summary.topics, summary.drifts, summary.shards) == (whole.topics, whole.drifts, whole.shards)
     n_documents = [json.loads((part / "_journal.jsonl").read_bytes().splitlines()[1])["read"] for part in parts]
@@ -259,6 +261,20 @@ def test_a_part_that_is_unfinished_damaged_or_none_is_named(model, three_parts, 
         merge([tmp_path / "whole", second, third], tmp_path / "merged")
     with pytest.raises(TextcatError, match="exists: name a new folder"):
         merge(three_parts[0], tmp_path / "whole")
+    with pytest.raises(TextcatError, match=r"is inside the part .*part-1: name a folder beside"):
+        merge(three_parts[0], first / "merged")
+
+
+def test_parts_between_which_an_input_changed_unseen_are_refused_and_nothing_is_left(three_parts, tmp_path):
+    first, second, third = three_parts[0]
+    shutil.copytree(first, tmp_path / "first")
+    _, *lines = read_journal(first / "_journal.jsonl").lines
+    lines[0]["batches"][0]["number"][1] += 1  # as if a batch before it were missing
+    header = (first / "_journal.jsonl").read_bytes().splitlines(keepends=True)[0]
+    (tmp_path / "first" / "_journal.jsonl").write_bytes(header + b"".join(map(journal_line, lines)))
+    with pytest.raises(TextcatError, match="an input changed while they were tagged: start all parts again"):
+        merge([tmp_path / "first", second, third], tmp_path / "merged")
+    assert [path.name for path in tmp_path.iterdir()] == ["first"]
 
 
 def test_a_part_goes_on_only_as_the_same_part_of_the_same_inputs(model, tmp_path):

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -89,6 +90,8 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise TextcatError(f"{out} exists: name a new folder for the merged tags, or remove it.")
     found = read_parts([*map(expanded, parts)])
+    if inside := [part.folder for part in found if part.folder.resolve() in out.resolve().parents]:
+        raise TextcatError(f"{out} is inside the part {inside[0]}: name a folder beside the parts.")
     plan = _read_plan(found[0])
     with raise_write_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -102,20 +105,23 @@ def _merge(parts: Sequence[Part], output: OutputSettings, out: Path, limits: dic
     beside, header = out.with_name(f".{out.name}.merged{UNFINISHED}"), parts[0].log.header
     facts = {name: value for name, value in parts[0].log.facts.items() if name != PART}
     files = None if header.files is None else read_files(parts[0].folder, 0, header.files)
-    form = file_format(output)
     with open_merged(beside, facts, read_inputs(parts[0].folder), files) as state:
-        with closing(ShardWriter(beside, state, form, **limits)) as shards:
-            for batch in merged_batches(parts, form):
-                shards.add_encoded(batch)
-            shards.end()
-            with raise_write_errors(beside):
-                settled = settle(shards.log, partial(remove_rows, output))
-            shards.finish()
-        with raise_write_errors(out):
-            disk.write_atomically(beside / ORIGIN, (parts[0].folder / ORIGIN).read_text(encoding="utf-8"))
-            disk.sync_folder(beside)
-            disk.rename(beside, out)
-            disk.sync_folder(out.parent)
+        try:
+            with closing(ShardWriter(beside, state, file_format(output), **limits)) as shards:
+                for batch in merged_batches(parts, file_format(output)):
+                    shards.add_encoded(batch)
+                shards.end()
+                with raise_write_errors(beside):
+                    settled = settle(shards.log, partial(remove_rows, output))
+                shards.finish()
+            with raise_write_errors(out):
+                disk.write_atomically(beside / ORIGIN, (parts[0].folder / ORIGIN).read_text(encoding="utf-8"))
+                disk.sync_folder(beside)
+                disk.rename(beside, out)
+                disk.sync_folder(out.parent)
+        except (Exception, KeyboardInterrupt):
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
     if not settled.is_whole:
         log.warning("Older news counts again, as newer news is gone: `textcat tag --out %s` reads it once more.", out)
     return shards.log.counts, shards.number
