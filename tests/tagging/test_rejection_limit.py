@@ -1,15 +1,20 @@
 """A run that rejects more documents than `--max-rejected` allows ends early, and can be resumed."""
 
+import gzip
+import io
 import json
 
 import pytest
 from archive_runs import READ, SHARD_RECORDS, run, written
+from news_items import BODY_OF_DATA, g2_item, g2_message
 
 from textcat.base.errors import TextcatError
 from textcat.runs.results import Counts
 from textcat.tagging.planning import OUTPUT, make_plan
 from textcat.tagging.rejection_limit import RejectionLimit
 from textcat.tagging.run import tag_to_folder
+from textcat.tagging.stream import tag_to_stream
+from textcat.tagging.write_back import write_back
 
 
 @pytest.mark.parametrize("text", ["5", "0", "0%", "2.5%", "100%"])
@@ -84,3 +89,20 @@ def test_many_jobs_stop_where_one_does(model, archive, tmp_path):
 def test_without_a_limit_nothing_stops_a_run(model, archive, out, undisturbed):
     run(model, archive, out)
     assert written(out) == undisturbed
+
+
+def test_a_stream_and_files_that_are_written_back_have_the_limit_too(model, archive, tmp_path):
+    stream = io.BytesIO()
+    with pytest.raises(TextcatError, match="--max-rejected 3 allows"):
+        tag_to_stream(
+            model, archive, stream, on_rejection=lambda one: None, input_settings=READ, max_rejected=3, jobs=1
+        )
+    assert stream.getvalue()
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        news = g2_message(g2_item(1, BODY_OF_DATA)).encode()
+        (tmp_path / "in" / f"{number}.xml").write_bytes(news)
+        (tmp_path / "in" / f"{number}.xml.gz").write_bytes(gzip.compress(news * 50)[:-20])
+    plan = make_plan(model, [tmp_path / "in"], READ, OUTPUT, jobs=1, max_rejected=1)
+    with pytest.raises(TextcatError, match=r"[234] of .* documents are rejected, more than --max-rejected 1"):
+        write_back(plan, tmp_path / "out", str(tmp_path / "in"))
