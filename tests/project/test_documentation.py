@@ -212,6 +212,8 @@ def needs(text, names):
 @pytest.mark.parametrize("page", [*filter(is_to_run, PAGES)], ids=lambda page: page.name)
 @pytest.mark.long
 def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run, train_faster, started, leave_out):
+    if "import duckdb" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("duckdb", reason="duckdb is not installed")
     names, unavailable, n_run, n_left_out, printed, address = {}, absent_corpora(), 0, 0, "", "127.0.0.1:8000"
     for number, (kind, text) in enumerate(blocks(page)):
         if number == after_figures(page):
