@@ -146,7 +146,7 @@ def test_a_merged_archive_of_many_formats_is_finished_as_one_run_is(model, input
 
 
 def test_parts_of_a_folder_with_more_files_than_are_listed_are_merged(model, inputs, tmp_path, monkeypatch):
-    monkeypatch.setattr(changes, "_MOST_FILES", 5)
+    monkeypatch.setattr(changes, "MOST_FILES", 5)
     run(model, inputs, tmp_path / "whole", READ)
     merge(tag_parts(model, inputs, tmp_path, 3), tmp_path / "merged")
     assert content(tmp_path / "merged") == content(tmp_path / "whole")

@@ -9,7 +9,7 @@ from enum import IntEnum, auto
 from typing import IO, NamedTuple
 
 _HEAD = 1 << 12  # bytes at the start of a file by which one that was overwritten is recognised
-_MOST_FILES = 1 << 17  # of a folder that are remembered, so that memory stays bounded
+MOST_FILES = 1 << 17  # of a folder that are remembered, so that memory stays bounded
 
 
 class ChangeKind(IntEnum):
@@ -101,13 +101,13 @@ class FolderMarks:
         marks: list[tuple[int, int, int, int]] = []
         self.states: list[FileState] = []
         for name, status in files:
-            if len(self.states) == _MOST_FILES:
+            if len(self.states) == MOST_FILES:
                 break
             if status is not None:
                 inode = status.st_ino & (2**63 - 1)
                 marks.append((hash(name), status.st_size, status.st_mtime_ns, inode))
             self.states.append(FileState(name, *((status.st_size, status.st_mtime_ns) if status else (-1, None))))
-        self.is_whole = len(self.states) < _MOST_FILES
+        self.is_whole = len(self.states) < MOST_FILES
         if not self.is_whole:
             marks, self.states = [], []
         columns = zip(*sorted(marks), strict=True) if marks else ((), (), (), ())
