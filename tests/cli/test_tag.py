@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import forked_commands
@@ -441,6 +442,11 @@ def test_show_prints_how_a_model_was_made_and_what_it_has_learnt(run, model):
     shown = run("show", model).out
     assert re.search(r"^corpus +newswire, 721 training documents$", shown, re.MULTILINE)
     assert f"textcat {textcat.__version__}" in shown
+    about = json.loads(run("show", model, "--as", "json").out)
+    written = datetime.fromisoformat(about["written"])
+    assert written.timestamp() == int((model / "manifest.json").stat().st_mtime)
+    assert re.search(rf"^written +{re.escape(about['written'])}$", shown, re.MULTILINE)
+    assert about["learnt"] == 0
     terms = run("show", model, "--topic", "wheat", "--terms", "3").out.splitlines()
     assert len(terms) == 4
     assert terms[1].split()[0] == "wheat"

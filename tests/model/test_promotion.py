@@ -12,6 +12,7 @@ from manifests import rewrite
 import textcat
 from textcat.base import disk
 from textcat.base.errors import TextcatError
+from textcat.base.folders import MANIFEST
 from textcat.model import CARD
 from textcat.model.manifest import read_manifest
 
@@ -63,6 +64,7 @@ def test_a_model_is_promoted_and_put_back_byte_for_byte(models):
     (bad / CARD).write_text("# A card\n")
     first = textcat.promote(good, served)
     assert (first.model, first.replaced, contents(served)) == (checksum(good), None, contents(good))
+    assert (served / MANIFEST).stat().st_mtime_ns == (good / MANIFEST).stat().st_mtime_ns, "when it was trained"
     second = textcat.promote(bad, served)
     assert (second.model, second.replaced, contents(served)) == (checksum(bad), checksum(good), contents(bad))
     assert not (bad / CARD).samefile(served / CARD), "a copy: the new model may be deleted, or its card edited"

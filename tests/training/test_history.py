@@ -32,7 +32,7 @@ from textcat import Document, TextcatError
 from textcat.base.journal import read_whole_journal, rewrite_journal
 from textcat.corpus.corrections import Correction, Corrections
 from textcat.features.language import open_language
-from textcat.model.history import descends_from
+from textcat.model.history import descends_from, n_learnt
 from textcat.model.manifest import read_manifest
 
 
@@ -470,6 +470,7 @@ def test_the_history_goes_with_a_model_that_is_written_elsewhere(model):
     other = textcat.learn(model, [document("two", "birch")], out=model.with_name("other")).folder
     assert [step.added for step in textcat.learning_history(other)] == [[], ["one"], ["two"]]
     assert len(textcat.learning_history(model)) == 2
+    assert (n_learnt(model), n_learnt(other)) == (1, 2)
     textcat.undo_step(other, 2)
     check_same({**bytes_of(other), "manifest.json": b""}, {**files, "manifest.json": b""})
     textcat.learn(model, remove=["one"], out=other)
@@ -495,6 +496,7 @@ def test_a_step_says_what_changed_and_how_good_the_model_is(model):
     assert step.figures_before["macro_f1"] == learnt.before.rows[0]["macro_f1"]
     assert json.loads(json.dumps(step.as_dict()))["corrected"] == ["d1"]
     textcat.undo_learn(model)
+    assert n_learnt(model) == 0
     undone = textcat.learning_history(model)[-1]
     assert (undone.undoes, undone.unlearnt, undone.corrected, undone.added) == (1, ["one"], ["d1"], [])
     assert (undone.figures, undone.model) == (step.figures_before, before)

@@ -535,6 +535,7 @@ def show_model(console: "Console", manifest: "Manifest", folder: Path, threshold
     from textcat.cli.measure import band_rows
     from textcat.cli.printing import Facts, Table, show
     from textcat.cli.train import settings_text
+    from textcat.model.history import n_learnt
 
     measured = manifest.evaluation
     recipe, named, language = manifest.recipe, manifest.names, manifest.names_language or ""
@@ -544,11 +545,17 @@ def show_model(console: "Console", manifest: "Manifest", folder: Path, threshold
     stored |= {"recipe": recipe.as_dict(), "versions": manifest.versions, "evaluation": measured and measured.as_dict()}
     stored |= {"train_dates": manifest.train_dates} if manifest.train_dates else {}
     stored["thresholds"] = dict(zip(manifest.topics, thresholds, strict=True))
+    written, learnt = _when_written(folder), n_learnt(folder)
+    stored |= {"written": written, "learnt": learnt}
     stored_names = {"named_topics": len(named), "names_language": language} if named else {}
     of_names = f", of which {len(named)} have a name{f' ({language})' if language else ''}" if named else ""
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest.format}), id {manifest.id}",
+        "written": written,
         "corpus": f"{manifest.corpus}, {manifest.train_documents} training documents",
+        "learnt": f"{learnt} step{'s' * (learnt > 1)} since training: see `textcat learn --history`"
+        if learnt
+        else None,
         "dates": " to ".join(manifest.train_dates) or None,
         "topics": f"{counts['topics']}{of_names}",
         "terms": counts["terms"],
@@ -573,6 +580,16 @@ def _thresholds(strategy: str, thresholds: Sequence[float]) -> str:
     if strategy == "single":
         return "none: each document gets its most probable topic"
     return f"{min(thresholds):.4g} to {max(thresholds):.4g} (strategy {strategy}); `textcat topics` lists each"
+
+
+def _when_written(folder: Path) -> str:
+    """Return when the model in a folder was written, as UTC in ISO 8601: after training, or when it was copied."""
+    from datetime import datetime, timezone
+
+    from textcat.model import manifest_status
+
+    status = manifest_status(folder)
+    return datetime.fromtimestamp(status.st_mtime, timezone.utc).isoformat(timespec="seconds") if status else ""
 
 
 def show_terms(console: "Console", terms: Iterable[tuple[str, float]], form: str, title: str = "") -> None:

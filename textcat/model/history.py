@@ -116,6 +116,16 @@ def descends_from(model: str | os.PathLike[str], id_: str) -> bool:
     return any(model_id(step.replaced) == id_ for step in steps[found + 1 :])
 
 
+def n_learnt(model: str | os.PathLike[str]) -> int:
+    """Return in how many steps the model in a folder has learnt since it was trained; those undone do not count.
+
+    Raise TextcatError as `learning_history` does.
+    """
+    steps = learning_history(model)
+    is_last = bool(steps) and steps[-1].model == read_manifest(model).sha256
+    return sum(step.action == "learn" for step in active_steps(steps)) if is_last else 0
+
+
 def active_steps(steps: Sequence[LearningStep]) -> list[LearningStep]:
     """Return the last model that was found, and the steps since then, without those that were undone."""
     start = max(i for i, step in enumerate(steps) if step.action == "found")

@@ -164,6 +164,8 @@ def _copy_model(source: Path, expected: str, target: Path) -> None:
         for name in (*opened.manifest.files, MANIFEST):
             with open(target / name, "xb") as file:
                 shutil.copyfileobj(opened.files[name], file)
+        written = os.fstat(opened.files[MANIFEST].fileno())  # `show` prints it
+        os.utime(target / MANIFEST, ns=(written.st_atime_ns, written.st_mtime_ns))
     if (card := card_bytes(source)) is not None:
         (target / CARD).write_bytes(card)
 
