@@ -299,9 +299,12 @@ def test_an_archive_without_a_fault_ends_well(run, model):
     Path("a.jsonl").write_text('{"text": "wheat"}\n' * 3)
     assert run("tag", model, "a.jsonl", "--out", "out", "--to", "parquet").code == 0
     assert "rejected         0\n" in run.out
+    held_out = f"_held-out-{read_manifest(model).id}.json"
     assert sorted(path.name for path in Path("out").iterdir()) == [
         ".lock",
+        "_bins-00000.bin",
         "_files-00000.jsonl",
+        held_out,
         "_inputs.jsonl",
         "_journal.jsonl",
         "_origin.json",
@@ -417,6 +420,8 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tm
         )
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {
         ".lock",
+        "_bins-00000.bin.part",
+        f"_held-out-{read_manifest(model).id}.json",
         "_inputs.jsonl",
         "_journal.jsonl",
         "_origin.json",

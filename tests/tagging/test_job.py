@@ -13,10 +13,10 @@ from textcat.tagging.planning import make_plan
 def test_a_record_that_cannot_be_tagged_is_rejected_and_the_others_are_tagged(model, archive, undisturbed, monkeypatch):
     of_model = textcat.Tagger.scored
 
-    def scored(self, documents):
+    def scored(self, documents, **options):
         if any(getattr(record, "id", "") == "1-7" for record in documents):
             raise ValueError("no such luck")
-        return of_model(self, documents)
+        return of_model(self, documents, **options)
 
     monkeypatch.setattr(textcat.Tagger, "scored", scored)
     stream, told, _ = to_stream(model, archive)

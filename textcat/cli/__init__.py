@@ -17,6 +17,7 @@ from textcat.cli import (
     tag,
     teach,
     train,
+    trends,
 )
 from textcat.cli.app import Command, app, main
 
@@ -25,7 +26,8 @@ __all__ = ["app", "main"]
 # In this order `textcat --help` lists them.
 for _command in (
     *(train.train, train.learn, measure.evaluate, measure.compare, measure.report, measure.card),
-    *(tag.tag, tag.merge, tag.diff, monitor.monitor, duplicates.duplicates, explain.explain, tag.topics, tag.show),
+    *(tag.tag, tag.merge, tag.diff, trends.trends, monitor.monitor, duplicates.duplicates),
+    *(explain.explain, tag.topics, tag.show),
     *(serve.serve, promote.promote, promote.rollback, teach.teach, review.review, simulate.simulate),
     *(share.push, share.pull),
     *(train.tune, train.recipes, corpora.reproduce, doctor.doctor),

@@ -44,12 +44,12 @@ from textcat.runs.records import (
 )
 from textcat.runs.results import Counts
 from textcat.runs.settling import RemoveRows, announced, carry_out
-from textcat.runs.shard_writer import counted_of, raise_write_errors
+from textcat.runs.shard_writer import HELD_OUT, counted_of, raise_write_errors, score_bins_of
 
 INPUTS, LOCK = "_inputs.jsonl", ".lock"
 _OWN_NAMES = re.compile(
     rf"(?:{re.escape(REJECTED)}|{re.escape(INPUTS)}|{re.escape(JOURNAL)}"
-    rf"|_(?:files|counted)-\d{{5,}}\.jsonl|_versions-\d{{5,}}\.bin|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
+    rf"|_(?:files|counted)-\d{{5,}}\.jsonl|_(?:versions|bins)-\d{{5,}}\.bin|_held-out-[0-9a-f]+\.json|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
 )
 
 Fields = dict[str, Any]
@@ -269,7 +269,8 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
 
     `journal_length` is the length of the intact records in bytes.
     """
-    names = {JOURNAL, REJECTED, INPUTS, *log.sums, *(counted_of(Path(shard)).name for shard in log.sums)}
+    names = {JOURNAL, REJECTED, INPUTS, *log.sums, *(path.name for path in log.folder.glob(HELD_OUT.format("*")))}
+    names |= {of_shard(Path(shard)).name for shard in log.sums for of_shard in (counted_of, score_bins_of)}
     for part in log.generations:
         names |= {FILES.format(part.number), VERSIONS.format(part.number)}
     for file in own_files(log.folder):

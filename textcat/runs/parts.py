@@ -18,7 +18,7 @@ from textcat.runs.news_versions import VERSIONS
 from textcat.runs.output import ParquetFile, PlainFile
 from textcat.runs.records import REJECTED, Log, PartBatch, own_journal, replay
 from textcat.runs.results import Counts
-from textcat.runs.shard_writer import EncodedBatch, counted_of
+from textcat.runs.shard_writer import EncodedBatch, counted_of, score_bins_of
 
 PART = "--part"  # among the settings of a run: the share of the inputs that it reads
 _AGAIN = "tag that part again with --restart"
@@ -134,19 +134,22 @@ def _batches_of(part: Part, form: PlainFile) -> Iterator[EncodedBatch]:
         for shard in part.log.part.shards:
             with ExitStack() as of_shard:
                 sizes = [_sizes(batch, is_table=is_table) for batch in shard.batches]
-                pieces, counted = iter(list[bytes]()), None
+                pieces, counted, score_bins = iter(list[bytes]()), None, None
                 if shard.name:
                     path = folder / shard.name
                     flat = [n for one in sizes for n in one]
                     pieces = form.pieces(of_shard.enter_context(open(path, "rb")), flat)
                     if any(batch.counted for batch in shard.batches):
                         counted = of_shard.enter_context(open(counted_of(path), "rb"))
+                    if any(batch.score_bins for batch in shard.batches):
+                        score_bins = of_shard.enter_context(open(score_bins_of(path), "rb"))
                 for batch, of_batch in zip(shard.batches, sizes, strict=True):
                     yield EncodedBatch(
                         [next(pieces) for _ in of_batch],
                         [sum(batch.rows)] if is_table and of_batch else batch.rows,
                         rejected.read(batch.rejected) if rejected else b"",
                         counted.read(batch.counted) if counted else b"",
+                        score_bins.read(batch.score_bins) if score_bins else b"",
                         versions.read(batch.versions) if versions else b"",
                         Counts.from_dict(batch.counts),
                         batch.due,

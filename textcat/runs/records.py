@@ -66,6 +66,7 @@ class PartBatch(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     counts: dict[str, Any]
     rejected: int = 0  # bytes in the file of rejections
     counted: int = 0  # bytes in the file of counted topics
+    score_bins: int = 0  # bytes in the file of bins of scores
     versions: int = 0  # bytes in the generation's file of versions
     sums: dict[str, str] = {}  # as in `Shard`
     due: dict[str, float] = {}

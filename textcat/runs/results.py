@@ -86,6 +86,7 @@ class BatchResult:
     versions: bytes = b""  # of news, as `encode_versions` returns them
     #: The topics that are counted of each row, if the rows do not show them: lines of JSON, see `encode_counted`.
     counted: bytes = b""
+    score_bins: bytes = b""  # in which bins the scores of each row are: frames, which a shard's file takes as they are
 
 
 def process_name() -> str:

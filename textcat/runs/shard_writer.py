@@ -20,7 +20,8 @@ from textcat.runs.records import REJECTED, Finished, PartBatch, Shard
 from textcat.runs.results import BatchResult, Counts, encode_rejection
 from textcat.runs.settling import RemoveRows, settle
 
-COUNTED = "_counted-{:05}.jsonl"  # of a shard
+COUNTED, SCORE_BINS = "_counted-{:05}.jsonl", "_bins-{:05}.bin"  # of a shard
+HELD_OUT = "_held-out-{}.json"  # of a model
 
 
 class EncodedBatch(NamedTuple):
@@ -30,6 +31,7 @@ class EncodedBatch(NamedTuple):
     sizes: Sequence[int]  # of the rows, in bytes, when they were encoded
     rejected: bytes
     counted: bytes
+    score_bins: bytes
     versions: bytes
     counts: Counts
     due: Mapping[str, float]  # sources that are to be read again, with the time: see `Rejection`
@@ -42,7 +44,7 @@ class EncodedBatch(NamedTuple):
 
     def as_record(self) -> PartBatch:
         """Return what the journal of a part records of the batch."""
-        lengths = (len(self.rejected), len(self.counted), len(self.versions))
+        lengths = (len(self.rejected), len(self.counted), len(self.score_bins), len(self.versions))
         places = (self.number, self.start, self.end, self.read)
         return PartBatch(*places, [*self.sizes], self.counts.as_dict(), *lengths, dict(self.sums), dict(self.due))
 
@@ -57,6 +59,7 @@ def _encoded(batch: Batch, result: BatchResult) -> EncodedBatch:
         [*map(len, result.rows)],
         b"".join(map(encode_rejection, result.rejections)),
         result.counted,
+        result.score_bins,
         result.versions,
         result.counts,
         due,
@@ -79,7 +82,21 @@ class WrittenRun(NamedTuple):
 
 def counted_of(shard: Path) -> Path:
     """Return the path of the file that lists, for each row of a shard, the topics that the summary counts for it."""
-    return shard.with_name(COUNTED.format(int(shard.name.partition("-")[2].partition(".")[0])))
+    return shard.with_name(COUNTED.format(_number(shard)))
+
+
+def score_bins_of(shard: Path) -> Path:
+    """Return the path of the file that says in which bins the scores of a shard's documents are."""
+    return shard.with_name(SCORE_BINS.format(_number(shard)))
+
+
+def _number(shard: Path) -> int:
+    return int(shard.name.partition("-")[2].partition(".")[0])
+
+
+def held_out_of(folder: Path, model: str) -> Path:
+    """Return the path of the file with the counts of a model's held-out documents, given the model's id."""
+    return folder / HELD_OUT.format(model)
 
 
 def write_shards(
@@ -148,6 +165,7 @@ class ShardWriter:
                 self._shard.write(self._format.add(rows))
                 self._n_bytes += size
             self._counted.write(batch.counted)
+            self._score_bins.write(batch.score_bins)
             self._rejected.write(batch.rejected)
             self._versions.write(batch.versions)
             self._crc32 = zlib.crc32(batch.versions, self._crc32)
@@ -175,12 +193,14 @@ class ShardWriter:
 
     def close(self) -> None:
         """Close all files; a shard that is not finished keeps its temporary name."""
-        for file in (self._rejected, self._versions, self._shard, self._counted):
+        for file in (self._rejected, self._versions, self._shard, self._counted, self._score_bins):
             file.close()
 
     def _begin(self) -> None:
         self._shard = _AppendedFile(self._folder / f"part-{self.number:05}{self._format.suffix}{UNFINISHED}")
-        self._counted = _AppendedFile(self._folder / f"{COUNTED.format(self.number)}{UNFINISHED}")
+        self._counted, self._score_bins = (
+            _AppendedFile(self._folder / f"{name.format(self.number)}{UNFINISHED}") for name in (COUNTED, SCORE_BINS)
+        )
         self._counts, self._n_bytes, self._batches = Counts(), 0, list[PartBatch]()
         self._sums, self._due = dict[str, str](), dict[str, float]()
         self._last = None
@@ -191,8 +211,9 @@ class ShardWriter:
         if self._n_bytes:
             self._shard.write(self._format.end())
             name, n_bytes, sha256 = self._shard.finish(), self._shard.length, self._shard.sha256.hexdigest()
-            if self._counted.length:
-                self._counted.finish()
+            for file in (self._counted, self._score_bins):
+                if file.length:
+                    file.finish()
             self.number += 1
         self._rejected.sync()
         self._versions.sync()

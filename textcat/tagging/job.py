@@ -49,6 +49,7 @@ class Job(NamedTuple):
     # For models by language: each language with the folder and the checksum of its model, in place of those above.
     by_language: tuple[tuple[str, str, str], ...] = ()
     rules: str | None = None  # the text of a file of rules; None: those beside the model, or the models
+    keeps_scores: bool = False  # whether results say in which bins all scores are, see `textcat.tagging.score_bins`
 
     @property
     def model_ids(self) -> str:
@@ -205,6 +206,11 @@ def tag_records(
         counts.untagged += len(above) - int(above.any(axis=1).sum())
         sizes = above.sum(axis=0)
         counts.topics.update({tagger.topics[j]: int(sizes[j]) for j in sizes.nonzero()[0].tolist()})
+        if job.keeps_scores:
+            # Here, so that a process which only hands out work stays small:
+            from textcat.tagging.score_bins import encode_frame
+
+            tagged.score_bins += encode_frame(tagger, model_id(job.digest), records, scores, above)
         if not job.output.shows_counted:
             topics = ([tagger.topics[j] for j in row.nonzero()[0].tolist()] for row in above)
             of_rows = zip(records, topics, strict=True)

@@ -21,7 +21,7 @@ from textcat.runs.parts import PART, Part, merged_batches, read_inputs, read_par
 from textcat.runs.progress import RunState
 from textcat.runs.results import Counts
 from textcat.runs.settling import settle
-from textcat.runs.shard_writer import ShardWriter, raise_write_errors
+from textcat.runs.shard_writer import HELD_OUT, ShardWriter, raise_write_errors
 from textcat.tagging.origin import ORIGIN
 from textcat.tagging.output import OutputSettings, file_format
 from textcat.tagging.planning import TaggingPlan
@@ -115,7 +115,8 @@ def _merge(parts: Sequence[Part], output: OutputSettings, out: Path, limits: dic
                     settled = settle(shards.log, partial(remove_rows, output))
                 shards.finish()
             with raise_write_errors(out):
-                disk.write_atomically(beside / ORIGIN, (parts[0].folder / ORIGIN).read_text(encoding="utf-8"))
+                for path in (parts[0].folder / ORIGIN, *parts[0].folder.glob(HELD_OUT.format("*"))):
+                    disk.write_atomically(beside / path.name, path.read_text(encoding="utf-8"))
                 disk.sync_folder(beside)
                 disk.rename(beside, out)
                 disk.sync_folder(out.parent)

@@ -168,8 +168,12 @@ def _tag(
     changes: str,
     **limits: Any,
 ) -> Summary:
+    from textcat.tagging.score_bins import write_model_counts  # here, as it needs numpy
+
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
     former = {} if restart else facts_of_run(out)
+    # Several models' scores could not be added up.
+    plan = plan._replace(job=plan.job._replace(keeps_scores=not plan.job.by_language))
     facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
     is_part = plan.part is not None
     facts |= {PART: str(plan.part)} if is_part else {}
@@ -186,6 +190,8 @@ def _tag(
             open_folder(out, facts, inputs, restart=restart, growing=growing, changing=changing) as state,
         ):
             origin.write(out)
+            if plan.job.keeps_scores:
+                write_model_counts(out, plan.job.model, plan.job.output.topics)
             if is_part:
                 write_part_plan(plan, out)
             _log_growth(state.growth)

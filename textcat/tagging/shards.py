@@ -232,13 +232,18 @@ def read_tags(folder: Path) -> Iterator[TaggedDocument]:
     if not shards:
         raise TextcatError(f"{folder} has no shards: name a folder that `textcat tag --out` has written.")
     for shard in shards:
-        if ".parquet" in shard.name:
-            import pyarrow.parquet as pq
+        yield from read_shard(shard)
 
-            columns = ["id", "source", "position", "date_text", "topics", REASON, MODEL]
-            for row in pq.read_table(shard, columns=columns).rename_columns({"date_text": "date"}).to_pylist():
-                yield _document_of(row)
-        else:
-            rows = _csv_rows if ".csv" in shard.name else _json_rows
-            for document, _ in rows(_unpacked(shard)):
-                yield document
+
+def read_shard(shard: Path) -> Iterator[TaggedDocument]:
+    """Yield the documents of a shard, in order."""
+    if ".parquet" in shard.name:
+        import pyarrow.parquet as pq
+
+        columns = ["id", "source", "position", "date_text", "topics", REASON, MODEL]
+        for row in pq.read_table(shard, columns=columns).rename_columns({"date_text": "date"}).to_pylist():
+            yield _document_of(row)
+    else:
+        rows = _csv_rows if ".csv" in shard.name else _json_rows
+        for document, _ in rows(_unpacked(shard)):
+            yield document

@@ -1,0 +1,200 @@
+"""Prevalences of topics by period, from a folder of tags."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import textcat
+from textcat.base.errors import TextcatError
+from textcat.runs.shard_writer import score_bins_of
+from textcat.tagging.merge import merge_parts
+from textcat.tagging.planning import make_plan
+from textcat.tagging.run import tag_archive, tag_to_folder
+from textcat.tagging.score_bins import read_frames
+from textcat.tagging.trends import UNDATED, estimate_trends, read_periods
+from textcat.trends.bins import N_BINS, bins_of
+
+
+@pytest.fixture(scope="module")
+def texts(newswire):
+    return newswire.train[:120]
+
+
+def write(path, documents, dates, first=0):
+    lines = [
+        {"id": str(first + number), **each.zones, **({"date": date} if date else {})}
+        for number, (each, date) in enumerate(zip(documents, dates, strict=True))
+    ]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def archive(texts, tmp_path):
+    """Two files: 80 documents of two months, of which ten have no date, and 40 documents of one month."""
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    write(folder / "a.jsonl", texts[:80], (["2024-01-05"] * 40 + ["2024-02-06T10:00:00"] * 30 + [""] * 10))
+    write(folder / "b.jsonl", texts[80:], ["2024-02-28"] * 40, 80)
+    return folder
+
+
+def expected(model, documents):
+    """The documents by topic and bin, by the model's scores."""
+    tagger = textcat.load(model)
+    scores = tagger.scores([{**each.zones} for each in documents])
+    in_bins = bins_of(scores * tagger.decisions.calibration.a + tagger.decisions.calibration.b)
+    return np.stack([np.bincount(column, minlength=N_BINS) for column in in_bins.T])
+
+
+@pytest.mark.parametrize("settings", [{}, {"to": "csv"}, {"to": "parquet"}, {"compress": "zst", "top": 2}])
+def test_documents_are_counted_by_period_topic_and_bin(texts, archive, promising_model, tmp_path, settings):
+    out = textcat.OutputSettings(**settings)
+    tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
+    periods = read_periods([tmp_path / "tags"], "month")
+    assert periods.names == ["2024-01", "2024-02", UNDATED]
+    parts = texts[:40], [*texts[40:70], *texts[80:]], texts[70:80]
+    for counts, documents in zip(periods.counts, parts, strict=True):
+        assert np.array_equal(counts, expected(promising_model, documents))
+    tagger = textcat.load(promising_model)
+    assert np.array_equal(periods.tagged[0], tagger.predict([{**each.zones} for each in parts[0]]).sum(axis=0))
+    assert read_periods([tmp_path / "tags"], "day").names == ["2024-01-05", "2024-02-06", "2024-02-28", UNDATED]
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
+def test_documents_that_were_removed_are_not_counted(texts, archive, promising_model, tmp_path, to):
+    out = textcat.OutputSettings(to=to)
+    tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
+    write(archive / "a.jsonl", texts[5:40], ["2024-03-01"] * 35)
+    tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
+    periods = read_periods([tmp_path / "tags"], "month")
+    assert periods.names == ["2024-02", "2024-03"]
+    assert np.array_equal(periods.counts[0], expected(promising_model, texts[80:]))
+    assert np.array_equal(periods.counts[1], expected(promising_model, texts[5:40]))
+
+
+def test_parts_that_are_merged_give_the_files_of_one_run(archive, promising_model, tmp_path):
+    tag_archive(promising_model, archive, tmp_path / "whole", jobs=1)
+    for number in (1, 2):
+        tag_archive(promising_model, archive, tmp_path / f"part-{number}", jobs=1, part=f"{number}/2")
+    merge_parts([tmp_path / "part-2", tmp_path / "part-1"], tmp_path / "merged")
+    for path in [*(tmp_path / "whole").glob("_bins-*"), *(tmp_path / "whole").glob("_held-out-*")]:
+        assert (tmp_path / "merged" / path.name).read_bytes() == path.read_bytes()
+    assert estimate_trends(tmp_path / "merged") == estimate_trends(tmp_path / "whole")
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_files(archive, promising_model, tmp_path):
+    plan = make_plan(promising_model, archive, textcat.InputSettings(block_bytes=3000), jobs=1)
+    tag_to_folder(plan, tmp_path / "whole", max_records=20)
+
+    def stop(progress):
+        if progress.counts.records > 60:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tag_to_folder(plan, tmp_path / "stopped", progress=stop, max_records=20)
+    files = sorted(path.name for path in (tmp_path / "whole").glob("_bins-*"))
+    assert 1 < len([*(tmp_path / "stopped").glob("_bins-*.bin")]) < len(files)
+    tag_to_folder(plan, tmp_path / "stopped", max_records=20)
+    assert sorted(path.name for path in (tmp_path / "stopped").glob("_bins-*")) == files
+    for name in files:
+        assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_an_interval_surrounds_each_estimate_and_folders_add_up(archive, promising_model, tmp_path):
+    for name in ("a", "b"):
+        tag_archive(promising_model, archive / f"{name}.jsonl", tmp_path / name, jobs=1)
+    tag_archive(promising_model, archive, tmp_path / "both", jobs=2)
+    trends = estimate_trends([tmp_path / "a", tmp_path / "b"])
+    assert trends.rows == estimate_trends(tmp_path / "both").rows
+    assert trends.documents == 120
+    assert {row.period for row in trends.rows} == {"2024-01", "2024-02", UNDATED}
+    for row in trends.rows:
+        assert 0 <= row.low <= row.prevalence <= row.high <= 1
+        assert row.tagged <= row.documents
+    some = estimate_trends(tmp_path / "both", topics=[trends.rows[0].topic])
+    assert some.rows == [row for row in trends.rows if row.topic == trends.rows[0].topic]
+
+
+def test_the_model_and_the_texts_are_not_needed(archive, promising_model, tmp_path):
+    model = Path(shutil.copytree(promising_model, tmp_path / "model"))
+    tag_archive(model, archive, tmp_path / "tags", jobs=1)
+    before = estimate_trends(tmp_path / "tags")
+    shutil.rmtree(model)
+    shutil.rmtree(archive)
+    assert estimate_trends(tmp_path / "tags") == before
+
+
+def test_a_run_of_some_topics_counts_these(texts, archive, promising_model, tmp_path):
+    topics = textcat.load(promising_model).topics[4:6]
+    out = textcat.OutputSettings(topics=topics)
+    tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
+    periods = read_periods([tmp_path / "tags"], "year")
+    assert periods.model_counts.topics == [*topics]
+    of_year = [*texts[:70], *texts[80:]]
+    assert np.array_equal(periods.counts[0], expected(promising_model, of_year)[4:6])
+
+
+def test_reprints_count_once_if_asked(texts, promising_model, tmp_path):
+    path = write(tmp_path / "a.jsonl", [*texts[:30], *texts[:10]], ["2023-05-06"] * 20 + ["2024"] * 20)
+    textcat.find_duplicates([path], tmp_path / "groups.jsonl", jobs=1)
+    out = textcat.OutputSettings(duplicates=str(tmp_path / "groups.jsonl"))
+    tag_archive(promising_model, path, tmp_path / "tags", jobs=1, output_settings=out)
+    assert estimate_trends(tmp_path / "tags", by="year").documents == 40
+    n_different = len({json.dumps(each.zones) for each in texts[:30]})
+    assert estimate_trends(tmp_path / "tags", by="year", reprints="once").documents <= n_different
+
+
+# --- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tags(archive, promising_model, tmp_path):
+    tag_archive(promising_model, archive, tmp_path / "tags", jobs=1)
+    return tmp_path / "tags"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"by": "week"}, "'week' is not one of year, month, day"),
+        ({"by": "year"}, "All dated documents are of 2024: count by month or by day"),
+        ({"topics": ["erth"]}, "'erth'"),
+        ({"estimator": "guess"}, "'guess'"),
+        ({"reprints": "twice"}, "'twice'"),
+    ],
+)
+def test_a_wrong_option_is_refused(tags, options, words):
+    with pytest.raises(TextcatError, match=words):
+        estimate_trends(tags, **options)
+
+
+def test_documents_without_dates_are_refused(texts, promising_model, tmp_path):
+    path = write(tmp_path / "a.jsonl", texts[:5], [""] * 5)
+    tag_archive(promising_model, path, tmp_path / "tags", jobs=1)
+    with pytest.raises(TextcatError, match="No document has a date"):
+        estimate_trends(tmp_path / "tags")
+
+
+def test_tags_by_two_models_are_refused(tags, archive, newswire_model):
+    (archive / "c.jsonl").write_text((archive / "b.jsonl").read_text())
+    tag_archive(newswire_model, archive, tags, jobs=1, model_changes="new")
+    with pytest.raises(TextcatError, match=r"by the models \w+ and \w+, .* --model-changes all"):
+        estimate_trends(tags)
+
+
+def test_tags_without_scores_and_no_tags_are_refused(tags, tmp_path):
+    (shard,) = tags.glob("part-*")
+    damaged = score_bins_of(shard)
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[:-5])
+    with pytest.raises(TextcatError, match="is damaged"):
+        [*read_frames(shard)]
+    damaged.unlink()
+    with pytest.raises(TextcatError, match="train one with probabilities"):
+        estimate_trends(tags)
+    with pytest.raises(TextcatError, match="has no tags"):
+        estimate_trends(tmp_path)

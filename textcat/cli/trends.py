@@ -1,0 +1,110 @@
+"""The command `trends`: estimate how prevalent topics are in each period of a tagged archive."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, BadParameter, Option
+
+from textcat.cli import common, terminal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.tagging.trends import Trends
+
+_MOST_TOPICS = 10  # that people see, unless they name topics
+_DECIMALS = 6
+
+
+def trends(
+    folders: Annotated[list[Path], Argument(help="Folders that `textcat tag --out` has written, by one model.")],
+    by: Annotated[str, Option(help="Length of periods: year, month or day.")] = "month",
+    topic: Annotated[
+        list[str] | None, Option(help="Show only this topic, by id or name. May be repeated.", show_default="all")
+    ] = None,
+    reprints: Annotated[
+        str,
+        Option(help="If it was tagged with --duplicates: count documents that repeat another one, all or once."),
+    ] = "all",
+    estimator: Annotated[
+        str,
+        Option(
+            help="summed, adjusted, em or damped.",
+            show_default="the best one on simulated samples of held-out training documents",
+        ),
+    ] = "",
+    form: common.Form = "text",
+    out: Annotated[Path | None, Option(help="Write the rows into this file: .csv, .json or .parquet.")] = None,
+) -> None:
+    """Estimate how prevalent each topic is in each period of a tagged archive, with intervals at 95 %.
+
+    Counting tags is off by the errors of the model. The estimates allow for them, by its scores of held-out training
+    documents, also if topics are more or less frequent than in training. No text and no model is needed.
+    """
+    if out is not None and out.suffix not in (".csv", ".json", ".parquet"):
+        raise BadParameter(f"{out} has no ending that says its form: give .csv, .json or .parquet")
+    from textcat.tagging.trends import estimate_trends
+
+    options: dict[str, Any] = {"topics": topic or (), "reprints": reprints, "estimator": estimator}
+    result = estimate_trends(folders, by=by, **options)
+    if out is not None:
+        _write(result, out)
+    show_trends(terminal.console(), result, form, most=None if topic else _MOST_TOPICS)
+
+
+def _rows(result: "Trends") -> list[dict[str, Any]]:
+    """Return the rows with the names of topics, if they have any."""
+    names = result.names
+    shares = ("prevalence", "low", "high")
+    return [
+        {
+            "topic": row.topic,
+            **({"name": names.get(row.topic, "")} if names else {}),
+            **row._asdict(),
+            **{share: round(getattr(row, share), _DECIMALS) for share in shares},
+        }
+        for row in result.rows
+    ]
+
+
+def _write(result: "Trends", path: Path) -> None:
+    import json
+
+    from textcat.base.disk import raise_write_errors, write_atomically
+    from textcat.evaluation.export import csv_of_rows
+
+    rows = _rows(result)
+    with raise_write_errors(path, "fix that, and give the command again"):
+        if path.suffix == ".parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            pq.write_table(pa.Table.from_pylist(rows), path)
+        else:
+            write_atomically(path, csv_of_rows(rows) if path.suffix == ".csv" else f"{json.dumps(_data(result))}\n")
+
+
+def _data(result: "Trends") -> dict[str, Any]:
+    facts = {name: getattr(result, name) for name in ("by", "estimator", "model", "documents")}
+    return {**facts, "rows": _rows(result)}
+
+
+def show_trends(console: "Console", result: "Trends", form: str, most: int | None) -> None:
+    """Print the prevalences; people see those of the most frequent topics."""
+    from textcat.cli.printing import Facts, Figure, Table, show
+
+    topics = list(dict.fromkeys(row.topic for row in result.rows))
+    shown = {*topics[:most]}
+    rows = [
+        {
+            "topic": row["name"] if row.get("name") else row["topic"],
+            **{key: row[key] for key in ("period", "documents", "tagged")},
+            **{key: Figure(f"{row[key]:.2%}", row[key]) for key in ("prevalence", "low", "high")},
+        }
+        for row in _rows(result)
+        if row["topic"] in shown
+    ]
+    facts = Facts({"documents": result.documents, "model": result.model, "estimator": result.estimator})
+    rest = len(topics) - len(shown)
+    note = f"{rest:,} less frequent topics are left out: name some with --topic, or take --as csv." if rest else ""
+    show(console, form, _data(result), Table(rows), facts, note, rows=lambda: _rows(result))
