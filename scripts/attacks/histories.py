@@ -24,12 +24,14 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat.base import disk
 from textcat.base.errors import TextcatError
+from textcat.model.manifest import read_manifest
 from textcat.reading import InputSettings
 from textcat.tagging.job import load_taggers
 from textcat.tagging.output import OutputSettings
@@ -106,7 +108,8 @@ class Ended(NamedTuple):
 class History:
     """An archive in a folder of its own, its tags, and all that has happened to it."""
 
-    def __init__(self, model: Path, seed: int, output: OutputSettings | None = None):
+    def __init__(self, model: Path, seed: int, output: OutputSettings | None = None, other: Path | None = None):
+        self.other, self.changes = other, "ask"  # another model that gives the same tags, and what is done about it
         self.draw = random.Random(seed)
         self.base = Path(tempfile.mkdtemp(prefix="history-"))
         self.archive, self.out, self.model = self.base / "in", self.base / "out", model
@@ -382,9 +385,14 @@ class History:
 
     # --- runs --------------------------------------------------------------------------------------------------------
 
-    def run(self, kill_at: int = 0) -> Ended:
+    def run(self, kill_at: int = 0, *, by_the_same: bool = False) -> Ended:
         """Tag the archive in a process of its own, which is killed before its n-th operation on a disk, if so."""
         self.latest = max(self.latest, self.clock)
+        if self.other is not None:
+            if self.draw.random() < 0.4 and not by_the_same:
+                self.model, self.other = self.other, self.model
+            self.changes = "new" if by_the_same else self.draw.choice(["new", "all"])
+            self.log.append(f"by {self.model.name}, {self.changes}")
         for file in self.files:
             if file.known_as:
                 file.known_before.add(file.known_as)
@@ -424,7 +432,7 @@ class History:
             fail_at({str(self.archive / path): fault for path, fault in self.faults.items()})
             _kill_at(kill_at)
             plan = make_plan(self.model, [self.archive], READ, self.output, jobs=1)
-            summary = tag_to_folder(plan, self.out, max_records=8)
+            summary = tag_to_folder(plan, self.out, max_records=8, model_changes=self.changes)
             is_done = summary.before.finished and not summary.growth
             counts = {**summary.counts.as_dict(), "is_done": is_done, "drifts": len(summary.drifts)}
         except TextcatError as error:
@@ -493,7 +501,19 @@ class History:
             wrong.append(f"exit {ended.code} with {len(faults)} faults")
         wrong += self._wrong_counts(ended.counts, rows, lines, topics_of)
         self.held = in_rows
+        if self.changes == "all":
+            wrong += self._wrong_models(blocked)
         return wrong
+
+    def _wrong_models(self, blocked: set[str]) -> Iterator[str]:
+        """Yield what is wrong after all documents were to be tagged by one model."""
+        readable = [file for file in self.files if self._is_readable(file, blocked)]
+        for source, model in self._models():
+            path = os.path.relpath(source, self.archive)
+            if model != read_manifest(self.model).id and any(_is_at(path, file) for file in readable):
+                yield f"{path} has rows by {model}"
+        if (left := self.out.with_name("out.next")).exists():
+            yield f"{left.name} was left"
 
     def _is_whole_in(self, file: File, in_rows: set[tuple[str, int]]) -> bool:
         """Return whether all documents of a file have rows, but for news that was under embargo or has versions."""
@@ -594,6 +614,12 @@ class History:
                 for one in map(json.loads, data.splitlines()):
                     yield (one["id"], int(one.get("fields", {}).get("version", 0))), one["source"]
 
+    def _models(self) -> set[tuple[str, str]]:
+        """Return the source and the model of all rows."""
+        from textcat.tagging.shards import read_tags
+
+        return {(row.source, row.model) for row in read_tags(self.out)} if any(self.out.glob("part-*")) else set()
+
     def _rejections(self) -> list[dict[str, Any]]:
         path = self.out / "_rejected.jsonl"
         return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
@@ -621,7 +647,7 @@ class History:
         self.clock += 40 * 86400
         if wrong := self.check(self.run(), topics_of):
             return wrong
-        ended = self.run()
+        ended = self.run(by_the_same=True)
         return self.check(ended, topics_of) or ([] if ended.counts["is_done"] else ["something is left to do"])
 
 
@@ -749,10 +775,21 @@ def topics_of_texts(model: Path) -> list[list[str]]:
     return [[tag.topic for tag in tags] for tags in textcat.load(model).tag(list(TEXTS))]
 
 
+def model_with_the_same_tags(model: Path) -> Path:
+    """Return another model that gives the same tags, beside a model."""
+    import textcat
+
+    tagger = textcat.load(model)
+    named = replace(tagger, facts=replace(tagger.facts, corpus="another"))
+    return textcat.save(named, model.with_name("other"))
+
+
 @contextmanager
-def history(model: Path, seed: int, output: OutputSettings | None = None) -> Iterator[History]:
-    """Yield a history, and remove its files in the end."""
-    one = History(model, seed, output)
+def history(
+    model: Path, seed: int, output: OutputSettings | None = None, other: Path | None = None
+) -> Iterator[History]:
+    """Yield a history, perhaps by two models in turns, and remove its files in the end."""
+    one = History(model, seed, output, other)
     try:
         yield one
     finally:
@@ -767,10 +804,11 @@ def trials(random: random.Random, seconds: float, part: str = "") -> Iterator[Tr
     with tempfile.TemporaryDirectory() as name:
         model = Path(name) / "model"
         train_model(model)
-        topics_of = topics_of_texts(model)
+        topics_of, other = topics_of_texts(model), model_with_the_same_tags(model)
         while time.monotonic() < end:
             seed = random.randrange(1 << 30)
-            with history(model, seed) as one:
-                wrong = one.play(8, topics_of)
-                detail = f"seed {seed}, after {'; '.join(one.log)}: {'; '.join(wrong)}"
-            yield "a history of an archive", not wrong, detail
+            for of_kind, name in ((None, "a history of an archive"), (other, "a history of an archive by two models")):
+                with history(model, seed, other=of_kind) as one:
+                    wrong = one.play(8, topics_of)
+                    detail = f"seed {seed}, after {'; '.join(one.log)}: {'; '.join(wrong)}"
+                yield name, not wrong, detail

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import sys
 import threading
 import zipfile
@@ -11,7 +12,7 @@ from functools import partial
 
 import pytest
 from archive_runs import make_archive, run
-from attacks.histories import Fault, history, topics_of_texts
+from attacks.histories import Fault, history, model_with_the_same_tags, topics_of_texts
 from interrupted_runs import NOW
 from news_versions import item, write_items
 from read_sources import tarred, zipped
@@ -369,3 +370,14 @@ def test_topics_are_counted_as_in_a_new_run_after_files_have_changed(model, fold
 def test_a_history_of_an_archive_loses_and_doubles_nothing(model, seed):
     with history(model, seed) as archive:
         assert archive.play(4, topics_of_texts(model)) == [], archive.log
+
+
+# The first: killed between the announcement and the replacement of a shard, then another model. The second and third:
+# killed amid a file, then another model. The last: a file that cannot be read when all is tagged anew.
+@pytest.mark.skipif(sys.platform != "linux", reason="system: rights are given up as Linux does it")
+@pytest.mark.parametrize("seed", [836310264, 556019485, 666036844, 651359108])
+def test_by_two_models_in_turns_each_document_has_one_row_by_one_of_them(model, tmp_path, seed):
+    shutil.copytree(model, tmp_path / "model")
+    other = model_with_the_same_tags(tmp_path / "model")
+    with history(tmp_path / "model", seed, other=other) as archive:
+        assert archive.play(8, topics_of_texts(model)) == [], archive.log

@@ -170,11 +170,11 @@ def _begin_or_resume(
     if not trusted:
         check_shards(log, remedy)
     _remove_unfinished(log, journal.length, remedy)
+    if growing is not None and log.part.settled is not None and not log.part.is_finished:
+        carry_out(log, growing.remove)  # which looks at the last record
+        log.append(Finished())
     if facts != log.facts:
         log.append(Facts(facts))
-    if growing is not None and log.part.settled is not None and not log.part.is_finished:
-        carry_out(log, growing.remove)
-        log.append(Finished())
     if not grows or files is None:
         return _state(log, sources)
     return _grown(log, inputs, sources, files, renews=growing is not None and growing.renews)

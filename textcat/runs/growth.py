@@ -258,6 +258,11 @@ def _sums_of(sources: Iterable[Source], names: Set[str]) -> dict[str, str]:
     return sums
 
 
+def readable(sources: Iterable[Source], names: Set[str]) -> set[str]:
+    """Return the names of those files that can be read to their ends, given their sources."""
+    return {*_sums_of(sources, names)}
+
+
 def _read_through(stream: ByteStream) -> str:
     stream.sum_up()
     while stream.read(_AT_ONCE):

@@ -17,7 +17,7 @@ from textcat.base.folders import exchange_folders
 from textcat.reading import Source
 from textcat.runs.files import RunFiles, has_files
 from textcat.runs.folder import LOCK, own_files
-from textcat.runs.growth import list_files, outdated
+from textcat.runs.growth import list_files, outdated, readable
 from textcat.runs.records import own_journal, replay
 from textcat.runs.shard_writer import raise_write_errors
 
@@ -41,8 +41,12 @@ def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -
     if is_damaged or listed is None or log.header.files is None or not has_files(log):
         return Replacement(any(log.are_others(name, facts) for name in log.sums), False)
     run, names = RunFiles(log), {file.name for file in listed}
-    again = outdated(log, run, facts) & names
-    return Replacement(bool(again), any(item.shards and name not in again for name, item in run.known.items()))
+    # What cannot be read keeps what it has, and is no reason to write all anew.
+    again = readable(sources, outdated(log, run, facts) & names)
+    is_cut = bool(run.cut) and any(shard.name and log.are_others(shard.name, facts) for shard in log.part.shards)
+    return Replacement(
+        bool(again) or is_cut, any(item.shards and name not in again for name, item in run.known.items())
+    )
 
 
 def beside(folder: Path) -> Path:
