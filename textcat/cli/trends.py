@@ -46,6 +46,8 @@ def trends(
     from textcat.tagging.trends import estimate_trends
 
     options: dict[str, Any] = {"topics": topic or (), "reprints": reprints, "estimator": estimator}
+    if not topic and form not in ("json", "csv") and out is None:
+        options["most"] = _MOST_TOPICS
     result = estimate_trends(folders, by=by, **options)
     if out is not None:
         _write(result, out)
@@ -93,8 +95,7 @@ def show_trends(console: "Console", result: "Trends", form: str, most: int | Non
     """Print the prevalences; people see those of the most frequent topics."""
     from textcat.cli.printing import Facts, Figure, Table, show
 
-    topics = list(dict.fromkeys(row.topic for row in result.rows))
-    shown = {*topics[:most]}
+    shown = {*list(dict.fromkeys(row.topic for row in result.rows))[:most]}
     rows = [
         {
             "topic": row["name"] if row.get("name") else row["topic"],
@@ -105,6 +106,6 @@ def show_trends(console: "Console", result: "Trends", form: str, most: int | Non
         if row["topic"] in shown
     ]
     facts = Facts({"documents": result.documents, "model": result.model, "estimator": result.estimator})
-    rest = len(topics) - len(shown)
+    rest = result.topics - len(shown)
     note = f"{rest:,} less frequent topics are left out: name some with --topic, or take --as csv." if rest else ""
     show(console, form, _data(result), Table(rows), facts, note, rows=lambda: _rows(result))

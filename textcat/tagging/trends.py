@@ -51,6 +51,7 @@ class Trends(NamedTuple):
     model: str  # its id
     names: dict[str, str]  # of topics
     documents: int
+    topics: int  # of which all, or the most frequent ones, have rows
 
 
 class Periods(NamedTuple):
@@ -70,6 +71,7 @@ def estimate_trends(
     topics: Sequence[str] = (),
     reprints: str = "all",
     estimator: str = "",
+    most: int | None = None,
 ) -> Trends:
     """Estimate the prevalence of topics in each period of a tagged archive, with intervals at 95 %.
 
@@ -85,6 +87,9 @@ def estimate_trends(
         Whether documents that repeat another one count, if the archive was tagged with a file of duplicates.
     estimator : {"", "summed", "adjusted", "em", "damped"}
         How prevalences are estimated; "": as is best on simulated samples of the model's held-out documents.
+
+    most : int, optional
+        Only so many topics, the most frequent ones; None: all.
 
     Returns
     -------
@@ -112,7 +117,7 @@ def estimate_trends(
         raise TextcatError(f"All dated documents are of {dated[0]}: {remedy}.")
     held_out = periods.model_counts.held_out
     name = estimator or choose_estimator(held_out).name
-    return _estimated(periods, held_out, name, _columns(periods.model_counts, topics), by)
+    return _estimated(periods, held_out, name, _columns(periods.model_counts, topics), by, most)
 
 
 def _columns(counts: ModelCounts, topics: Sequence[str]) -> list[int]:
@@ -129,29 +134,30 @@ def _columns(counts: ModelCounts, topics: Sequence[str]) -> list[int]:
     return list(dict.fromkeys(columns))
 
 
-def _estimated(periods: Periods, held_out: HeldOut, name: str, columns: Sequence[int], by: str) -> Trends:
-    chosen = np.array(columns)
-    counts, some = periods.counts[:, chosen], held_out.of_topics(chosen)
-    estimates = ESTIMATORS[name](counts, some)
-    topics = periods.model_counts.topics
+def _estimated(
+    periods: Periods, held_out: HeldOut, name: str, columns: Sequence[int], by: str, most: int | None
+) -> Trends:
+    documents, chosen, topics = periods.counts[:, 0].sum(axis=-1), np.array(columns), periods.model_counts.topics
+    of_all = ESTIMATORS[name](periods.counts[:, chosen], held_out.of_topics(chosen))
+    order = np.argsort(-(of_all * documents[:, None]).sum(axis=0), kind="stable")[:most]
+    columns, estimates = chosen[order].tolist(), of_all[:, order]
+    counts, some = periods.counts[:, columns], held_out.of_topics(chosen[order])
     seeds = np.array([crc32(topics[column].encode()) for column in columns])
     low, high = intervals(counts, some, estimates, seeds)
-    documents = counts[:, 0].sum(axis=-1)
-    order = np.argsort(-(estimates * documents[:, None]).sum(axis=0), kind="stable").tolist()
     rows = [
         TrendRow(
-            topics[columns[j]],
+            topics[column],
             period,
             int(documents[i]),
-            int(periods.tagged[i, columns[j]]),
+            int(periods.tagged[i, column]),
             float(estimates[i, j]),
             float(low[i, j]),
             float(high[i, j]),
         )
-        for j in order
+        for j, column in enumerate(columns)
         for i, period in enumerate(periods.names)
     ]
-    return Trends(rows, by, name, periods.model, periods.model_counts.names, int(documents.sum()))
+    return Trends(rows, by, name, periods.model, periods.model_counts.names, int(documents.sum()), len(chosen))
 
 
 def read_periods(folders: Sequence[Path], by: str, *, once: bool = False) -> Periods:

@@ -56,12 +56,12 @@ def most_likely(
     than EM.
     """
     odds = ratios - 1
-    low = np.full(np.broadcast_shapes(counts.shape, odds.shape)[:-1], -_WIDEST)
+    low = np.full(np.broadcast_shapes(counts.shape, odds.shape)[:-1], -_WIDEST, np.result_type(odds))
     high = -low
     for _ in range(steps):
         middle = (low + high) / 2
-        p = expit(middle)
-        slope = (counts * (odds / (1 + p[..., None] * odds))).sum(axis=-1)
+        p = expit(middle).astype(middle.dtype, copy=False)
+        slope = np.einsum("...b,...b", counts, odds / (1 + p[..., None] * odds))
         slope += pseudo * (prior / p - (1 - prior) / (1 - p))
         low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
     return np.asarray(expit((low + high) / 2))

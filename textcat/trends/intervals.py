@@ -59,8 +59,9 @@ def _draws(counts: NDArray[Any], held_out: HeldOut, chance: np.random.Generator)
     lacking = _densities(held_out.negatives[0], together * (1 - p), chance)
     deviation = np.sqrt(_DRIFT + _DRIFT_OF_FEW / max(together.sum(), 1))
     drift = np.exp(deviation * chance.standard_normal((_DRAWS, 1)))
-    drawn = chance.poisson(counts, (_DRAWS, *counts.shape))
-    ratios = (having / lacking * drift)[:, None, :]
+    # In single precision: the steps of halving are larger than its errors.
+    drawn = chance.poisson(counts, (_DRAWS, *counts.shape)).astype(np.float32)
+    ratios = (having / lacking * drift)[:, None, :].astype(np.float32)
     return most_likely(drawn, ratios, held_out.prior[0], 0.0, _STEPS)
 
 
