@@ -9,6 +9,7 @@ import pytest
 
 import textcat
 from textcat.base.errors import TextcatError
+from textcat.model.manifest import read_manifest
 from textcat.runs.shard_writer import score_bins_of
 from textcat.tagging.merge import merge_parts
 from textcat.tagging.planning import make_plan
@@ -184,6 +185,15 @@ def test_tags_by_two_models_are_refused(tags, archive, newswire_model):
     tag_archive(newswire_model, archive, tags, jobs=1, model_changes="new")
     with pytest.raises(TextcatError, match=r"by the models \w+ and \w+, .* --model-changes all"):
         estimate_trends(tags)
+
+
+def test_an_archive_that_was_tagged_again_by_another_model_is_of_that_model(tags, archive, newswire_model):
+    (archive / "c.jsonl").write_text((archive / "b.jsonl").read_text())
+    tag_archive(newswire_model, archive, tags, jobs=1, model_changes="new")
+    tag_archive(newswire_model, archive, tags, jobs=1, model_changes="all")
+    trends = estimate_trends(tags)
+    assert trends.model == read_manifest(newswire_model).id
+    assert trends.documents == 160
 
 
 def test_tags_without_scores_and_no_tags_are_refused(tags, tmp_path):

@@ -200,6 +200,9 @@ class _Sums:
 
     def add(self, folder: Path, frame: FrameArrays, kept: Counter[tuple[str, int]] | None) -> None:
         """Add a frame, without the documents that are not in `kept` any more; None: all are."""
+        counts = np.ones(len(frame.days), bool) if kept is None else _are_kept(frame, kept)
+        if not counts.any():  # they were tagged again since, perhaps by another model
+            return
         if self.model_counts is None:
             self._model, self.model_counts = frame.model, read_model_counts(folder, frame.model)
         if frame.model != self._model:
@@ -207,11 +210,8 @@ class _Sums:
                 f"{folder} has tags by the models {self._model} and {frame.model}, whose scores cannot be added up: "
                 "give `textcat tag` the option --model-changes all, to tag all documents by one."
             )
-        counts = np.ones(len(frame.days), bool)
         if self._once:
             counts &= ~frame.reprints
-        if kept is not None:
-            counts &= _are_kept(frame, kept)
         names = np.array(_periods_of(frame.days, self._code))
         periods, of_row = np.unique(names, return_inverse=True)
         n_topics, entries = len(self.model_counts.topics), counts[frame.rows]
