@@ -516,12 +516,24 @@ def show_training(
         f"{forecast}, forecast from training on parts of these; --set topics.forecast=false leaves it out."
         if (forecast := tagger.facts.forecast)
         else "",
+        _aging_sentence(tagger),
         _unlabelled_sentence(unlabelled) if unlabelled else "",
         f"Did not converge: {', '.join(late)}." if late else "",
         single if not tagger.decisions.single and are_single(corpus) else "",
         f"Model: {folder}",
         rows=partial(plain_rows, evaluation),
     )
+
+
+def _aging_sentence(tagger: "Tagger") -> str:
+    """Return a sentence on how rankings get worse with time; "" if the recipe does not ask for it."""
+    if aging := tagger.facts.aging:
+        return f"{aging}, measured by a model of the earlier half of the training documents."
+    if tagger.facts.recipe.topics.measures_aging:
+        return (
+            "Aging was not measured: it takes some 1,100 training documents with a date and a topic, of several days."
+        )
+    return ""
 
 
 def _promised_sentence(tagger: "Tagger") -> str:

@@ -28,7 +28,7 @@ class TrainingFacts:
         The recipe with all settings but without a name, the name of the corpus, and its `Corpus.origin`.
     choices : dict of str to dict
         What training chose by itself, and the figures by which it did, such as {"rows": {"chosen": "words", …}}; and
-        "forecast", how much more training documents would help.
+        "forecast", how much more training documents would help, and "aging", how rankings get worse with time.
     train_dates : (str, str), optional
         The first and the last date of the training documents, in ISO 8601; None if they have no dates.
     converged : ndarray of shape (n_topics,), bool, optional
@@ -59,6 +59,17 @@ class TrainingFacts:
         return (
             f"With {twice - n:,} more documents: top-1 accuracy {now:.2f} → about {then:.2f} ({low:.2f} to {high:.2f})"
         )
+
+    @property
+    def aging(self) -> str:
+        """How rankings get worse with time, in words; "" if training did not measure it."""
+        if "aging" not in self.choices:
+            return ""
+        (_, _, now, low, _), *later = self.choices["aging"]["parts"]
+        falls = ", ".join(f"{accuracy:.2f} after {days} days" for days, _, accuracy, *_ in later)
+        worse = next((days for days, _, _, _, high in later if high < low), None)
+        best = f"best before {worse} days" if worse is not None else f"no fall beyond chance in {later[-1][0]} days"
+        return f"Top-1 accuracy {now:.2f} on documents of the same time, {falls}: {best}"
 
     def of_topics(self, columns: np.ndarray) -> "TrainingFacts":
         """Return the facts restricted to the topics in the given columns."""

@@ -84,6 +84,9 @@ class TopicSettings:
     forecast : bool
         Without a shortlist: before training, forecast by held-out training documents how much better rankings would be
         with up to twice as many training documents.
+    aging : bool
+        Without a shortlist: before training, measure by the dates of training documents how rankings get worse with
+        time.
     related : int
         With a shortlist: this many of a document's best topics raise the scores of the topics that occur together with
         them in training documents. 0: no topic raises the scores of others.
@@ -97,6 +100,7 @@ class TopicSettings:
     vector_weight: float = 0.4
     choose_vectors: bool = False
     forecast: bool = False
+    aging: bool = False
     related: int = 0
 
     def __post_init__(self) -> None:
@@ -132,6 +136,11 @@ class TopicSettings:
     def forecasts(self) -> bool:
         """Whether training forecasts how much more training documents would help."""
         return self.forecast and not self.shortlist
+
+    @property
+    def measures_aging(self) -> bool:
+        """Whether training measures how rankings get worse with time."""
+        return self.aging and not self.shortlist
 
 
 @dataclass(frozen=True)

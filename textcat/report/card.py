@@ -205,6 +205,8 @@ def _quality(tagger: Tagger, evaluation: Evaluation) -> str:
         text += f"\n{evaluation.twins:,} of the test documents repeat training documents.\n"
     if forecast := tagger.facts.forecast:
         text += f"\n{forecast}; training forecast this, with a 90 % band, from models of fewer documents.\n"
+    if aging := tagger.facts.aging:
+        text += f"\n{aging}; measured by a model of the earlier half of the training documents.\n"
     return text + _largest_topics(tagger, evaluation)
 
 

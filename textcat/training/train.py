@@ -251,6 +251,8 @@ def train_and_score(
         training, choices = training.with_choices_for_few(counted)
     if recipe.topics.forecasts:
         choices |= training.forecast(counted)
+    if recipe.topics.measures_aging:
+        choices |= training.aging(counted)
     training_counts = None
     if updatable and kept is not None and counted.document_counts is not None:
         training_counts = TrainingCounts(kept, counted.document_counts, keep)
@@ -317,6 +319,14 @@ class _Training:
         with self.stages.stage("forecast"):
             forecast = forecast_growth(counted, self.recipe, self.n_jobs)
         return {} if forecast is None else {"forecast": forecast.facts()}
+
+    def aging(self, counted: CountedCorpus) -> dict[str, Any]:
+        """Measure how rankings get worse with time; return the facts for the model, {} if dates do not tell."""
+        from textcat.training.aging import measure_aging
+
+        with self.stages.stage("aging"):
+            aging = measure_aging(counted, self.recipe, self.n_jobs)
+        return {} if aging is None else {"aging": aging}
 
     def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
         """Train a tagger on all training documents but a sample, and return its evaluation on the sample.
