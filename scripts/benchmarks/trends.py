@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -77,7 +78,8 @@ def _later(corpus: Corpus) -> Later:
     days, documents = zip(*dated, strict=True)
     corpus = replace(Corpus.from_documents(corpus.name, documents), train=[*documents], test=[], unused=[])
     recipe, _ = default_recipe().for_corpus(corpus)
-    counts, half = CountedCorpus(corpus, recipe), len(documents) // 2
+    # A day is not divided, as its documents may lie in the order of their topics.
+    counts, half = CountedCorpus(corpus, recipe), bisect_right(days, days[len(days) // 2])
     earlier, rest = np.arange(half), np.arange(half, len(documents))
     features = counts.fit(recipe.make_features(), earlier)
     examples, labels = counts.examples(features, earlier), counts.labels[earlier].tocsc()
