@@ -31,8 +31,10 @@ def test_all_is_tagged_by_another_model_beside_the_folder_and_put_in_its_place(m
         run(other_model, [folder], out, model_changes="all", progress=look)
     assert rows(out) == mixed
     assert not before.exists()
+    begun = (tmp_path / "out.next").stat().st_ino
     run(other_model, [folder], out, model_changes="all")
     run(other_model, [folder], tmp_path / "whole")
+    assert out.stat().st_ino == begun  # it was gone on with
     gone = [row for row in first if b"/gone.jsonl" in row]
     assert gone
     assert sorted(rows(out)) == sorted(gone + rows(tmp_path / "whole"))

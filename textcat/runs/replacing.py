@@ -18,7 +18,7 @@ from textcat.reading import Source
 from textcat.runs.files import RunFiles, has_files
 from textcat.runs.folder import LOCK, own_files
 from textcat.runs.growth import list_files, outdated, readable
-from textcat.runs.records import own_journal, replay
+from textcat.runs.records import JOURNAL, own_journal, replay
 from textcat.runs.shard_writer import raise_write_errors
 
 KEPT = 2  # folders: the present one, and the one before
@@ -78,7 +78,8 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
     lock = disk.acquire_lock(folder / LOCK, f"Another run is writing to {folder}: wait until it ends.")
     try:
         with raise_write_errors(folder):
-            if stays and not new.exists():
+            if stays and not _continues(folder, new):
+                shutil.rmtree(new, ignore_errors=True)
                 _copy(folder, new)
         yield new
         with raise_write_errors(folder):
@@ -93,18 +94,36 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
 
 
 def end_replacement(folder: Path, kept: int = KEPT) -> None:
-    """Carry out what a killed process may have left to do after it had put new output in the place of `folder`."""
+    """Carry out what a killed process may have left to do after it had put new output in the place of `folder`.
+
+    The output in `folder` must be the new one.
+    """
     new = beside(folder)
-    if new.is_dir():
-        if folder.exists():
-            _set_aside(new, folder, kept)
-        else:
-            os.rename(new, folder)
+    shutil.rmtree(_unfinished(folder), ignore_errors=True)
+    if not new.is_dir():
+        return
+    if not folder.exists():
+        os.rename(new, folder)
+    elif own_journal(new) is None:  # it was only begun
+        shutil.rmtree(new)
+    else:
+        _set_aside(new, folder, kept)
+
+
+def _unfinished(folder: Path) -> Path:
+    """Return the name of a folder that is not copied yet, or that is being removed."""
+    return folder.with_name(f"{beside(folder).name}{UNFINISHED}")
+
+
+def _continues(folder: Path, new: Path) -> bool:
+    """Return whether new output was begun with what is in a folder, and nothing has come to the folder since."""
+    journals = [path / JOURNAL for path in (folder, new)]
+    return all(path.is_file() for path in journals) and journals[1].read_bytes().startswith(journals[0].read_bytes())
 
 
 def _copy(folder: Path, new: Path) -> None:
     """Copy a run: shards are never changed in place, and are linked; other files are written to, and are copied."""
-    unfinished = new.with_name(new.name + UNFINISHED)
+    unfinished = _unfinished(folder)
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     for path in own_files(folder):
@@ -128,7 +147,9 @@ def _set_aside(former: Path, folder: Path, kept: int) -> None:
         last = [former, *names][-1]
         if own_journal(last) is None:
             raise TextcatError(f"{last} is no folder of tags, but in the way of those before: rename it.")
-        shutil.rmtree(last)
+        removed = _unfinished(folder)  # a folder of which a part was removed would be no folder of tags
+        os.rename(last, removed)
+        shutil.rmtree(removed)
         n_taken -= 1
     for n in range(n_taken, 0, -1):
         os.rename(names[n - 1], names[n])
