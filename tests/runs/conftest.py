@@ -6,9 +6,7 @@ import time
 
 import pytest
 from attacks.histories import fail_at
-from interrupted_runs import NOW, STEPS, Killed
-
-from textcat.base import disk
+from interrupted_runs import NOW, count_steps
 
 
 @pytest.fixture(scope="module")
@@ -19,20 +17,7 @@ def model(newswire_model):
 @pytest.fixture
 def kill_at(monkeypatch):
     """Return a list: at the step with its number, the process is killed; the second number counts the steps."""
-    left = [-1, 0]
-
-    def counted(function):
-        def call(*arguments):
-            left[1] += 1
-            if left[1] == left[0]:
-                raise Killed
-            return function(*arguments)
-
-        return call
-
-    for name in STEPS:
-        monkeypatch.setattr(disk, name, counted(getattr(disk, name)))
-    return left
+    return count_steps(monkeypatch)
 
 
 @pytest.fixture

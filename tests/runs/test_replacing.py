@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from archive_runs import make_archive, rows, run
-from interrupted_runs import Killed
+from interrupted_runs import Killed, counted
 
 from textcat.base.errors import TextcatError
 from textcat.runs import replacing
@@ -51,18 +51,6 @@ def test_all_is_tagged_by_another_model_beside_the_folder_and_put_in_its_place(m
     assert rows(before)  # those that are there stay
     run(model, [folder], out, model_changes="all")
     assert {path.name for path in tmp_path.iterdir()} == {"in", "out", "out.before", "out.before-2", "whole"}
-
-
-def counted(function, kill_at):
-    """The function as one more step at which `kill_at` may kill."""
-
-    def call(*arguments, **options):
-        kill_at[1] += 1
-        if kill_at[1] == kill_at[0]:
-            raise Killed
-        return function(*arguments, **options)
-
-    return call
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ import time
 from contextlib import suppress
 
 import pytest
-from interrupted_runs import STEPS, Killed
+from interrupted_runs import Killed, count_steps
 from news_items import BODY_OF_DATA, g2_item, g2_message
 from news_versions import item
 from read_sources import COMPRESSIONS, tarred, zipped
 
-from textcat.base import disk
 from textcat.reading import InputSettings
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.planning import make_plan
@@ -162,19 +161,7 @@ def test_without_the_option_nothing_is_copied(model, folder, out):
 
 
 def test_whenever_the_run_is_killed_each_file_is_whole_or_missing(model, folder, out, tmp_path, monkeypatch):
-    left = [-1, 0]
-
-    def counted(function):
-        def call(*arguments):
-            left[1] += 1
-            if left[1] == left[0]:
-                raise Killed
-            return function(*arguments)
-
-        return call
-
-    for name in STEPS:
-        monkeypatch.setattr(disk, name, counted(getattr(disk, name)))
+    left = count_steps(monkeypatch)
     pass_on(model, folder, tmp_path / "whole")
     expected, n_steps = files_in(tmp_path / "whole"), left[1]
     for step in range(2, n_steps, 5):
