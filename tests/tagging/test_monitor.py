@@ -9,8 +9,10 @@ from archive_runs import run
 
 import textcat
 from textcat.base.errors import TextcatError
+from textcat.model.manifest import read_manifest
 from textcat.tagging.monitor import NO_KNOWN_TERM, NO_TOPIC, RateChange, monitor_tags
 from textcat.tagging.output import OutputSettings
+from textcat.tagging.run import tag_archive
 
 TEXTS = {"wheat": "Wheat exports rose to 12 mln tonnes.", "": "Nothing of it is known."}
 FIRST = date(2026, 1, 1)
@@ -70,6 +72,21 @@ def test_documents_without_a_known_term_are_a_rate_of_their_own(model, tmp_path)
     assert NO_KNOWN_TERM in {change.topic for change in found.changes}
 
 
+def test_documents_that_a_former_model_tagged_are_left_out(model, other_model, tmp_path):
+    (tmp_path / "archive").mkdir()
+    gone, out = write_archive(tmp_path / "archive" / "a.jsonl", 3, lambda day: 1), tmp_path / "tags"
+    tag_archive(other_model, [tmp_path / "archive"], out, jobs=1)
+    tag_archive(model, [tmp_path / "archive"], out, jobs=1, model_changes="new")
+    with pytest.raises(TextcatError, match="60 documents by former models, and none by the present one"):
+        monitor_tags([out])
+    gone.unlink()
+    write_archive(tmp_path / "archive" / "b.jsonl", 10, lambda day: 0)
+    tag_archive(model, [tmp_path / "archive"], out, jobs=1, model_changes="all")
+    found = monitor_tags([out])
+    assert (found.model, found.left_out) == (read_manifest(model).id, 60)
+    assert (found.reference, found.documents) == (100, 100)
+
+
 def test_what_cannot_be_compared_is_told(changed, model, other_model, tmp_path):
     tags = changed / "tags"
     for since, told in {
@@ -83,7 +100,7 @@ def test_what_cannot_be_compared_is_told(changed, model, other_model, tmp_path):
         monitor_tags([tags], level=1)
     archive = write_archive(tmp_path / "a.jsonl", 3, lambda day: 1)
     run(other_model, [archive], tmp_path / "other")
-    with pytest.raises(TextcatError, match="tags by the models"):
+    with pytest.raises(TextcatError, match=r"models \w+ and \w+"):
         monitor_tags([tags, tmp_path / "other"])
     run(model, [archive], tmp_path / "top", write=OutputSettings(top=2))
     with pytest.raises(TextcatError, match="chosen by --top"):

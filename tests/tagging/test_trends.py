@@ -180,11 +180,28 @@ def test_documents_without_dates_are_refused(texts, promising_model, tmp_path):
         estimate_trends(tmp_path / "tags")
 
 
-def test_tags_by_two_models_are_refused(tags, archive, newswire_model):
-    (archive / "c.jsonl").write_text((archive / "b.jsonl").read_text())
+def test_documents_that_a_former_model_tagged_are_left_out(tags, texts, archive, newswire_model):
+    write(archive / "c.jsonl", texts[:30], ["2024-03-01"] * 15 + ["2024-04-01"] * 15)
     tag_archive(newswire_model, archive, tags, jobs=1, model_changes="new")
-    with pytest.raises(TextcatError, match=r"by the models \w+ and \w+, .* --model-changes all"):
+    trends = estimate_trends(tags)
+    assert (trends.model, trends.documents, trends.left_out) == (read_manifest(newswire_model).id, 30, 120)
+    assert {row.period for row in trends.rows} == {"2024-03", "2024-04"}
+    (archive / "b.jsonl").unlink()  # its tags stay
+    tag_archive(newswire_model, archive, tags, jobs=1, model_changes="all")
+    trends = estimate_trends(tags)
+    assert (trends.documents, trends.left_out) == (110, 40)
+
+
+def test_an_archive_of_a_former_model_alone_is_refused(tags, archive, newswire_model):
+    tag_archive(newswire_model, archive, tags, jobs=1, model_changes="new")
+    with pytest.raises(TextcatError, match="120 documents by former models, and none by the present one"):
         estimate_trends(tags)
+
+
+def test_folders_of_two_models_are_refused(tags, archive, newswire_model, tmp_path):
+    tag_archive(newswire_model, archive, tmp_path / "other", jobs=1)
+    with pytest.raises(TextcatError, match=r"models \w+ and \w+"):
+        estimate_trends([tags, tmp_path / "other"])
 
 
 def test_an_archive_that_was_tagged_again_by_another_model_is_of_that_model(tags, archive, newswire_model):

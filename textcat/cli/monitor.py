@@ -41,9 +41,12 @@ def show_monitoring(console: "Console", found: "Monitoring", form: str) -> None:
     from textcat.cli.printing import Facts, Table, show
 
     undated = f"; {found.undated:,} without a date do not count" if found.undated else ""
+    former = f"{found.left_out:,} documents that only former models have tagged" if found.left_out else None
     facts = {
+        "model": found.model,
         "compared": f"{found.documents:,} documents from {found.since} to {found.last}{undated}",
         "with": f"{found.reference:,} earlier ones",
+        "left out": former,
         "false alarms": f"at most {found.level:g} a year",
     }
     rows = [change._asdict() for change in found.changes]

@@ -87,7 +87,7 @@ def _write(result: "Trends", path: Path) -> None:
 
 
 def _data(result: "Trends") -> dict[str, Any]:
-    facts = {name: getattr(result, name) for name in ("by", "estimator", "model", "documents")}
+    facts = {name: getattr(result, name) for name in ("by", "estimator", "model", "documents", "left_out")}
     return {**facts, "rows": _rows(result)}
 
 
@@ -105,7 +105,8 @@ def show_trends(console: "Console", result: "Trends", form: str, most: int | Non
         for row in _rows(result)
         if row["topic"] in shown
     ]
-    facts = Facts({"documents": result.documents, "model": result.model, "estimator": result.estimator})
+    former = f"{result.left_out:,} documents that only former models have tagged" if result.left_out else None
+    facts = {"documents": result.documents, "model": result.model, "left out": former, "estimator": result.estimator}
     rest = result.topics - len(shown)
     note = f"{rest:,} less frequent topics are left out: name some with --topic, or take --as csv." if rest else ""
-    show(console, form, _data(result), Table(rows), facts, note, rows=lambda: _rows(result))
+    show(console, form, _data(result), Table(rows), Facts(facts), note, rows=lambda: _rows(result))

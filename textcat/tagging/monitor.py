@@ -2,7 +2,7 @@
 
 import os
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from textcat.base.errors import TextcatError
 from textcat.model import Reason
 from textcat.reading.dates import day_of
 from textcat.runs.records import facts_of_run
-from textcat.tagging.shards import TaggedDocument, read_tags
+from textcat.tagging.shards import TaggedDocument, check_present, present_models, read_tags
 from textcat.trends.alarms import LEVEL, YEAR, find_alarms
 
 NO_TOPIC, NO_KNOWN_TERM = "(no topic)", "(no known term)"
@@ -52,6 +52,10 @@ class Monitoring(NamedTuple):
         The number of documents before `since`, and from then on.
     undated : int
         The number of documents without a date, which do not count.
+    model : str
+        The id of the model that tagged them; several, by language, are joined by commas.
+    left_out : int
+        The number of documents that only former models have tagged, which do not count.
     level : float
         The chance, at most, that a year has any false alarm.
     changes : list of RateChange
@@ -65,6 +69,8 @@ class Monitoring(NamedTuple):
     reference: int
     documents: int
     undated: int
+    model: str
+    left_out: int
     level: float
     changes: list[RateChange]
     is_alarm: bool
@@ -78,7 +84,7 @@ def monitor_tags(
     Parameters
     ----------
     folders : iterable of path
-        Folders that `textcat tag --out` has written, all by the same model.
+        Folders that `textcat tag --out` has written, all by the same model. Tags by models before it do not count.
     since : str, optional
         A day, such as "2026-01-01": documents from then on are compared with earlier ones. By default, the first day
         behind the first half of the documents.
@@ -92,8 +98,8 @@ def monitor_tags(
     Raises
     ------
     TextcatError
-        If a folder has no tags, or tags of other models or options; if documents have no dates; or if there are none
-        before `since`, or none later.
+        If a folder has no tags, or only those of former models or other options; if models of folders differ; if
+        documents have no dates; or if there are none before `since`, or none later.
     """
     if not 0 < level < 1:
         raise TextcatError(f"The level cannot be {level}: give a chance between 0 and 1, such as .05.")
@@ -104,7 +110,9 @@ def monitor_tags(
                 f"The tags in {path} were chosen by {wrong[0]}, and need not be those above thresholds: leave it "
                 "out, and tag again with --restart."
             )
-    read = _Tags(document for path in paths for document in read_tags(path))
+    models = present_models(paths)
+    read = _Tags((document for path in paths for document in read_tags(path)), models)
+    check_present(len(read.days) + read.undated > 0, read.left_out)
     days = np.array(read.days)
     if not len(days):
         raise TextcatError(
@@ -135,24 +143,24 @@ def monitor_tags(
     ]
     is_alarm = any(alarm.told // YEAR == (n_days - 1) // YEAR for alarm in found)
     ends = _day(first, 0), _day(first, n_days - 1)
-    return Monitoring(*ends, n_earlier, n_later, read.undated, level, changes, is_alarm)
+    numbers = n_earlier, n_later, read.undated, ", ".join(sorted(models)), read.left_out
+    return Monitoring(*ends, *numbers, level, changes, is_alarm)
 
 
 class _Tags:
-    """The days of documents, and their tags: for each, the number of the document, and that of its name."""
+    """The days of documents, and their tags: for each, the number of the document, and that of its name.
 
-    def __init__(self, tagged: Iterable[TaggedDocument]) -> None:
-        self.names, self.undated = [*_OF_ALL], 0
+    Documents that other models than `models` have tagged are left out.
+    """
+
+    def __init__(self, tagged: Iterable[TaggedDocument], models: Set[str]) -> None:
+        self.names, self.undated, self.left_out = [*_OF_ALL], 0, 0
         self.days, self.documents, self.columns = array("i"), array("q"), array("i")
         column_of = {name: column for column, name in enumerate(self.names)}
-        model = ""
         for document in tagged:
-            if document.model and model not in ("", document.model):
-                raise TextcatError(
-                    f"There are tags by the models {model} and {document.model}, which differ by themselves: give "
-                    "`tag` the option --model-changes all, so that all are by one."
-                )
-            model = document.model or model
+            if document.model and document.model not in models:
+                self.left_out += 1
+                continue
             day = day_of(document.date) if document.date else ""
             if not day:
                 self.undated += 1

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from textcat.reading import START_OVER, FaultKind, Rejection, superseded_reason
 from textcat.runs.files import is_within
 from textcat.runs.news_version_chunks import hash_of_id
 from textcat.runs.news_versions import OldRows
+from textcat.runs.records import facts_of_run
 from textcat.runs.results import Counts
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import counted_of
@@ -247,3 +248,26 @@ def read_shard(shard: Path) -> Iterator[TaggedDocument]:
         rows = _csv_rows if ".csv" in shard.name else _json_rows
         for document, _ in rows(_unpacked(shard)):
             yield document
+
+
+def present_models(folders: Iterable[Path]) -> set[str]:
+    """Return the id of the model by which folders were tagged last, or the ids of its models by language.
+
+    A TextcatError is raised if the folders were tagged by different ones.
+    """
+    models = sorted({str(facts_of_run(folder).get(MODEL, "")) for folder in folders})
+    if len(models) > 1:
+        raise TextcatError(
+            f"The folders have tags by the models {' and '.join(models)}, which differ by themselves: name folders of "
+            "one model, or give `textcat tag` the option --model-changes all."
+        )
+    return {named.rpartition(" ")[2] for text in models for named in text.split(", ")}
+
+
+def check_present(has_some: bool, left_out: int) -> None:
+    """Raise a TextcatError if the present model has tagged no document, but former models have."""
+    if left_out and not has_some:
+        raise TextcatError(
+            f"There are tags of {left_out:,} documents by former models, and none by the present one: give "
+            "`textcat tag` the option --model-changes all, or the model before."
+        )

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -14,7 +14,7 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.runs.records import own_journal
 from textcat.tagging.score_bins import NO_DAY, FrameArrays, ModelCounts, read_frames, read_model_counts
-from textcat.tagging.shards import read_shard
+from textcat.tagging.shards import check_present, present_models, read_shard
 from textcat.trends.bins import N_BINS
 from textcat.trends.choice import choose_estimator
 from textcat.trends.estimators import ESTIMATORS
@@ -52,6 +52,7 @@ class Trends(NamedTuple):
     names: dict[str, str]  # of topics
     documents: int
     topics: int  # of which all, or the most frequent ones, have rows
+    left_out: int = 0  # documents that only former models have tagged
 
 
 class Periods(NamedTuple):
@@ -62,6 +63,7 @@ class Periods(NamedTuple):
     tagged: NDArray[np.int64]  # (n_periods, n_topics)
     model: str
     model_counts: ModelCounts
+    left_out: int  # documents that only former models have tagged
 
 
 def estimate_trends(
@@ -78,7 +80,7 @@ def estimate_trends(
     Parameters
     ----------
     folders : path, or iterable of paths
-        Folders that `tag_archive` has written, by one model.
+        Folders that `tag_archive` has written, by one model. Tags by models before it do not count.
     by : {"month", "year", "day"}
         The length of periods.
     topics : sequence of str
@@ -98,8 +100,8 @@ def estimate_trends(
     Raises
     ------
     TextcatError
-        If a folder has no tags, or tags by several models or without scores; if there are no dates, or they are in one
-        period; or if the model has no such topic.
+        If a folder has no tags, only those of former models, or none with scores; if models of folders differ; if there
+        are no dates, or they are in one period; or if the model has no such topic.
     """
     for value, choices in ((by, PERIODS), (reprints, REPRINTS), (estimator, ("", *ESTIMATORS))):
         if value not in choices:
@@ -157,17 +159,20 @@ def _estimated(
         for j, column in enumerate(columns)
         for i, period in enumerate(periods.names)
     ]
-    return Trends(rows, by, name, periods.model, periods.model_counts.names, int(documents.sum()), len(chosen))
+    names, n = periods.model_counts.names, int(documents.sum())
+    return Trends(rows, by, name, periods.model, names, n, len(chosen), periods.left_out)
 
 
 def read_periods(folders: Sequence[Path], by: str, *, once: bool = False) -> Periods:
     """Count the documents of tagged archives by period, topic and bin; with `once`, leave out what repeats another."""
-    sums = _Sums(by, once)
+    shards = {folder: _shards(folder) for folder in folders}
+    sums = _Sums(by, once, present_models(folders))
     for folder in folders:
-        for shard, was_replaced in _shards(folder):
+        for shard, was_replaced in shards[folder]:
             kept = Counter(map(_place, read_shard(shard))) if was_replaced else None
             for frame in read_frames(shard):
                 sums.add(folder, frame, kept)
+    check_present(sums.model_counts is not None, sums.left_out)
     if sums.model_counts is None:
         raise TextcatError(f"{folders[0] if folders else 'No folder'} has no documents: name a folder with tags.")
     return sums.periods(sums.model_counts)
@@ -190,26 +195,24 @@ def _place(document: Any) -> tuple[str, int]:
 class _Sums:
     """Add up frames by period."""
 
-    def __init__(self, by: str, once: bool):
-        self._code, self._once = PERIODS[by], once
+    def __init__(self, by: str, once: bool, models: Set[str]):
+        self._code, self._once, self._models = PERIODS[by], once, models
         self._counts: dict[str, NDArray[np.int64]] = {}
         self._tagged: dict[str, NDArray[np.int64]] = {}
         self._documents: Counter[str] = Counter()
-        self._model = ""
+        self._model, self.left_out = "", 0
         self.model_counts: ModelCounts | None = None
 
     def add(self, folder: Path, frame: FrameArrays, kept: Counter[tuple[str, int]] | None) -> None:
         """Add a frame, without the documents that are not in `kept` any more; None: all are."""
         counts = np.ones(len(frame.days), bool) if kept is None else _are_kept(frame, kept)
-        if not counts.any():  # they were tagged again since, perhaps by another model
+        if frame.model not in self._models:
+            self.left_out += int(counts.sum())
+            return
+        if not counts.any():  # they were tagged again since
             return
         if self.model_counts is None:
             self._model, self.model_counts = frame.model, read_model_counts(folder, frame.model)
-        if frame.model != self._model:
-            raise TextcatError(
-                f"{folder} has tags by the models {self._model} and {frame.model}, whose scores cannot be added up: "
-                "give `textcat tag` the option --model-changes all, to tag all documents by one."
-            )
         if self._once:
             counts &= ~frame.reprints
         names = np.array(_periods_of(frame.days, self._code))
@@ -238,7 +241,7 @@ class _Sums:
         documents = np.array([self._documents[name] for name in names], np.int64)
         counts[:, :, 0] = documents[:, None] - counts.sum(axis=-1)
         tagged = np.array([self._tagged[name] for name in names])
-        return Periods(names, counts, tagged, self._model, model_counts)
+        return Periods(names, counts, tagged, self._model, model_counts, self.left_out)
 
 
 def _periods_of(days: NDArray[np.int32], code: str) -> list[str]:
