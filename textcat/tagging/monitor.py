@@ -142,9 +142,18 @@ def monitor_tags(
         for alarm in found
     ]
     is_alarm = any(alarm.told // YEAR == (n_days - 1) // YEAR for alarm in found)
-    ends = _day(first, 0), _day(first, n_days - 1)
-    numbers = n_earlier, n_later, read.undated, ", ".join(sorted(models)), read.left_out
-    return Monitoring(*ends, *numbers, level, changes, is_alarm)
+    return Monitoring(
+        since=_day(first, 0),
+        last=_day(first, n_days - 1),
+        reference=n_earlier,
+        documents=n_later,
+        undated=read.undated,
+        model=", ".join(sorted(models)),
+        left_out=read.left_out,
+        level=level,
+        changes=changes,
+        is_alarm=is_alarm,
+    )
 
 
 class _Tags:
