@@ -2,7 +2,7 @@
 
 import pytest
 
-from textcat.base.journal import KeptResults, journal_line, read_journal, read_last
+from textcat.base.journal import KeptResults, journal_line, read_all, read_journal
 
 # --- kept results and journals ---------------------------------------------------------------------------------------
 
@@ -72,12 +72,12 @@ def test_lines_behind_a_broken_one_are_damage(tmp_path):
     assert (journal.lines, journal.length, journal.damaged) == ([{"format": 1}], len(line), True)
 
 
-def test_the_last_line_that_begins_so_is_read_without_the_damaged_ones(tmp_path):
+def test_lines_that_begin_so_are_read_without_the_damaged_ones(tmp_path):
     path = tmp_path / "journal"
-    assert read_last(path, {"record": "facts"}) is None
+    assert not [*read_all(path, {"record": "facts"})]
     lines = [{"first": 1}, {"record": "facts", "n": 1}, {"record": "facts", "n": 2}, {"record": "shard"}]
     path.write_bytes(
         b"".join(map(journal_line, lines)) + b'{"record": "facts", "n": 3, "crc32": 7}\n{"record": "facts"'
     )
-    assert read_last(path, {"record": "facts"}) == {"record": "facts", "n": 2}
-    assert read_last(path, {"record": "sums"}) is None
+    assert [line["n"] for line in read_all(path, {"record": "facts"})] == [2, 1]
+    assert not [*read_all(path, {"record": "sums"})]

@@ -8,6 +8,7 @@ from archive_runs import make_archive, rows, run
 from interrupted_runs import Killed, counted
 
 from textcat.base.errors import TextcatError
+from textcat.reading import open_file
 from textcat.runs import replacing
 
 
@@ -116,3 +117,32 @@ def test_what_is_in_the_way_is_told(mixed, other_model, tmp_path):
         run(other_model, [folder], out, model_changes="all")
     with pytest.raises(TextcatError, match="folders of tags to keep cannot be 0"):
         run(other_model, [folder], out, model_changes="all", keep=0)
+
+
+def test_a_file_that_is_gone_keeps_its_rows_even_if_another_has_its_content(model, other_model, tmp_path):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    make_archive(folder / "a.jsonl", 12)
+    shutil.copy(folder / "a.jsonl", folder / "gone.jsonl")
+    run(model, [folder], out)
+    before = rows(out)
+    (folder / "gone.jsonl").unlink()
+    summary = run(other_model, [folder], out, model_changes="all")
+    assert len(rows(out)) == len(before)
+    assert [row for row in rows(out) if b"/gone.jsonl" in row] == [row for row in before if b"/gone.jsonl" in row]
+    assert summary.growth.gone
+
+
+def test_where_no_other_model_has_ever_tagged_no_file_is_compared(model, tmp_path, monkeypatch):
+    make_archive(tmp_path / "in" / "a.jsonl", 12)
+    run(model, [tmp_path / "in"], tmp_path / "out", model_changes="all")
+    monkeypatch.setattr(replacing, "replay", None)
+    assert run(model, [tmp_path / "in"], tmp_path / "out", model_changes="all").before.finished
+
+
+def test_where_rows_stay_only_one_file_is_read_to_tell_that_something_is_to_be_tagged(mixed, other_model, monkeypatch):
+    folder, out = mixed
+    summed, kind = [], type(open_file(folder / "a.jsonl"))
+    sum_up = kind.sum_up
+    monkeypatch.setattr(kind, "sum_up", lambda self: (summed.append(self), sum_up(self)))
+    run(other_model, [folder], out, model_changes="all")
+    assert len(summed) == 1 + 2 * 2  # then the two, to tell whether they can be read, and to tag them

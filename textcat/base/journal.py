@@ -4,7 +4,7 @@ import getpass
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,14 +99,14 @@ def read_header(path: Path) -> dict[str, Any] | None:
     return _parse_line(line) if line.endswith(b"\n") else None
 
 
-def read_last(path: Path, beginning: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read the last intact line of a journal whose first entries are these; None if there is no file or such line.
+def read_all(path: Path, beginning: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the intact lines of a journal, which need not exist, whose first entries are these; the last line first.
 
     Other lines are not parsed.
     """
     start = json.dumps(beginning).encode().removesuffix(b"}")
     ended = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-    return next((line for data in reversed(ended) if data.startswith(start) and (line := _parse_line(data))), None)
+    return (line for data in reversed(ended) if data.startswith(start) and (line := _parse_line(data)))
 
 
 class KeptResults(dict[str, dict[str, Any]]):

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -92,7 +92,7 @@ def find_growth(
     The last generation must have ended, or be unable to go on (see `goes_on`). The files `again` are read again, even
     if they have not changed.
     """
-    found = _compare(sources, listed, run, _due(listed, run, now := time.time()) | again)
+    found = _compare(sources, listed, run, _due(listed, run, now := time.time()), again)
     growth = found.growth
     to_read = {*growth.new, *growth.changed, *growth.again}
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in run.gone))
@@ -116,7 +116,7 @@ def missing_sums(sources: Sequence[Source], listed: Mapping[str, ListedFile], ru
     """
     lacking = [file for file in run.files if file.source >= 0 and _lacks_sum(run.known.get(file.name), file)]
     names = {file.name for file in lacking if _is_same(file, listed)}
-    return {name: sum_ for name, sum_ in _sums_of(sources, names).items() if sum_}
+    return {name: sum_ for name, sum_ in _sums_of(sources, names) if sum_}
 
 
 def _lacks_sum(item: KnownFile | None, file: ListedFile) -> bool:
@@ -135,11 +135,14 @@ class _Found(NamedTuple):
     unblocked: list[str]  # see `Work`
 
 
-def _compare(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, due: Set[str]) -> _Found:
+def _compare(
+    sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, waiting: Set[str], outdated: Set[str]
+) -> _Found:
     """Return what has changed since the generations before; `listed` has today's files by name.
 
-    The files that are `due` are read again, even if they have not changed.
+    The files that are `waiting` or `outdated` are read again, even if they have not changed.
     """
+    due = waiting | outdated
     new, changed, again, kept = list[str](), list[str](), list[str](), list[ListedFile]()
     renamed, was_of = list[tuple[str, str]](), dict[str, str]()
     known, blocked = run.known, {name for name, file in listed.items() if file.is_blocked}
@@ -148,7 +151,7 @@ def _compare(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: R
     lost = {name: item for name, item in known.items() if name not in listed or name in blocked}
     hidden = {name for name in lost if name in blocked or _is_hidden(name, blocked)} if blocked else set()
     former = _FormerNames(lost, due)
-    sums = _sums_of(sources, _names_to_sum(listed, known, due, former.sizes))
+    sums = dict(_sums_of(sources, _names_to_sum(listed, known, due, former.sizes)))
     for name, file in listed.items():
         item, sum_ = known.get(name), sums.get(name)
         if file.is_blocked:
@@ -158,6 +161,9 @@ def _compare(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: R
         is_same = item is not None and file.content == item.file.content
         # One that still cannot be read is not tried again, as a rejection says so.
         if is_same and (name not in due or (sum_ is None and name not in unblocked | run.silent)):
+            continue
+        if is_same and name not in waiting:  # it has been read under this name, so that no other was renamed to it
+            again.append(name)
             continue
         if item is not None and sum_ and item.checksum == sum_ and item.file.size == file.size and name not in due:
             kept.append(file.as_known(item.file.of))
@@ -245,22 +251,21 @@ def _names_to_sum(
     return names
 
 
-def _sums_of(sources: Iterable[Source], names: Set[str]) -> dict[str, str]:
-    """Return the checksums of those files that can be read to their ends; "" where the checksum is not known."""
-    sums: dict[str, str] = {}
+def _sums_of(sources: Iterable[Source], names: Set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the checksum of each file that can be read to its end, with its name; "" if the checksum is not known."""
     for source in sources if names else ():
         for name, opened in source.openers(names):
             try:
                 with closing(opened()) as stream:
-                    sums[name] = _read_through(stream)
+                    sum_ = _read_through(stream)
             except UnreadableError:
-                pass
-    return sums
+                continue
+            yield name, sum_
 
 
-def readable(sources: Iterable[Source], names: Set[str]) -> set[str]:
-    """Return the names of those files that can be read to their ends, given their sources."""
-    return {*_sums_of(sources, names)}
+def readable(sources: Iterable[Source], names: Set[str]) -> Iterator[str]:
+    """Read files, given their sources, and yield the names of those that can be read to their ends."""
+    return (name for name, _ in _sums_of(sources, names))
 
 
 def _read_through(stream: ByteStream) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from textcat.base import disk
 from textcat.base.errors import TextcatError
-from textcat.base.journal import Journal, journal_line, read_header, read_journal, read_last
+from textcat.base.journal import Journal, journal_line, read_all, read_header, read_journal
 from textcat.reading import BatchNumber, PipeState
 from textcat.runs.results import Counts
 
@@ -258,12 +258,16 @@ def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | Non
     return Log(folder, header), journal_line(msgspec.to_builtins(header))
 
 
+def all_facts(folder: Path) -> list[dict[str, Any]]:
+    """Return all settings of the run in a folder, by names for error messages, the latest first; [] if it has none."""
+    path = folder / JOURNAL
+    lines = [*read_all(path, {"record": "facts"}), read_header(path)]
+    return [line["facts"] for line in lines if line and "facts" in line]
+
+
 def facts_of_run(folder: Path) -> dict[str, Any]:
     """Return the latest settings of the run in a folder, by names for error messages; {} if there is no run."""
-    path = folder / JOURNAL
-    line = read_last(path, {"record": "facts"}) or read_header(path)
-    facts: dict[str, Any] = line.get("facts", {}) if line else {}
-    return facts
+    return next(iter(all_facts(folder)), {})
 
 
 def own_journal(folder: Path) -> Journal | None:

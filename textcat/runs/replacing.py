@@ -18,7 +18,7 @@ from textcat.reading import Source
 from textcat.runs.files import RunFiles, has_files
 from textcat.runs.folder import LOCK, own_files
 from textcat.runs.growth import list_files, outdated, readable
-from textcat.runs.records import JOURNAL, own_journal, replay
+from textcat.runs.records import JOURNAL, all_facts, own_journal, replay
 from textcat.runs.shard_writer import raise_write_errors
 
 KEPT = 2  # folders: the present one, and the one before
@@ -33,20 +33,23 @@ class Replacement(NamedTuple):
 
 def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -> Replacement:
     """Find what of a run's output was written with other facts than these, given the sources as they are now."""
-    journal = own_journal(folder) if folder.is_dir() else None
-    if journal is None:
+    if all(before.get(name) == value for before in all_facts(folder) for name, value in facts.items()):
         return Replacement(False, False)
+    journal = own_journal(folder)
+    assert journal is not None
     log, is_damaged = replay(folder, journal, "begin again with --restart")
     listed = list_files(sources)
     if is_damaged or listed is None or log.header.files is None or not has_files(log):
         return Replacement(any(log.are_others(name, facts) for name in log.sums), False)
     run, names = RunFiles(log), {file.name for file in listed}
-    # What cannot be read keeps what it has, and is no reason to write all anew.
-    again = readable(sources, outdated(log, run, facts) & names)
+    again = outdated(log, run, facts) & names
     is_cut = bool(run.cut) and any(shard.name and log.are_others(shard.name, facts) for shard in log.part.shards)
-    return Replacement(
-        bool(again) or is_cut, any(item.shards and name not in again for name, item in run.known.items())
-    )
+    # What cannot be read keeps what it has, and is no reason to write all anew.
+    could_be_read = readable(sources, again)
+    if any(item.shards and name not in again for name, item in run.known.items()):
+        return Replacement(any(could_be_read) or is_cut, True)
+    read = {*could_be_read}
+    return Replacement(bool(read) or is_cut, any(item.shards for name, item in run.known.items() if name not in read))
 
 
 def beside(folder: Path) -> Path:
