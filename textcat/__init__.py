@@ -5,8 +5,8 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# The main names, and where they come from: imported at their first use, so that `import textcat` is cheap.
-# Type checkers and editors read them in __init__.pyi, which `python tests/test_front_door.py --write` generates.
+# Public names and the modules that define them. Each is imported at its first use, so that `import textcat` is fast.
+# Type checkers and editors read the names in __init__.pyi, which `python tests/test_front_door.py --write` generates.
 _NAMES_IN = {
     "base.calibration": "Calibration",
     "base.cluster": "on_cluster",

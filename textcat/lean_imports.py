@@ -1,7 +1,7 @@
 """Avoid unneeded imports, so that commands and workers start sooner and stay smaller.
 
-This depends on what spaCy, scipy, typer and pyarrow import, which is not part of their interfaces: if that
-changes, `tests/test_lean_imports.py` fails.
+This depends on which modules spaCy, scipy, typer and pyarrow import. These packages may change their imports without
+notice; `tests/test_lean_imports.py` fails if they do.
 """
 
 import os
@@ -12,30 +12,31 @@ from importlib.util import LazyLoader
 from types import ModuleType
 from typing import Any
 
-# Modules that are imported for one name, of which no use is made: the name, and the importing package with its version.
+# Modules that another package imports for one name and never uses: that name, and the importing package with its
+# version.
 _UNUSED = {
     "rich.markdown": ("Markdown", "typer", "0.29."),
     "rich.traceback": ("Traceback", "typer", "0.29."),
     "spacy.cli": ("info", "spacy", "3.8."),
     "spacy.cli.info": ("info", "spacy", "3.8."),
 }
-# Modules that are imported, but are of use to few: they are loaded at their first use.
+# Modules that few users need: they are loaded at their first use.
 _LATER = {"numpy.f2py", "numpy.testing"}
 
 
 def keep_imports_lean() -> None:
     """Prevent the import of pandas and of unused modules, and load those in `_LATER` only at their first use."""
     sys.meta_path.insert(0, _LeanFinder())
-    # numpy, if it has not been loaded yet, would start threads that are never used: they wait busily.
+    # if numpy is not loaded yet: keep its threads from starting, as they would wait busily and never be used
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be imported than this one
+class _LeanFinder:  # not a subclass of MetaPathFinder, whose module takes longer to import than this one
     """Make pandas appear not installed, replace modules in `_UNUSED`, and load those in `_LATER` at their first use.
 
-    pyarrow and scikit-learn import pandas, which takes 60 MB. scipy imports all parts of numpy, of which two take
-    longer than the others. spaCy imports its commands, which takes half of its import time; so do Markdown and
-    tracebacks in the time that typer takes to print a help.
+    pyarrow and scikit-learn import pandas, which takes 60 MB. scipy imports all parts of numpy, two of which take
+    longer to import than all others. spaCy imports its commands, which takes half of its import time; typer imports
+    Markdown and tracebacks, which takes half the time of printing a help text.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
@@ -59,7 +60,7 @@ def _is_left_out(package: str, version: str) -> bool:
 
 
 class _StandIn:
-    """Load a module that has only one name, which stands for nothing."""
+    """Load a placeholder for a module: it has a single name, with an unusable value."""
 
     def __init__(self, name: str) -> None:
         self._name = name

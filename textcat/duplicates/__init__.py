@@ -1,1 +1,1 @@
-"""Find duplicates: texts that repeat an earlier text, as a whole or cut, reworded, or with errors of recognition."""
+"""Find duplicates: texts that repeat an earlier one, whole, cut, reworded, or with OCR errors."""

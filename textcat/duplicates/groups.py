@@ -1,4 +1,4 @@
-"""Sketch texts, and put each text into the group of an earlier text that it repeats."""
+"""Compute sketches of texts, and assign each text to the group of an earlier text that it repeats."""
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,25 +12,25 @@ from textcat.base import disk
 from textcat.base.normal_forms import nfc
 from textcat.duplicates._sketches import COUNTERS, ENTRIES, SAMPLED, SKETCH_BYTES, assign, enter, sketch
 
-#: A text's sketch: the hash of all its words in order, their number, two bins a byte, and hashes of sampled words.
+#: A text's sketch: the hash of all its words in order, their number, bins (two per byte), and hashes of sampled words.
 SKETCH = np.dtype([("fingerprint", "<u8"), ("words", "<u2"), ("bins", "u1", SKETCH_BYTES), ("sample", "<u4", SAMPLED)])
-SKETCH_FORMAT = 2  # 1: bins of bytes, and numbers divided at points and commas
-AT_ONCE = 1 << 10  # texts that are held in memory for sketching
-COPY = 1.0  # the similarity of a text to another one with the same words
-#: The least similarity in pools of `teach`: at .8, studies that are reported in the same form are put together. What
-#: repeats a text at all, as in `textcat duplicates`, is said by LEAST and LEAST_SHARED in _sketches.pyx.
+SKETCH_FORMAT = 2  # version 1: bins of bytes, and numbers divided at points and commas
+AT_ONCE = 1 << 10  # number of texts in memory at a time
+COPY = 1.0  # the similarity of a text to another with the same words
+#: The minimum similarity in pools of `teach`: with .8, different studies reported in the same form would be grouped.
+#: `textcat duplicates` uses the lower limits LEAST and LEAST_SHARED in _sketches.pyx.
 NEAR = 0.85
-_STEP = 1 << 13  # texts by which arrays grow
-_ROOM = 3 << 19  # texts for which large arrays have room from the start
-FIRST_BITS = 16  # of the first table
+_STEP = 1 << 13  # number of texts by which arrays grow
+_ROOM = 3 << 19  # initial capacity of large arrays, in texts
+FIRST_BITS = 16  # size of the first table
 
 
 def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
     """Return the sketches of texts that are given by zone: shape (n_texts,), dtype `SKETCH`.
 
-    Case, punctuation and white space do not count, nor does it count in which Unicode form letters are written.
+    Case, punctuation, white space and the Unicode normal form of letters are ignored.
     """
-    whole = (nfc(" ".join(zones.values())) for zones in texts)  # the kernel writes letters of ASCII small
+    whole = (nfc(" ".join(zones.values())) for zones in texts)  # the kernel lowers ASCII letters only
     joined = [text.encode() if text.isascii() else text.lower().encode("utf-8", "surrogatepass") for text in whole]
     n = len(joined)
     fingerprints, words = np.zeros(n, np.uint64), np.zeros(n, np.uint16)
@@ -43,13 +43,14 @@ def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
 
 
 class Assigned(NamedTuple):
-    """Hold the groups that `Groups.add` has assigned to texts, by the numbers of the texts that are kept.
+    """The groups that `Groups.add` has assigned to texts, by the numbers of the texts that are kept.
 
     Exact copies of earlier texts are not kept.
     """
 
     groups: np.ndarray  # int32: the number of the first text of each group; -1: the text has no words
-    similarities: np.ndarray  # float64: to the text that is repeated, 1 if all words are the same; NaN: it repeats none
+    # float64: similarity to the repeated text, 1 if all words are the same; NaN: it repeats none
+    similarities: np.ndarray
     kept: np.ndarray  # bool: whether a text is kept, and has the next number
 
 
@@ -59,18 +60,18 @@ class Groups:
     A text repeats another one only if their similarity, an estimate of the Jaccard coefficient of their pairs of words,
     is at least `least`: 0 also finds texts that are cut or reworded, `NEAR` only those with nearly the same words.
 
-    In memory, a text takes 66 bytes and its share of tables that double their size; on disk, 152 bytes.
+    A text takes 66 bytes of memory, plus its share of hash tables that double in size, and 152 bytes on disk.
     """
 
     def __init__(self, least: float = 0.0) -> None:
         self._least = least
-        self.n = 0  # texts that are kept
+        self.n = 0  # number of texts that are kept
         self._bits = FIRST_BITS
         self._head = np.zeros(1 << FIRST_BITS, np.uint32)
         self._counts = np.zeros(COUNTERS, np.uint16)
         self._fingerprints, self._words = np.zeros(0, np.uint32), np.zeros(0, np.uint16)
         self._group_of = np.zeros(0, np.uint32)
-        # Memory is taken when it is written to; blocks of this size are never copied when they grow.
+        # Memory is allocated on first write; blocks of this size are not copied when they grow.
         self._bins, self._after = np.empty((_ROOM, SKETCH_BYTES), np.uint8), np.empty(_ROOM * ENTRIES, np.uint32)
         self._posted = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         self._samples = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
@@ -84,7 +85,7 @@ class Groups:
         groups, similarities = np.empty(n, np.int32), np.empty(n)
         begin = 0
         while begin < n:
-            room = (2 << self._bits) // ENTRIES - self.n  # until the table is doubled
+            room = (2 << self._bits) // ENTRIES - self.n  # number of texts until the table is doubled
             if room:
                 part = slice(begin, min(begin + room, n))
                 self._assign(sketches[part], groups[part], similarities[part])
@@ -116,7 +117,7 @@ class Groups:
         if n <= len(self._words):
             return
         room = -(-n // _STEP) * _STEP
-        # Reallocated in place: memory for old and new arrays is not needed at the same time.
+        # Reallocated in place: old and new arrays are not in memory at the same time.
         for array in (self._fingerprints, self._words, self._group_of):
             array.resize(room, refcheck=False)
         if room > len(self._bins):
@@ -126,7 +127,7 @@ class Groups:
     def _double(self) -> None:
         """Double the table, and enter all texts again."""
         self._bits += 1
-        self._head = np.zeros(0, np.uint32)  # freed before the new one is made
+        self._head = np.zeros(0, np.uint32)  # freed before the new table is allocated
         self._head = np.zeros(1 << self._bits, np.uint32)
         self._posted.seek(0)
         for first in range(0, self.n, _STEP):

@@ -6,14 +6,14 @@ from enum import Enum
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
 
-CARD = "README.md"  # the model card, for people: no checksum counts it, so it may be edited, and nothing depends on it
-MOST_CARD_BYTES = 1 << 16  # of a card that is read or copied
+CARD = "README.md"  # the model card, for people to read and edit: checksums leave it out, and no computation reads it
+MOST_CARD_BYTES = 1 << 16  # maximum size of a card that is read or copied
 
 
 class Reason(str, Enum):
-    """List the reasons why a document has no evidence for any topic; outputs show the values."""
+    """List the reasons why a document gives no evidence for any topic; outputs show the values."""
 
-    NO_KNOWN_TERM = "no_known_term"  # it is empty, or none of its terms is one of the model's
+    NO_KNOWN_TERM = "no_known_term"  # it is empty, or has no term of the model
 
 
 class ModelError(TextcatError):

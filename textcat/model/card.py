@@ -1,9 +1,8 @@
-"""A model's card, the file README.md in its folder → text, and nested elements that a page can show without danger.
+"""Convert a model's card, the file README.md in its folder, to text or to elements that a web page can show safely.
 
-A card is written for people, and may be edited by hand, as on a hub. So the checksums of a model leave it out, and
-nothing but what is shown depends on it. As no checksum says what is in it, it is never read through a link, which might
-lead to a file that is not for others. The card of a stranger's model is hostile text: of its Markdown, only the
-elements below are shown, HTML in it is text, and pictures are their descriptions.
+A card may be edited by hand, as on a hub, so the checksums of a model leave it out, and it affects nothing but what is
+shown. It is never read through a symbolic link, which might lead to a private file. The card of a stranger's model is
+untrusted text: only the Markdown elements below are shown, HTML is shown as text, and pictures as their descriptions.
 """
 
 import re
@@ -23,16 +22,16 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*$\n?", re.DOTALL | re.MUL
 _ADDRESS = re.compile(r"https?://[^\s\"'<>\\]+", re.IGNORECASE)
 _SAME = frozenset(
     {"blockquote", "em", "hr", "strong", "table", "tbody", "td", "th", "thead", "tr"}
-)  # elements that Markdown and HTML call the same
+)  # elements with the same name in the Markdown parser and in HTML
 _ELEMENTS = {"paragraph": "p", "bullet_list": "ul", "ordered_list": "ol", "list_item": "li"}
 _ELEMENTS |= {name: name for name in _SAME}
 _CODE = {"fence": "pre", "code_block": "pre", "code_inline": "code"}
 _BREAKS = {"softbreak": " ", "hardbreak": "\n"}
-_SHOWN = 20_000  # nodes of a card: a page with more would be slow
+_SHOWN = 20_000  # maximum number of nodes of a card: a page with more would be slow
 
 
 class Element(NamedTuple):
-    """Hold an element of HTML: its tag, its address if it is a link, and its contents."""
+    """An element of HTML: its tag, its address if it is a link, and its contents."""
 
     tag: str
     address: str
@@ -80,12 +79,12 @@ def card_elements(text: str) -> tuple[Element | str, ...]:
 
 
 def card_html(text: str, level: int = 3) -> str:
-    """Return a card as HTML; `level` is that of its highest headings, such as 3 for h3."""
+    """Return a card as HTML whose highest headings have the given level, such as 3 for h3."""
     return "".join(_html(element, level) for element in card_elements(text))
 
 
 def _elements(node: "SyntaxTreeNode") -> list[Element | str]:
-    """Return what is inside a node of Markdown."""
+    """Convert the children of a Markdown node."""
     inside: list[Element | str] = []
     for child in node.children:
         inside += _element(child)
@@ -94,7 +93,7 @@ def _elements(node: "SyntaxTreeNode") -> list[Element | str]:
 
 def _element(node: "SyntaxTreeNode") -> list[Element | str]:
     kind = node.type
-    if kind == "paragraph" and node.hidden:  # of a list without blank lines
+    if kind == "paragraph" and node.hidden:  # a list item without blank lines around it
         return _elements(node)
     if kind in _ELEMENTS:
         return [Element(_ELEMENTS[kind], "", _elements(node))]

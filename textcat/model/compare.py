@@ -1,4 +1,4 @@
-"""Models and documents with topics → how the models differ, on the topics that all of them have."""
+"""Compare models on labelled documents, for the topics that all of them have."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -37,9 +37,9 @@ def compare(
     strict: bool = False,
     stages: Stages | None = None,
 ) -> Comparison:
-    """Compare the first of several models with each of the others on documents whose topics are known.
+    """Compare the first of several models with each of the others on labelled documents.
 
-    All models are measured on the same documents, and on the topics that all of them have.
+    All models are measured on the same documents, and on the topics that they share.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ def compare(
     n_resamples, seed : int, int
         As for `compare_evaluations`.
     fail_if : str or iterable of str
-        Conditions by which the second of two models fails, such as ``"MAP < -.005"``, ``"macro F1 of TOP10 < -.01"`` or
-        ``"AP of wheat < -.05"``; `Comparison.gates` has the results. A limit with a sign, or 0, is of the difference
-        from the first model, a limit without a sign of the second model's value. Bands that conditions name are
-        measured, too.
+        Conditions under which the second of two models fails, such as ``"MAP < -.005"``, ``"macro F1 of TOP10 < -.01"``
+        or ``"AP of wheat < -.05"``; `Comparison.gates` has the results. A limit with a sign, or 0, applies to the
+        difference from the first model; a limit without a sign to the second model's own value. Bands that conditions
+        name are measured, too.
     strict : bool, default=False
-        False: the model fails by a condition that is true beyond chance, by a one-sided bound of 95 %. True: by one
-        that may be true, by the bound on the other side.
+        False: the model fails if a condition is significantly true (one-sided 95 % bound). True: it fails unless the
+        condition is significantly false.
 
     Returns
     -------
@@ -93,10 +93,10 @@ def compare(
 def read_gates(
     tagger: Tagger, fail_if: str | Iterable[str], bands: str | Iterable[str] | None = None
 ) -> tuple[list[Gate], str | Iterable[str] | None]:
-    """Read conditions on a tagger's measures; return them, and `bands` with the bands that they name.
+    """Parse conditions on a tagger's measures; return them, and `bands` extended by the bands that they name.
 
-    Their topics are ids then, and their bands have the names that tables show. Raise TextcatError if a condition cannot
-    be understood, or is not of what is measured of this tagger.
+    Topics are replaced by their ids, and bands by the names that tables show. Raise TextcatError if a condition cannot
+    be parsed, or names a measure that is not computed for this tagger.
     """
     gates = [_of_tagger(parse_gate(text), tagger) for text in ([fail_if] if isinstance(fail_if, str) else fail_if)]
     if not gates:
@@ -118,7 +118,7 @@ def read_gates(
 
 
 def _of_tagger(gate: Gate, tagger: Tagger) -> Gate:
-    """Return a condition with the id of its topic; raise TextcatError if its measure is not taken of the tagger."""
+    """Return a condition with the id of its topic; raise TextcatError if its measure is not computed for the tagger."""
     if gate.measure == PRECISION:
         return gate
     measures = at_k.RESAMPLED if has_many_topics(tagger) else (AP, *ScoredDocuments.measures)
@@ -138,10 +138,10 @@ def _of_tagger(gate: Gate, tagger: Tagger) -> Gate:
 
 
 def shared_topics(models: Sequence[Tagger | str | Path]) -> list[Tagger]:
-    """Load models, and return taggers of the topics that all of them have; log a warning if topics are left out.
+    """Load models, and return taggers restricted to the topics they share; log a warning if topics are left out.
 
-    The taggers have equal sizes of topics, those of the first, so that they have the same bands. Raise TextcatError if
-    no topic is shared.
+    All taggers get the topic sizes of the first, so that they have the same bands. Raise TextcatError if no topic is
+    shared.
     """
     names = [str(model) if isinstance(model, str | Path) else f"model {k}" for k, model in enumerate(models, start=1)]
     taggers = [storage.load(model) if isinstance(model, str | Path) else model for model in models]

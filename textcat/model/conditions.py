@@ -1,4 +1,4 @@
-"""Conditions of rules: for which documents they hold, by language, date, zones and other fields."""
+"""Conditions on documents (language, date, zones and other fields) under which rules apply."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,22 +12,22 @@ from textcat.reading.input_settings import is_matched
 
 @dataclass(frozen=True)
 class Condition:
-    """Hold for the documents that are as each of these fields says; a field that is empty says nothing.
+    """A condition on a document: all of its non-empty fields must match.
 
     Parameters
     ----------
     language : list of str
-        The document is in one of these languages, as its source names them: "en" also stands for "en-GB".
+        The document's declared language is one of these: "en" also matches "en-GB".
     source : list of str
-        The document comes from one of these: its field ``source`` is one of them, or one of these patterns matches the
-        field, the name of its file, or the path of this from any folder on.
+        One of these names or patterns matches the document's field ``source``, the name of its file, or a trailing part
+        of its path.
     fields : dict of str to list of str
-        The further field of this name has one of these values, or a list in which one of them is.
+        By name of a further field: its value, or an item of it if it is a list, is one of these.
     zone : list of str
         The document has text in one of these zones.
     since, before : date, optional
-        The document is of this day or a later one; of an earlier one. The day is that of its own time zone, and a year
-        or a month counts as its first day.
+        The document's date is this day or later; or earlier than this day. Days are those of the document's own time
+        zone. A date that is only a year or a month counts as its first day.
     """
 
     language: list[str] = field(default_factory=list)
@@ -57,11 +57,11 @@ class Condition:
 
     @property
     def read_fields(self) -> tuple[str, ...]:
-        """The fields of records that must be read to know whether it holds."""
+        """The fields of records that are needed to check the condition."""
         return (*(name for name in ("language", "source") if getattr(self, name)), *self.fields)
 
     def holds(self, document: Any) -> bool:
-        """Return whether it holds for a text, a Document or a Record. A text has only the zone body, and no fields."""
+        """Return whether the condition holds for a text (which has a body and no fields), a Document or a Record."""
         zones: Mapping[str, str] = {"body": document} if isinstance(document, str) else document.zones
         further: Mapping[str, Any] = getattr(document, "fields", None) or {}
         sources = [getattr(document, "source", ""), *_texts(further.get("source"))]
@@ -71,19 +71,19 @@ class Condition:
             and (not self.source or any(_is_from(name, self.source) for name in sources if name))
             and all(not v or not {*v}.isdisjoint(_texts(further.get(name))) for name, v in self.fields.items())
             and (not self.zone or any(zones.get(zone, "").strip() for zone in self.zone))
-            and (self.since is None or day >= str(self.since))  # "" is before all days
+            and (self.since is None or day >= str(self.since))  # "" sorts before all days
             and (self.before is None or "" < day < str(self.before))
         )
 
 
 def languages_of(document: Any) -> list[str]:
-    """Return the languages that the source of a document names, or else the values of its field ``language``."""
+    """Return the languages that a document's source declares, or else the values of its field ``language``."""
     named = getattr(document, "language", "")
     return [named] if named else _texts((getattr(document, "fields", None) or {}).get("language"))
 
 
 def _names(named: str, languages: list[str]) -> bool:
-    """Return whether a code such as "en-GB" names one of the languages, of which "en" includes it."""
+    """Return whether a code such as "en-GB" matches one of the languages; "en" matches it."""
     code = f"{named.casefold().replace('_', '-')}-"
     return any(code.startswith(f"{language.casefold().replace('_', '-')}-") for language in languages)
 
@@ -93,5 +93,5 @@ def _is_from(name: str, sources: list[str]) -> bool:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the values of a field as texts: those of a list, or the only one."""
+    """Return the value of a field as a list of texts: the items of a list, or the single value."""
     return [str(one) for one in (value if isinstance(value, list) else [value]) if one is not None]

@@ -1,13 +1,13 @@
 """Find the smallest set of words whose removal takes a tag from a document.
 
-An unknown word replaces each occurrence of a removed word: it has no column, the n-grams with it disappear, and the row
+A removed word is replaced by an unknown word, which has no column; n-grams with the removed word disappear, and the row
 is normalised again. Let ``x(W)`` be the row without the words W, before normalisation. The document loses the tag if
 ``F(W) = w·x(W) - c·|x(W)| ≤ 0``, with ``c = threshold - bias``.
 
-The length is ``|x(W)| = sqrt(Q - q)``, where Q is the squared length of the whole row, and q is how much the removal of
-W takes from it. As a function of q, the length lies below its tangents and above its chord. So F lies above a function
-that is linear in the most that each word can take away. This bound shows that no set of certain sizes can take the tag,
-and excludes most sets of the other sizes.
+The length is ``|x(W)| = sqrt(Q - q)``, where Q is the squared length of the whole row, and q is the part of Q that the
+removal of W takes away. As a function of q, the length is concave: below its tangents and above its chord. This gives a
+lower bound of F that is linear in the largest loss that each word can cause. The bound shows that no set of certain
+sizes can take the tag, and excludes most sets of the other sizes.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,16 +25,17 @@ from textcat.features.zones import TextParts
 from textcat.model.decisions import Decisions
 from textcat.model.scorer import Scorer
 
-_Excess = Callable[[np.ndarray], np.ndarray]  # F of sets of shape (n_sets, n_words)
-_MOST_SETS, _AT_ONCE = 500, 50  # sets that are tried before the search stops, and how many of them at once
-_ROUNDINGS = 1e-6, 1e-5, 1e-4  # margins below the threshold, as the tagger's float32 scores are rounded
+# a function that returns F for sets, given as an array of shape (n_sets, n_words)
+_Excess = Callable[[np.ndarray], np.ndarray]
+_MOST_SETS, _AT_ONCE = 500, 50  # maximum number of sets to try, and how many of them at once
+_ROUNDINGS = 1e-6, 1e-5, 1e-4  # safety margin below the threshold, because the tagger's float32 scores are rounded
 
 
 class Without(NamedTuple):
-    """Hold words whose removal takes a tag from a document; `least`: no smaller set of words does so."""
+    """Words whose removal takes a tag from a document; `least`: no smaller set of words does so."""
 
-    words: list[str]  # the strongest first; [] if the tag stays even without all words
-    least: bool  # whether no smaller set exists; False: unknown, but each of the words is needed
+    words: list[str]  # strongest first; [] if the tag stays even without any words
+    least: bool  # True: no smaller set exists. False: each word is needed, but a smaller set may exist
 
 
 class _Remainders:
@@ -87,7 +88,7 @@ class _Remainders:
         return self._features.tokens_.divides_runs and is_unspaced(term)
 
     def _find_cells(self) -> None:
-        """List the summands from which the row is computed, sorted by column.
+        """List the summands of the row, sorted by column.
 
         A summand is the count of one term in one part of the document, such as its title, times the term's weight.
         """
@@ -144,10 +145,10 @@ class _Remainders:
         return self._features.rows_of_counts(self._parts, counts, self._lengths)
 
     def takes(self, gains: np.ndarray) -> np.ndarray:
-        """Return the most that the removal of each word can take from the score: shape (n_words,).
+        """Return an upper bound of what the removal of each word can take from the score: shape (n_words,).
 
-        `gains` has what each column adds to the score. The removal of several words takes at most the sum of what each
-        of these words can take.
+        `gains` has the contribution of each column to the score. The removal of several words takes at most the sum of
+        their bounds.
         """
         if not len(self.columns):
             return np.zeros(len(self.words))
@@ -155,10 +156,11 @@ class _Remainders:
         n_touched = np.add.reduceat((taken > 0).astype(int), self._starts, axis=1)
         n_whole = np.add.reduceat((taken >= counts).astype(int), self._starts, axis=1)
         touched, n_cells = n_touched > 0, np.diff(self._starts, append=len(self._entries))
-        # If a word removes only a part of a column, the column can lose anything from nothing to all.
+        # If a word removes only a part of a column, the contribution of that column may change by anything from nothing
+        # to all.
         whole = (~touched | (n_whole == n_cells)).all(axis=0)
         gains = np.where(whole, gains, np.maximum(gains, 0))
-        # The words of a column share a loss (a negative gain), which is lost once, by any of them.
+        # The words of a column share one loss (a negative gain), which occurs once, whichever of them is removed.
         shares = np.where(gains > 0, gains, gains / np.maximum(touched.sum(axis=0), 1))
         return np.asarray(touched @ shares)
 
@@ -176,7 +178,7 @@ def without(
     The document is given as `TfIdf.counted_texts` returns it. If each document has one topic, the document gets another
     topic instead. If only the topics on the document's shortlist are scored, two things are assumed: the topic stays on
     the list, and related topics go on adding `from_related` to its score. In fact, removing fewer words might take the
-    topic off the list, or related topics from the document, so only a set of one word is reported as the smallest.
+    topic off the list, or related topics from the document, so `least` is True only for a set of one word.
     """
     left = _Remainders(features, *counted)
     answer = Without([], least=True)
@@ -190,7 +192,7 @@ def without(
         if not answer.words or not decisions.decide(scorer.scores(row), row.has_terms)[0, column]:
             break
     answer = answer._replace(words=[*dict.fromkeys(map(shown, answer.words))])
-    scores_all = scorer.unlisted_score == -np.inf  # otherwise, fewer words may take a topic off the shortlist
+    scores_all = scorer.unlisted_score == -np.inf  # otherwise, fewer words may take the topic off the shortlist
     return answer._replace(least=answer.least and (scores_all or len(answer.words) < 2))
 
 
@@ -199,9 +201,9 @@ def _rivals(
 ) -> Iterator[tuple[np.ndarray, float]]:
     """Yield pairs (w, c) that define ``F(W) = w·x(W) - c·|x(W)|``, where x(W) is the row without the words W.
 
-    The document loses the tag if ``F(W) ≤ 0`` for any of the pairs. There is one pair or, if each document gets
-    exactly one topic, a pair for each other topic, made of the differences between the two topics. The weights w are
-    for the columns of `left`.
+    The document loses the tag if ``F(W) ≤ 0`` for any of the pairs. There is one pair or, if each document gets exactly
+    one topic, one pair per other topic, made of the differences between the two topics. The weights w are for the
+    columns of `left`.
     """
 
     def weights_of(j: int) -> np.ndarray:
@@ -223,7 +225,7 @@ def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | N
     """Return the smallest set W of words whose removal takes the tag: ``F(W) = w·x(W) - c·|x(W)| ≤ 0``.
 
     x(W) is the row without the words, and `weights` is w. Return no words if the set has more than `most` words; None:
-    there is no such limit.
+    no limit.
     """
     n = len(left.words)
     if not n or most == 0:
@@ -252,7 +254,7 @@ def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) 
     """
     rows = left.values(sets)
     length = np.sqrt((rows * rows).sum(axis=1))
-    # An empty row scores by the bias alone.
+    # The score of an empty row is the bias.
     return np.where(length > 0, rows @ weights - c * length, -c)
 
 
@@ -275,9 +277,9 @@ def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
 def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
     """Search for the smallest set of fewer than `size` words whose removal takes the tag.
 
-    Return the set, or None if no such set was found, and whether the search was complete. `excess` returns a number
-    for each set; the set takes the tag if this number is at most 0. `takes` has the most that each word can take from
-    the score, and `need` how much must be taken (see `_bound`).
+    Return the set (None if there is none, or none was found), and whether the search was complete. `excess` returns a
+    number for each set; the set takes the tag if this number is at most 0. `takes` and `need` are the results of
+    `_bound`.
     """
     ranked = np.argsort(-takes, kind="stable")
     sums = [0.0, *accumulate(takes[ranked].tolist())]
@@ -299,9 +301,9 @@ def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tupl
 def _bound(
     left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, rest: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Return the most that each word can take from the score, and the total that must be taken to take the tag.
+    """Return upper bounds of each word's loss of score, and the total loss that takes the tag.
 
-    A set of words whose most add up to less than the total cannot take the tag. `weights` and `c` define F, as in
+    A set of words whose bounds add up to less than the total cannot take the tag. `weights` and `c` define F, as in
     `_least_words`. `whole` is the row with all words, and `rest` the row without the set of words found so far.
     """
     a, q = whole * weights, whole * whole
@@ -309,16 +311,16 @@ def _bound(
     if c <= 0:
         slope = -c / np.sqrt(Q)
         return left.takes(np.maximum(a, 0) + slope * q), float(a.sum() - c * np.sqrt(Q)) - 1e-9
-    at = max(float((rest * rest).sum()), 1e-3 * Q)  # the tangent that touches at the row without the set
+    at = max(float((rest * rest).sum()), 1e-3 * Q)  # the tangent at the row without the set
     slope = c / (2 * np.sqrt(at))
     return left.takes(a - slope * q), float(a.sum() - c * np.sqrt(at) - slope * (Q - at)) - 1e-9
 
 
 def _sets(takes: list[float], sums: list[float], start: int, k: int, need: float) -> Iterator[tuple[int, ...]]:
-    """Yield each set of k positions, none before `start`, at which the values of `takes` add up to at least `need`.
+    """Yield each set of k positions, from `start` on, at which the values of `takes` add up to at least `need`.
 
-    `takes` descends; `sums` has its running sums, from 0. Sets are left out only if the running sums show that they do
-    not reach `need`.
+    `takes` is in descending order; `sums` has its cumulative sums, starting with 0, by which branches of the search
+    that cannot reach `need` are cut.
     """
     for i in range(start, len(takes) - k + 1):
         if sums[i + k] - sums[i] < need:

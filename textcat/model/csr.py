@@ -1,4 +1,4 @@
-"""Sparse matrices with a column for each topic, as compiled code takes them: CSR arrays that may be mapped."""
+"""Store sparse matrices with a column for each topic as CSR arrays, which may be memory-mapped, for compiled code."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,15 +10,15 @@ from textcat.model._product import are_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FEW_TOPICS = 1 << 16  # whose numbers take two bytes
+FEW_TOPICS = 1 << 16  # the number of topics up to which column numbers take two bytes
 
 _OF_TOPICS = np.dtype(np.int32), np.dtype(np.uint16)
 
-Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]  # where rows start (int64), columns, values
+Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]  # row starts (int64), columns, values
 
 
 def parts_of(matrix: Any) -> Parts:
-    """Return the CSR arrays (indptr, indices, data) of a matrix with a column per topic, as compiled code takes them.
+    """Return the CSR arrays (indptr, indices, data) of a matrix with a column per topic, in the types of compiled code.
 
     The arrays of a matrix that `csr_weights` has returned are not copied.
     """
@@ -42,7 +42,7 @@ def stored_matrix(arrays: Mapping[str, np.ndarray], names: tuple[str, str, str],
 
 
 def types_of_parts(names: tuple[str, str, str], numbers: tuple[np.dtype[Any], ...]) -> dict[str, tuple[Any, ...]]:
-    """Return the number types that stored CSR arrays may have, by name; `numbers` are the types of the values."""
+    """Return the number types that stored CSR arrays may have, by name; `numbers` are those of the values."""
     return dict(zip(names, ((np.dtype(np.int64),), _OF_TOPICS, numbers), strict=True))
 
 
@@ -69,10 +69,10 @@ def canonical_weights(weights: Any) -> "csr_array":
 def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":
     """Return a csr_array that shares the given (perhaps mapped) arrays; scipy's constructor would copy the indices.
 
-    Indices may have two bytes, as stored models have them. Compiled code takes such an array as it is; scipy computes
-    only with what `wide` returns.
+    Indices may have two bytes, as in stored models. Compiled code accepts such an array; scipy needs the result of
+    `wide`.
     """
-    from scipy.sparse import csr_array  # here, so that tagging with dense weights need not import it
+    from scipy.sparse import csr_array  # imported here, so that tagging with dense weights need not import it
 
     weights = csr_array((len(indptr) - 1, n_topics), dtype=data.dtype)
     weights.indptr, weights.indices = indptr.astype(np.int64, copy=False), _numbers(indices)
@@ -89,7 +89,7 @@ def wide(weights: "csr_array") -> "csr_array":
 
 
 def column_of(matrix: Any, column: int, rows: np.ndarray | None = None) -> np.ndarray:
-    """Return the entries of a column in the given rows, or in all: shape (n_rows,)."""
+    """Return the entries of a column, in the given rows or in all: shape (n_rows,)."""
     starts, topics, values = parts_of(matrix)
     entries_of_column = np.zeros(len(starts) - 1 if rows is None else len(rows), values.dtype)
     if rows is None:
@@ -97,12 +97,13 @@ def column_of(matrix: Any, column: int, rows: np.ndarray | None = None) -> np.nd
         entries_of_column[np.searchsorted(starts, entries, side="right") - 1] = values[entries]
         return entries_of_column
     for i, (start, end) in enumerate(zip(starts[rows].tolist(), starts[rows + 1].tolist(), strict=True)):
-        entry = start + int(np.searchsorted(topics[start:end], topics.dtype.type(column)))  # topics are in order
+        # column numbers are sorted within each row
+        entry = start + int(np.searchsorted(topics[start:end], topics.dtype.type(column)))
         if entry < end and topics[entry] == column:
             entries_of_column[i] = values[entry]
     return entries_of_column
 
 
 def _numbers(indices: np.ndarray) -> np.ndarray:
-    """Return numbers of topics as compiled code takes them: two bytes stay two, all others become four."""
+    """Return topic numbers in the types of compiled code: two-byte numbers stay, all others become four bytes."""
     return indices if indices.dtype == np.uint16 else indices.astype(np.int32, copy=False)

@@ -1,4 +1,4 @@
-"""Decide by scores which topics documents get: thresholds, curves to probabilities, and a strategy."""
+"""Turn scores into the topics that documents get, by thresholds, calibration curves and a strategy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,18 +27,19 @@ class Decisions:
     calibration : Calibration, optional
         The curves from scores to probabilities.
     strategy : str, default="zero"
-        A strategy of recipes. With "single", each document gets exactly one topic, that of the highest probability, and
-        thresholds do not count; the other strategies differ in how training chooses the thresholds.
+        A strategy of recipes. With "single", each document gets exactly one topic, the one with the highest
+        probability, and thresholds are ignored. The other strategies differ in how training chooses the thresholds.
     promises : Promises, optional
-        Which tags are given without a person, and which a person is to review. The thresholds are then those of review.
+        They decide which tags are given automatically, and which are for review by a person. The thresholds are then
+        those of review.
     expected_recall : ExpectedRecall, optional
-        What share of each document's topics its tags have found, as far as scores tell; for models with promises.
+        Estimates the share of each document's topics that its tags have found; for models with promises.
     automatic_only : bool, default=False
         Give only automatic tags; this needs promises.
     rules : Rules, optional
-        What documents get, or do not get, whatever their scores are.
+        Rules that add or remove topics, whatever the scores.
     held_out : HeldOut, optional
-        The scores of held-out documents, counted in bins, by which prevalences are estimated; only with a calibration.
+        Histograms of held-out scores, by which prevalences are estimated; only with a calibration.
     """
 
     thresholds: np.ndarray
@@ -52,7 +53,7 @@ class Decisions:
 
     def checked(self, topics: Sequence[str]) -> "Decisions":
         """Return a copy with an array of thresholds; raise TextcatError unless each topic has a number there."""
-        values = np.asanyarray(self.thresholds)  # as it is mapped into memory, perhaps
+        values = np.asanyarray(self.thresholds)  # it may be memory-mapped
         if values.shape != (len(topics),) or values.dtype.kind not in "fiu":
             raise TextcatError(
                 f"The thresholds {self.thresholds!r:.80} are not {len(topics):,} numbers: give one for each topic."
@@ -66,12 +67,12 @@ class Decisions:
 
     @property
     def single(self) -> bool:
-        """Whether each document gets exactly one topic: the topic of the highest probability."""
+        """Whether each document gets exactly one topic, the one with the highest probability."""
         return self.strategy == "single"
 
     @property
     def without_rules(self) -> "Decisions":
-        """The same decisions by scores alone."""
+        """The same decisions without rules."""
         return replace(self, rules=None)
 
     def holding(self, documents: Sequence[Any]) -> np.ndarray | None:
@@ -89,7 +90,7 @@ class Decisions:
 
     @property
     def read_fields(self) -> tuple[str, ...]:
-        """The further fields of documents that rules with conditions look at."""
+        """The further fields of documents that the conditions of rules read."""
         return () if self.rules is None else self.rules.read_fields
 
     def decide(
@@ -111,7 +112,7 @@ class Decisions:
     def decide_by_rules(
         self, scores: np.ndarray, has_terms: np.ndarray | None = None, holding: np.ndarray | None = None
     ) -> tuple[np.ndarray, dict[str, int]]:
-        """Return what `decide` returns, and for each rule how many documents met it; {} without rules.
+        """Return the result of `decide`, and for each rule the number of documents it applied to; {} without rules.
 
         Parameters
         ----------
@@ -129,9 +130,9 @@ class Decisions:
         return (above, {}) if self.rules is None else self.rules.apply(above, scores, holding)
 
     def automatic(self, scores: np.ndarray, given: np.ndarray, holding: np.ndarray | None = None) -> np.ndarray | None:
-        """Return which of the given topics are automatic; None if nothing is promised.
+        """Return which of the given topics are automatic; None if the model makes no promises.
 
-        What a rule adds is automatic if that which it is added to is.
+        A topic added by a rule is automatic if the topic that triggered the rule is.
 
         Parameters
         ----------
@@ -149,9 +150,9 @@ class Decisions:
         return given & (above if self.rules is None else self.rules.apply(above, scores, holding)[0])
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
-        """Return the thresholds to compare scores with: one per topic or, if `single`, one per document and topic.
+        """Return the thresholds for scores: one per topic or, if `single`, one per document and topic.
 
-        If `single`, each document gets exactly one topic, so that its thresholds depend on its other scores.
+        If `single`, each document gets exactly one topic, so a threshold depends on the document's other scores.
         """
         cuts = one_topic(self._comparable(scores)) if self.single else self.thresholds
         if self.automatic_only and self.promises is not None:
@@ -177,13 +178,14 @@ class Decisions:
         return highest_scores(values, values.shape[1] if n is None else n)[0]
 
     def _comparable(self, scores: np.ndarray) -> np.ndarray:
-        """Return values by which a document's topics are ranked: scores, or log odds if each document gets one."""
+        """Return values to rank a document's topics by: scores, or log odds if each document gets exactly one topic."""
         if not self.single or self.calibration is None:
             return scores
-        return np.asarray(scores * self.calibration.a + self.calibration.b)  # probabilities may all round to 1
+        # not probabilities, which may all round to 1
+        return np.asarray(scores * self.calibration.a + self.calibration.b)
 
     def statuses(self, scores: np.ndarray, columns: np.ndarray) -> list[Status | None]:
-        """Return whether tags may be given without a person.
+        """Return for each tag whether it may be given without a person.
 
         Parameters
         ----------
@@ -193,7 +195,7 @@ class Decisions:
         Returns
         -------
         list of Status or None
-            None below all thresholds, and if nothing is promised.
+            None below all thresholds, or if the model makes no promises.
         """
         if self.promises is None:
             return [None] * len(scores)
@@ -202,7 +204,7 @@ class Decisions:
     def expected_recalls(
         self, scores: np.ndarray, has_terms: np.ndarray | None = None, holding: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the recall that is expected of the tags of each document, those above the thresholds.
+        """Return the expected recall of each document's tags above the thresholds.
 
         Parameters
         ----------
@@ -224,7 +226,7 @@ class Decisions:
         return self.expected_recall.of(scores, probabilities, self.decide(scores, has_terms, holding))
 
     def curves(self) -> Calibration:
-        """Return the curves from scores to probabilities; raise TextcatError if there are none."""
+        """Return the calibration curves, from scores to probabilities; raise TextcatError if there are none."""
         if self.calibration is None:
             raise TextcatError(
                 "The model has no probabilities, as its recipe has the strategy 'zero': "
@@ -233,11 +235,11 @@ class Decisions:
         return self.calibration
 
     def with_min_probability(self, probability: float) -> "Decisions":
-        """Return decisions whose thresholds are the scores that have the given probability."""
+        """Return decisions whose thresholds are the scores with the given probability."""
         return replace(self, thresholds=self.curves().threshold(probability))
 
     def of_topics(self, columns: np.ndarray) -> "Decisions":
-        """Return the decisions on the topics in some columns, without rules, which may be about others."""
+        """Return the decisions on the topics in some columns, without rules, which may refer to other topics."""
         curves = None if self.calibration is None else self.calibration.of_topics(columns)
         promises = None if self.promises is None else self.promises.of_topics(columns)
         held_out = None if self.held_out is None else self.held_out.of_topics(columns)

@@ -1,4 +1,4 @@
-"""Score every topic by dense weights."""
+"""A scorer with dense weights: it scores every topic."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,12 +49,12 @@ class Dense:
         return {WEIGHTS: self.weights, BIAS: self.bias}
 
     def settings(self) -> ScorerSettings:
-        """Return the name alone: the arrays are all else that a dense scorer stores."""
+        """Return only the scorer's name; everything else is in arrays."""
         return ScorerSettings(self.name)
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays have the names, shapes and types of dense weights."""
+        """Return whether stored arrays have the names, shapes and types of a dense scorer."""
         return arrays[WEIGHTS].shape == (n_features, n_topics) and arrays[BIAS].shape == (n_topics,)
 
     @classmethod

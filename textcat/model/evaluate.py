@@ -1,4 +1,4 @@
-"""Evaluate a model: load it, open the corpus to measure it on, and choose the documents that are measured."""
+"""Evaluate a model: load it, open a corpus, and choose the documents to measure it on."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from textcat.reading.in_memory import as_documents
 from textcat.reading.labels import folded_name
 
 _log = logging.getLogger(__name__)
-_SEPARATORS = (";", "|", ",", "/", " ")  # of topics in one string
+_SEPARATORS = (";", "|", ",", "/", " ")  # separator of topics in one string
 
 
 def evaluate(
@@ -33,15 +33,15 @@ def evaluate(
     bands: str | Iterable[str] | None = None,
     stages: Stages | None = None,
 ) -> Evaluation:
-    """Measure a model on documents whose topics are known.
+    """Measure a model on labelled documents.
 
-    With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more topics,
-    it measures the top-ranked topics of each document, and topics that the model does not know count as not found.
-    Bands (sets of topics to average over) are made by the sizes of topics in training.
+    With fewer than 1,000 topics, the ranking of documents for each topic and the decisions are measured. With more
+    topics, the top-ranked topics of each document are measured, and topics that the model lacks count as not found.
+    Bands (sets of topics to average over) are defined by the sizes of topics in training.
 
     If the documents have a test part, only the test part is measured, otherwise all documents are. If `corpus` is the
     path of the corpus that the model was trained on, the test part that training set aside is measured. If `corpus` is
-    a `Corpus` without a test part, and the model was trained on it, the evaluation made after training is returned: its
+    a `Corpus` without a test part, and the model was trained on it, the stored evaluation is returned: its
     `measured_on` names the documents.
 
     Parameters
@@ -65,7 +65,7 @@ def evaluate(
     ------
     TextcatError
         If the model or the corpus cannot be read, no document has a topic of the model, or the corpus has no test
-        documents and no evaluation on it was kept.
+        documents and the model has no stored evaluation on it.
     """
     tagger = storage.load(model) if isinstance(model, str | Path) else model
     corpus = corpus_to_measure(tagger, corpus, text=text, topics=topics, topics_separator=topics_separator)
@@ -73,9 +73,9 @@ def evaluate(
 
 
 def corpus_to_measure(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
-    """Return the corpus to measure a tagger on, given a corpus, a table, records, or the name or path of a corpus.
+    """Open the corpus to measure a tagger on: a corpus, a table, records, or the name or path of a corpus.
 
-    Its test part is what is measured; it has none only if the tagger was trained on it. `columns` are the arguments of
+    Its test part is measured; it lacks one only if the tagger was trained on it. `columns` are the arguments of
     `evaluate` that name columns. Log a warning if some of the documents are not measured, or if the tagger may have
     been trained on the documents.
     """
@@ -90,7 +90,7 @@ def corpus_to_measure(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
 
 
 def _corpus_in_memory(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
-    """Return a corpus of a table or records; its test part is all documents if none is for test."""
+    """Return a corpus made from a table or records; if no document is for testing, all become its test part."""
     documents = as_documents(source, trained_on=tagger.facts.text_columns, **columns)
     if tagger.facts.corpus in (TABLE, RECORDS) and len(documents) == tagger.facts.train_documents:
         _log.warning(
@@ -104,7 +104,7 @@ def _corpus_in_memory(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
 
 
 def measured_part(tagger: Tagger, corpus: Corpus, called: str) -> str:
-    """Return a sentence on which part of a corpus is measured; "" if the corpus has a single part.
+    """Return a sentence that names the measured part of a corpus; "" if the corpus has a single part.
 
     `called` is the corpus's name or path, which the sentence mentions.
     """
@@ -150,7 +150,7 @@ def _are_alike(names: Iterable[str], origin: Mapping[str, Any], other: Mapping[s
 
 
 def _warn_of_topics_written_otherwise(tagger: Tagger, documents: Sequence[Document]) -> None:
-    """Warn of topics that the tagger lacks, but that consist of its topics, or differ from one in case or form only."""
+    """Warn of topics that the tagger lacks but that join its topics, or differ from one in case or Unicode form."""
     unknown = {topic for document in documents for topic in document.topics}.difference(tagger.topics)
     alike = {folded_name(topic): topic for topic in tagger.topics}
     if several := sorted(topic for topic in unknown if folded_name(topic) in alike):

@@ -1,4 +1,4 @@
-"""A document and a topic → an explanation: terms, with their places, and training documents that change the score."""
+"""Explain why a document has a topic: terms with their positions, and training documents that change the score."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -24,23 +24,23 @@ from textcat.model.support import SupportDocuments
 from textcat.model.topic_names import find_topic, topic_label
 from textcat.reading import document_stream
 
-_N_SIMILAR = 2  # words of support documents that a word of none is said to be like
-_STRENGTHS = 5  # steps in which marks are stronger or weaker
+_N_SIMILAR = 2  # number of similar words listed for a word that no support document has
+_STRENGTHS = 5  # number of strengths of marks
 
 
 class Reason(NamedTuple):
-    """One term of an explanation: its value in the document's row, its weight for the topic, and their product."""
+    """A term of an explanation: its value in the document's row, its weight for the topic, and their product."""
 
     term: str
     value: float
     weight: float
     contribution: float
     spans: tuple[Span, ...] = ()  # the places of the term in the document
-    like: tuple[str, ...] = ()  # of a word that no support document has: similar words of support documents
+    like: tuple[str, ...] = ()  # for a word that no support document has: similar words of support documents
 
     @property
     def label(self) -> str:
-        """The term, and what it is like if it is known only by its vector, such as "barley (like wheat, corn)"."""
+        """The term; with similar words if it is known only by its vector, such as "barley (like wheat, corn)"."""
         return f"{self.term} (like {', '.join(self.like)})" if self.like else self.term
 
     def as_dict(self) -> dict[str, Any]:
@@ -50,9 +50,9 @@ class Reason(NamedTuple):
 
 
 class Neighbour(NamedTuple):
-    """A support document (a training document that the weights are made of), and what it adds to the explained score.
+    """A support document (a training document with a coefficient in the weights), and its contribution to the score.
 
-    `positive` tells whether the support document has the topic.
+    `positive` says whether the support document has the topic.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Neighbour(NamedTuple):
 
 
 class SpeakingTopic(NamedTuple):
-    """Hold a topic that the document probably has, and how much it raises the score of the explained topic."""
+    """A topic that the document probably has, and how much it raises the score of the explained topic."""
 
     topic: str
     contribution: float
@@ -78,20 +78,19 @@ class SpeakingTopic(NamedTuple):
 class Explanation:
     """Explain why a document has or lacks a topic.
 
-    The score is the sum of the bias, the contributions of all terms and, if the model has related topics, their
-    contributions.
+    The score is the bias, plus the contributions of all terms, plus those of related topics if the model has any.
     """
 
     topic: str
     score: float
     bias: float
-    threshold: float  # the score above which a document gets the topic; unused if each document gets one topic
+    threshold: float  # the score above which a document gets the topic; unused if each document gets exactly one topic
     probability: float | None
     reasons: list[Reason]  # strongest first
-    rest: float  # the sum of the contributions of terms that are not listed
+    rest: float  # the sum of the contributions of all terms that are not listed
     name: str | None = None  # the topic's name, if the model has names
     related: list[SpeakingTopic] = field(default_factory=list)  # strongest first
-    rule: str = ""  # the rule by which the document gets or loses the topic; "": the score alone decides
+    rule: str = ""  # the rule that gives or removes the topic; "": the score alone decides
     _neighbours: "Callable[[], list[Neighbour]] | None" = field(default=None, repr=False, compare=False)
     _without: "Callable[[], Without] | None" = field(default=None, repr=False, compare=False)
 
@@ -112,7 +111,7 @@ class Explanation:
     def without(self) -> list[str] | None:
         """The smallest set of words found whose removal takes the topic away; None if the document lacks the topic.
 
-        An unknown word replaces every occurrence of a removed word, so the n-grams with it disappear, too, and the row
+        Each occurrence of a removed word is replaced by an unknown word, so n-grams with it disappear, too, and the row
         is normalised again. The list is empty if the document keeps the topic without any of its words. The set is
         computed at the first access.
         """
@@ -216,7 +215,7 @@ def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
 
 
 class Explainer(NamedTuple):
-    """Hold the parts of a tagger, and the row and scores of a document, from which its topics are explained."""
+    """The parts of a tagger, and the row and scores of one document, to explain its topics."""
 
     features: TfIdf
     scorer: Scorer
@@ -227,12 +226,12 @@ class Explainer(NamedTuple):
     counted: tuple[Any, ...]  # the counts of the document's terms
     row: Rows
     scores: np.ndarray  # shape (1, n_topics)
-    holding: np.ndarray | None = None  # which conditions of rules hold for the document
+    holding: np.ndarray | None = None  # which conditions of rules hold for the document, shape (1, n_conditions)
 
     def explanations(self, topics: Sequence[str], n: int | None, *, places_in: Any) -> list[Explanation]:
         """Return an explanation for each of the topics, given by their ids or names, as `Tagger.explain_all` does.
 
-        `places_in` is the document, in which the places of terms are found; None: they are not needed.
+        `places_in` is the document, to locate the terms in it; None: positions are not needed.
         """
         row, scores = self.row, self.scores
         rules, by_scores = self.decisions.rules, self.decisions.without_rules
@@ -280,7 +279,7 @@ class Explainer(NamedTuple):
         return explanations
 
     def _similar_words(self, columns: Collection[int]) -> dict[int, tuple[str, ...]]:
-        """Return similar words of support documents for each of the columns that no support document has."""
+        """Return similar words of support documents for each given column that occurs in no support document."""
         if self.support is None:
             return {}
         names = self.features.listed_names()
@@ -315,7 +314,7 @@ def explanation_in_words(
     words at these places. A term that starts with one of the prefixes of zones ("title:") is added to the same term
     without prefix. Stop words and punctuation are removed from the ends of an n-gram of words, and its contribution is
     added to the term that is left; its places are marked only if this term is not a term of the explanation itself.
-    Contributions of terms of which nothing is left go into `rest`, so the sum is still the score. A reason's weight is
+    Contributions of terms that become empty are added to `rest`, so the sum is still the score. A reason's weight is
     its contribution divided by its value.
     """
     terms = {reason.term for reason in explanation.reasons}
@@ -336,7 +335,7 @@ def explanation_in_words(
                 values[kept] = max(values.get(kept, 0.0), reason.value)
                 spans[kept].update(dict.fromkeys(reason.spans))
                 like[kept] = reason.like
-        elif " " not in term and _has_letter(term):  # n-grams of characters may be in it
+        elif " " not in term and _has_letter(term):  # n-grams of characters may span it
             stop_words += [(span, term) for span in reason.spans]
     words = sorted([*stop_words, *((span, term) for term in spans if " " not in term for span in spans[term])])
     starts = [(span.zone, span.start) for span, _ in words]

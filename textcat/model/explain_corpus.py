@@ -1,4 +1,4 @@
-"""A model and documents → explanations of the documents' topics."""
+"""Explain the topics of many documents."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from textcat.reading import InputSettings, Record, Rejection, document_stream, r
 
 
 class Explained(NamedTuple):
-    """Hold a document, and the explanations of some of its topics.
+    """A document with the explanations of some of its topics.
 
     The document has an `id`, and its texts by zone in `zones`.
     """
@@ -40,9 +40,9 @@ def explain(
     model : Tagger, str or Path
         A tagger, or the folder of one.
     corpus : Corpus, DataFrame, iterable of dict, str or Document, str or Path
-        The documents: a corpus, whose test documents are explained, or the training ones if it has no others; a table
-        of pandas or polars, or a column of texts; records, texts or documents; or the name or the path of a corpus. The
-        documents need no topics.
+        The documents: a corpus (its test documents or, if it has none, its training documents); a table of pandas or
+        polars, or a column of texts; records, texts or documents; or the name or the path of a corpus. The documents
+        need no topics.
     topics : str or sequence of str, optional
         Ids or names of the topics; by default, the tags of each document.
     n : int or None, default=10
@@ -53,8 +53,8 @@ def explain(
     Returns
     -------
     list of Explained
-        For each document: its id (of a table, by the index; of texts, numbers from 0), its texts, and an `Explanation`
-        of each topic.
+        For each document: its id (the index of a table; for texts, a number from 0), its texts, and an `Explanation` of
+        each topic.
 
     Raises
     ------
@@ -98,10 +98,10 @@ def _named(document: Any, name: str) -> Document:
 def read_unlabelled(
     name_or_path: str, settings: InputSettings, fields: tuple[str, ...] = ()
 ) -> Iterator[Document | Record]:
-    """Yield documents, whose labels do not count, of a corpus, given its name or card, or of files at a path or URL.
+    """Yield documents of a corpus, given its name or card, or of files at a path or URL; labels are ignored.
 
-    For a corpus, the test documents are read, or the training documents if it has no others; records of files keep the
-    given further fields. TextcatError is raised if a document cannot be read.
+    For a corpus, the test documents are read or, if it has none, the training documents; records of files keep the
+    further fields `fields`. TextcatError is raised if a document cannot be read.
     """
     if is_shipped(name_or_path) or name_or_path.endswith(".toml"):
         corpus = open_corpus(name_or_path, settings=None if settings == InputSettings() else settings)

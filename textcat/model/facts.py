@@ -1,4 +1,4 @@
-"""Hold what is known of the training of a model."""
+"""Facts about the training of a model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,12 +9,12 @@ import numpy as np
 from textcat.reading import named_in_training
 from textcat.recipes.recipe import Recipe
 
-UNKNOWN = Recipe("")  # in place of a recipe, of taggers that are not trained by one
+UNKNOWN = Recipe("")  # used in place of a recipe's name, for taggers that were not trained by a recipe
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingFacts:
-    """Hold facts about the training of a model, for tables and later commands; tags do not depend on them.
+    """Facts about the training of a model, for tables and later commands; tags do not depend on them.
 
     Parameters
     ----------
@@ -23,12 +23,12 @@ class TrainingFacts:
     train_documents : int
         The number of all training documents.
     per_topic : mapping of str to sequence of length n_topics
-        What training knows about each topic: tau_pos, epochs, updates, support, stopped and others.
+        Facts about each topic: tau_pos, epochs, updates, support, stopped and others.
     recipe, corpus, origin : Recipe, str, dict
         The recipe with all settings but without a name, the name of the corpus, and its `Corpus.origin`.
     choices : dict of str to dict
-        What training chose by itself, and the figures by which it did, such as {"rows": {"chosen": "words", …}}; and
-        "forecast", how much more training documents would help, and "aging", how rankings get worse with time.
+        The choices that training made, with the figures that decided them, such as {"rows": {"chosen": "words", …}};
+        also "forecast", the gain from more training documents, and "aging", how rankings get worse with time.
     train_dates : (str, str), optional
         The first and the last date of the training documents, in ISO 8601; None if they have no dates.
     converged : ndarray of shape (n_topics,), bool, optional
@@ -52,7 +52,7 @@ class TrainingFacts:
 
     @property
     def forecast(self) -> str:
-        """How much more training documents would help, in words; "" if training made no forecast."""
+        """The forecast gain from more training documents, in words; "" if training made no forecast."""
         if "forecast" not in self.choices:
             return ""
         (n, now, *_), *_, (twice, then, low, high) = self.choices["forecast"]["forecast"]

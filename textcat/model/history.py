@@ -1,4 +1,4 @@
-"""Keep the history of a model beside its folder: a line for each step of learning, by which each can be undone."""
+"""Keep a model's history beside its folder: one line for each step of learning, so that steps can be undone."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,39 +13,40 @@ from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.evaluation.evaluation import TITLES, Evaluation
 from textcat.model.manifest import model_id, read_manifest
 
-HISTORY = ".history.jsonl"  # ends the name of the history, which lies beside the model's folder
-_REMOVED = "\0"  # begins what stands for the id of a removed document, and for a topic that only such documents had
+HISTORY = ".history.jsonl"  # suffix of the history file, which lies beside the model's folder
+# prefix of the placeholder for the id of a removed document, or for a topic that only removed documents had
+_REMOVED = "\0"
 _REMEDY = "make room or allow it"
 _LISTED = ("number", "action", "at", "who", "model", "replaced", "corrections", "undoes")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningStep:
-    """Hold a step of a model's history; a line of the history has these entries.
+    """A step of a model's history, with the entries of a line of the history file.
 
     Attributes
     ----------
     number : int
         From 0, which is the model before the first step.
     action : {"found", "learn", "undo"}
-        "found": since the step before, the model was put there in another way, such as by `train` or `promote`.
+        "found": since the previous step, the model was replaced by another command, such as `train` or `promote`.
     at, who : str
         UTC in ISO 8601, and the user's name.
     model, replaced : str
-        The checksums of the manifests of the model after the step, and of the one before; "" if there was none.
+        The checksums of the manifests of the model after the step and before it; "" if there was none.
     corrections : str
-        The folder of the corrections that were learnt; "": there was none.
+        The folder of the corrections that were learnt; "" if there was none.
     undoes : int or None
         The number of the step that was undone.
     added, corrected, unlearnt : list of str
-        The ids of documents that were added and corrected, and of those that are not in the model any more as a step
-        was undone, or answers were taken back.
+        The ids of documents that were added, that were corrected, and that left the model because a step was undone or
+        answers were retracted.
     removed : list of str
-        What stands for each document that was removed: not its id.
+        A placeholder for each removed document, instead of its id.
     figures, figures_before : dict of str to float
         The main measures of all topics, such as ``macro_f1``, after the step and before it.
     documents : dict of str to dict
-        For each document that was learnt, by id: its labels, and a checksum of its text if it had one.
+        By id of a learnt document: its labels, and a checksum of its text, if it had a text.
     new_topics_negative : bool
     vocabulary : dict or None
         The names of topics that were learnt.
@@ -73,7 +74,7 @@ class LearningStep:
     labels: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what people ask for, as values of JSON; documents that were removed are only counted."""
+        """Return the entries that users are shown, as JSON values; removed documents are only counted."""
         ids = {name: [id_ for id_ in getattr(self, name) if not _is_removed(id_)] for name in _OF_IDS}
         listed = {name: getattr(self, name) for name in _LISTED}
         about = {"named": self.vocabulary is not None, "figures": self.figures, "figures_before": self.figures_before}
@@ -84,7 +85,7 @@ _OF_IDS = ("added", "corrected", "unlearnt")
 
 
 def learning_history(model: str | os.PathLike[str]) -> list[LearningStep]:
-    """Return the steps in which a model has learnt, the first first; the list is empty if there was none.
+    """Return the steps in which a model has learnt, in order; the list is empty if there are none.
 
     Parameters
     ----------
@@ -106,18 +107,18 @@ def learning_history(model: str | os.PathLike[str]) -> list[LearningStep]:
 
 
 def descends_from(model: str | os.PathLike[str], id_: str) -> bool:
-    """Return whether a model was made of the model with an id by steps of learning, or by undoing such steps."""
-    if not _place(expanded(model).resolve()).exists():  # also where the folder has a model of each language
+    """Return whether a model descends from the model with an id by steps of learning, or by undoing such steps."""
+    if not _place(expanded(model).resolve()).exists():  # this also works for a folder with a model of each language
         return False
     steps = learning_history(model)
-    if not steps or steps[-1].model != read_manifest(model).sha256:  # it came in another way
+    if not steps or steps[-1].model != read_manifest(model).sha256:  # the model was replaced by another command
         return False
     found = max(i for i, step in enumerate(steps) if step.action == "found")
     return any(model_id(step.replaced) == id_ for step in steps[found + 1 :])
 
 
 def n_learnt(model: str | os.PathLike[str]) -> int:
-    """Return in how many steps the model in a folder has learnt since it was trained; those undone do not count.
+    """Return the number of steps, without undone ones, in which the model in a folder has learnt since training.
 
     Raise TextcatError as `learning_history` does.
     """
@@ -127,7 +128,7 @@ def n_learnt(model: str | os.PathLike[str]) -> int:
 
 
 def active_steps(steps: Sequence[LearningStep]) -> list[LearningStep]:
-    """Return the last model that was found, and the steps since then, without those that were undone."""
+    """Return the last "found" step, and the steps after it that were not undone."""
     start = max(i for i, step in enumerate(steps) if step.action == "found")
     undone: set[int] = set()
     active: list[LearningStep] = []
@@ -139,7 +140,7 @@ def active_steps(steps: Sequence[LearningStep]) -> list[LearningStep]:
 
 
 def check_undoable(steps: Sequence[LearningStep], number: int) -> None:
-    """Raise TextcatError, with the reason, if the step of this number cannot be undone."""
+    """Raise TextcatError, with the reason, if the step with this number cannot be undone."""
     if not 0 < number < len(steps):
         known = f"1 to {len(steps) - 1}" if len(steps) > 1 else "none"
         raise TextcatError(
@@ -159,13 +160,13 @@ def check_undoable(steps: Sequence[LearningStep], number: int) -> None:
 
 
 def removed_numbers(steps: Iterable[LearningStep], corrections: str) -> set[int]:
-    """Return the numbers, in a folder of corrections, of those that concern documents which were removed later."""
+    """Return the numbers of those corrections in a folder whose documents were removed later."""
     said = (d for step in steps if step.corrections == corrections for d in step.documents.items())
     return {number for id_, entries in said if _is_removed(id_) for number in entries.get("numbers", ())}
 
 
 def main_figures(evaluation: Evaluation | None) -> dict[str, float | None]:
-    """Return the main measures of an evaluation's row of all topics; none if nothing was measured."""
+    """Return the main measures over all topics of an evaluation; {} if nothing was measured."""
     if evaluation is None:
         return {}
     row = next((row for row in evaluation.rows if row.band == "ALL"), evaluation.rows[0])
@@ -173,19 +174,19 @@ def main_figures(evaluation: Evaluation | None) -> dict[str, float | None]:
 
 
 class History:
-    """The history of a model that is being changed.
+    """The history of a model during a change.
 
-    A step is noted just before its model takes its place: if the process is killed in between, the line names a model
-    that is not there, and is removed by the next change.
+    A step is logged just before its model is put in place. If the process is killed in between, the line names a model
+    that does not exist, and the next change removes the line.
 
     Parameters
     ----------
     folder : Path
         The model's folder, which is locked.
     model : str
-        The checksum of the model there.
+        The checksum of the model in the folder.
     labels : callable
-        Returns the `labels_of` the model's documents; None if it is not updatable.
+        Returns `labels_of` the model's documents; None if the model is not updatable.
     """
 
     def __init__(self, folder: Path, model: str, labels: Callable[[], dict[str, Any] | None]) -> None:
@@ -203,23 +204,23 @@ class History:
 
     @classmethod
     def there(cls, folder: Path, model: str, labels: Callable[[], dict[str, Any] | None]) -> "History | None":
-        """Return the history of the model in a folder; None if it has none yet."""
+        """Return the history of the model in a folder; None if there is no history yet."""
         return cls(folder, model, labels) if _place(folder).exists() else None
 
     def next_step(self, action: str, **entries: Any) -> LearningStep:
-        """Return a step that follows the others, without the checksum of its model."""
+        """Return a step with the next number; the checksum of its model is still empty."""
         at, who = when_and_who()
         number, replaced = len(self.steps), self.steps[-1].model
         return LearningStep(number=number, action=action, at=at, who=who, replaced=replaced, **entries)
 
     def note(self, step: LearningStep) -> None:
-        """Add a step, whose model is about to take its place."""
+        """Append a step whose model is about to be put in place."""
         self.steps.append(step)
         append_to_journal(self._path, map(entries_of, self.steps[self._n_noted :]), _REMEDY)
         self._n_noted = len(self.steps)
 
     def note_restored(self, model: str) -> None:
-        """Add that the last step is undone, if it replaced this model, which is about to take its place again."""
+        """If the last step replaced this model, which is about to be restored, append that this step is undone."""
         last = self.steps[-1]
         if last.replaced == model:
             changes = {"added": last.unlearnt, "corrected": last.corrected, "unlearnt": last.added}
@@ -227,11 +228,11 @@ class History:
             self.note(self.next_step("undo", undoes=last.number, model=model, **changes, **figures))
 
     def finish(self, labels: dict[str, Any] | None) -> None:
-        """Remove what the history has of documents that the last step removed; `labels` are those after it."""
+        """Delete the data of documents that the last step removed; `labels` are the labels after that step."""
         self._forget_removed(lambda: labels)
 
     def note_elsewhere(self, folder: Path, step: LearningStep, labels: dict[str, Any] | None) -> None:
-        """Write the history with one more step beside another folder, in which its model is."""
+        """Write the history with one more step beside another folder, which holds the model of that step."""
         steps = _without_removed([*self.steps, step], labels)
         rewrite_journal(_place(folder), map(entries_of, steps), _REMEDY)
 
@@ -260,7 +261,7 @@ def _read_steps(path: Path, *, repair: bool = True) -> list[LearningStep]:
 
 
 def _is_last_undone(steps: Sequence[LearningStep], model: str) -> bool:
-    """Return whether the model of the last step never took its place, or was taken back by `rollback`."""
+    """Return whether the model of the last step was never put in place, or was undone by `rollback`."""
     return bool(steps) and steps[-1].model != model == steps[-1].replaced
 
 
@@ -269,10 +270,10 @@ def _is_removed(id_: str) -> bool:
 
 
 def _without_removed(steps: Sequence[LearningStep], labels: Mapping[str, Any] | None) -> list[LearningStep]:
-    """Return steps in which nothing is left of the documents that were removed, but that there were some.
+    """Return steps without any data of the removed documents, except their number.
 
-    A number stands for the id of each, and for each topic that only such documents have; `labels` are those of the
-    documents that the model has now.
+    Numbers replace their ids, and the topics that only such documents have; `labels` are those of the model's present
+    documents.
     """
     gone = dict.fromkeys(id_ for step in steps for id_ in step.removed if not _is_removed(id_))
     if not gone:
@@ -292,7 +293,7 @@ def _without_removed(steps: Sequence[LearningStep], labels: Mapping[str, Any] | 
 
 
 def _labels_in(step: LearningStep) -> Iterable[tuple[str, Iterable[str], Iterable[str]]]:
-    """Yield the id of each document that a step has labels of, its topics, and all topics that it was judged for."""
+    """Yield the id of each document with labels in a step, its topics, and all topics that it was judged for."""
     for id_, said in step.documents.items():
         answers = said.get("answers", {})
         yield (
@@ -308,7 +309,7 @@ def _labels_in(step: LearningStep) -> Iterable[tuple[str, Iterable[str], Iterabl
 
 
 def _renamed(step: LearningStep, number_of: Mapping[str, str], topic_of: Mapping[str, str]) -> LearningStep:
-    """Return a step with other ids of documents and other topics; those renamed have no text, date or names."""
+    """Return a step with other ids of documents and other topics; renamed documents have no text, date or names."""
 
     def ids(names: Iterable[str]) -> list[str]:
         return [number_of.get(id_, id_) for id_ in names]

@@ -1,4 +1,4 @@
-"""Score only the topics on a document's shortlist, where a model has thousands of topics."""
+"""A scorer for thousands of topics: it scores only the topics on a document's shortlist."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,10 +21,10 @@ _FLOAT32 = (np.dtype(np.float32),)
 
 
 class Restriction(NamedTuple):
-    """Hold the topics to which a scorer is restricted; the model's other topics may still raise their scores."""
+    """The topics that a scorer is restricted to; the model's other topics may still raise their scores."""
 
-    columns: np.ndarray  # of the scorer's topics, in the model
-    topics: Sequence[str]  # of the model
+    columns: np.ndarray  # columns of the scorer's topics in the model
+    topics: Sequence[str]  # all topics of the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +33,8 @@ class Listed:
 
     A topic that often occurs together with the document's best topics gets a higher score.
 
-    Each topic's weights were trained only on documents for which the topic was listed; its scores of other documents
-    mean nothing.
+    Each topic's weights were trained only on documents whose shortlist has the topic; its scores of other documents are
+    meaningless.
     """
 
     name: ClassVar[str] = "listed"
@@ -45,12 +45,12 @@ class Listed:
         RELATED_CURVES: (np.dtype(np.float64),),
         BIAS: _FLOAT32,
     }
-    unlisted_score: ClassVar[float] = -30.0  # as log odds, a probability of 1 in 10^13
+    unlisted_score: ClassVar[float] = -30.0  # a log odds of about 1 in 10^13
 
     weights: "csr_array"  # shape (n_features, n_topics of the model), float32
     biases: np.ndarray  # shape (n_topics of the model,)
     shortlist: Shortlist
-    related_topics: RelatedTopics | None = None  # None: related topics change no score
+    related_topics: RelatedTopics | None = None  # None: no related topics
     restriction: Restriction | None = None  # None: the scorer has all topics of the model
 
     @property
@@ -83,7 +83,7 @@ class Listed:
         return column_of(self.weights, self._column_in_model(column), features)
 
     def listed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics of the model nearest to each row, and their scores before related topics raise them.
+        """Return the model's topics on the shortlist of each row, and their scores before related topics raise them.
 
         Both arrays have the shape (n_rows, size); where fewer topics are listed, they are filled up with -1 and
         `unlisted_score`.
@@ -94,13 +94,13 @@ class Listed:
         return listed, np.where(listed < 0, np.float32(self.unlisted_score), scores)
 
     def _listed_and_raised(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of the topics nearest to each row, and their scores; -1 stands for any other topic."""
+        """Return the columns of topics on each row's shortlist, -1 for topics outside the restriction, and scores."""
         listed, scores = self.listed(rows)
         if self.related_topics is not None:
             scores += self.related_topics.evidence(listed, scores)
         if self.restriction is not None:
             columns = self.restriction.columns
-            position_of = np.full(len(self.biases) + 1, -1, np.int32)  # its last entry is where -1 stays -1
+            position_of = np.full(len(self.biases) + 1, -1, np.int32)  # its last entry keeps -1 at -1
             position_of[columns] = np.arange(len(columns))
             listed = position_of[listed]
             scores = np.where(listed < 0, np.float32(self.unlisted_score), scores)
@@ -114,7 +114,7 @@ class Listed:
         if (related := self.related_topics) is None:
             return None
         names = topics if self.restriction is None else self.restriction.topics
-        listed, scores = self.listed(row)  # once for all topics that are asked for
+        listed, scores = self.listed(row)  # computed once for all topics that are asked for
 
         def of_topic(column: int) -> list[tuple[str, float]]:
             columns, added = related.parts(listed[0], scores[0], self._column_in_model(column))
@@ -147,7 +147,7 @@ class Listed:
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays and settings have the names, shapes and types of this scorer's."""
+        """Return whether stored arrays and settings have the names, shapes and types of a scorer with a shortlist."""
         return (
             are_parts(arrays, PARTS, n_features, n_topics)
             and are_parts(arrays, CENTROIDS, n_features, n_topics)
@@ -171,7 +171,7 @@ class Listed:
 
 
 def _are_related(arrays: Arrays, numbers: RelatedSettings, n_topics: int) -> bool:
-    """Return whether stored arrays and numbers are those of related topics."""
+    """Return whether stored arrays and numbers have the shapes and types of related topics."""
     return (
         are_parts(arrays, RELATED, n_topics, n_topics)
         and arrays[RELATED_CURVES].shape == (2, n_topics)

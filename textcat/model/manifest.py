@@ -1,4 +1,4 @@
-"""Read and check a model's manifest, which says what the folder holds and how the model was trained, without arrays."""
+"""Read and check a model's manifest: the folder's contents and how the model was trained, without arrays."""
 
 import math
 import os
@@ -12,30 +12,31 @@ from textcat.model import CARD, ModelError
 from textcat.recipes.recipe import Recipe
 
 VOCABULARY = "vocabulary.json"
-TOKENIZER = "tokenizer.json"  # tables that find most tokens without spaCy, if the language allows it
+TOKENIZER = "tokenizer.json"  # tables that tokenize most texts without spaCy, if the language allows it
 ARRAYS = ("bias", "thresholds", "idf")
 BIAS, THRESHOLDS, IDF = ARRAYS
 WEIGHTS = "weights"  # of models with dense weights
 PARTS = ("weights_indptr", "weights_indices", "weights_data")  # of models with sparse weights, in CSR form
 CENTROIDS = ("centroids_indptr", "centroids_indices", "centroids_data")  # of models with a shortlist, in CSR form
-RELATED = ("related_indptr", "related_indices", "related_data")  # which topics go with which, in CSR form, and the
-RELATED_CURVES = "related_curves"  # curves from scores without their evidence to probabilities
+RELATED = ("related_indptr", "related_indices", "related_data")  # shares of related topics, in CSR form, and the
+RELATED_CURVES = "related_curves"  # calibration curves for scores without related topics
 SUPPORT_ROWS = ("kept_indptr", "kept_indices", "kept_data")  # of support documents, in CSR form,
 SUPPORT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their coefficients by topic, in CSR form,
 SUPPORT = "documents.json"  # and their ids, titles, and maybe texts;
-SUPPORT_VECTORS = ("kept_words", "kept_vectors")  # columns with vectors, and these, if the rows have dimensions
+# columns with vectors, and the vectors, if rows have dimensions of vectors
+SUPPORT_VECTORS = ("kept_words", "kept_vectors")
 COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models; only `learn` reads them
-CALIBRATION = "calibration"  # an array that only models with probabilities have
-PROMISES = "promises"  # one that only models with promises have,
-HELD_OUT = "held_out"  # and one that models with probabilities have if training scored held-out documents
+CALIBRATION = "calibration"  # an array of models with probabilities only
+PROMISES = "promises"  # an array of models with promises only,
+HELD_OUT = "held_out"  # and an array of models with probabilities if training scored held-out documents
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
-# What each scorer stores beside the bias, by the scorer's name.
+# The arrays of each scorer besides the bias, by the scorer's name.
 _OF_SCORER = {
     "dense": frozenset({f"{WEIGHTS}.npy"}),
     "sparse": frozenset(f"{name}.npy" for name in PARTS),
     "listed": frozenset(f"{name}.npy" for name in (*PARTS, *CENTROIDS)),
 }
-_TOGETHER = (  # files of which a model has all or none
+_TOGETHER = (  # groups of files: a model has all files of a group or none
     frozenset(f"{name}.npy" for name in (*RELATED, RELATED_CURVES)),
     frozenset({*(f"{name}.npy" for name in SUPPORT_ROWS + SUPPORT_ALPHAS), SUPPORT}),
     frozenset(f"{name}.npy" for name in SUPPORT_VECTORS),
@@ -43,12 +44,12 @@ _TOGETHER = (  # files of which a model has all or none
 )
 _OPTIONAL = frozenset({f"{CALIBRATION}.npy", f"{PROMISES}.npy", f"{HELD_OUT}.npy", TOKENIZER}).union(*_TOGETHER)
 MAY_BE = _OPTIONAL.union(*_OF_SCORER.values())
-_MOST_BEST = 100_000  # topics of a document that raise others: a stored scorer with more is damaged
+_MOST_BEST = 100_000  # maximum number of a document's topics that raise others: a stored scorer with more is damaged
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Hold what the features have counted in training."""
+    """Counts of documents and terms from fitting the features."""
 
     n_documents: int
     n_terms: int
@@ -61,16 +62,16 @@ class Statistics:
 
 @dataclass(frozen=True)
 class SupportTexts:
-    """Hold the ids, titles and, if they are kept, texts of support documents, as `SUPPORT` has them."""
+    """Ids, titles and, if they are kept, texts of support documents: the contents of the file `SUPPORT`."""
 
     ids: list[str]
     titles: list[str]
     texts: list[dict[str, str]] | None  # by zone
-    vector_step: float | None = None  # `ColumnVectors.step`; None: the rows have no dimensions
+    vector_step: float | None = None  # `ColumnVectors.step`; None: rows have no dimensions of vectors
 
     def __post_init__(self) -> None:
         pieces = [piece for zones in self.texts or () for piece in (*zones.keys(), *zones.values())]
-        "".join([*self.ids, *self.titles, *pieces]).encode()  # no lone surrogates
+        "".join([*self.ids, *self.titles, *pieces]).encode()  # raises an error for lone surrogates
         if any(len(texts) != len(self.ids) for texts in (self.titles, self.texts) if texts is not None):
             raise ValueError("the lists of support documents do not fit together")
         if self.vector_step is not None and not 0 < self.vector_step < math.inf:
@@ -79,7 +80,7 @@ class SupportTexts:
 
 @dataclass(frozen=True)
 class RelatedSettings:
-    """Hold the numbers of `RelatedTopics`."""
+    """The scalar settings of `RelatedTopics`."""
 
     best: int
     weight: float
@@ -93,7 +94,7 @@ class RelatedSettings:
 
 @dataclass(frozen=True)
 class ScorerSettings:
-    """Hold the name of a scorer's class and, for "listed", the size of shortlists and the numbers of related topics."""
+    """The name of a scorer's class and, for "listed", the size of shortlists and the settings of related topics."""
 
     name: str
     size: int = 0
@@ -102,9 +103,9 @@ class ScorerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """Hold the entries of a model's manifest, in the order in which they are written.
+    """The entries of a model's manifest, in the order in which they are written.
 
-    Raise ValueError for files that no model has together, and for lists that do not have an entry per topic.
+    Raise ValueError for an impossible combination of files, and for lists without an entry for each topic.
     """
 
     format: int = 0
@@ -113,20 +114,22 @@ class Manifest:
     origin: dict[str, Any]
     recipe: Recipe
     train_documents: int
-    train_dates: list[str] = field(default_factory=list)  # the first and the last one, if the documents have dates
+    train_dates: list[str] = field(default_factory=list)  # first and last date, if the documents have dates
     topics: list[str]
-    topic_names: list[str | None] = field(default_factory=list)  # None or "": the topic has none; []: no topic has one
+    # None or "": the topic has no name; []: no topic has a name
+    topic_names: list[str | None] = field(default_factory=list)
     names_language: str | None = None
-    broader: list[list[int]] = field(default_factory=list)  # of each topic, columns of the nearest; []: none is known
+    # for each topic, the columns of its nearest broader topics; []: there are none
+    broader: list[list[int]] = field(default_factory=list)
     choices: dict[str, Any] = field(default_factory=dict)
     scorer: ScorerSettings
     train_sizes: list[int]
     expected_recall: list[float] = field(default_factory=list)  # `ExpectedRecall.weights`; []: no promises
     facts: dict[str, list[Any]]
     features: Statistics
-    evaluation: Evaluation | None  # without the facts of topics, which are in `facts`
-    files: dict[str, str]  # their checksums
-    sha256: str = ""  # of the manifest's file
+    evaluation: Evaluation | None  # without the facts about topics, which are in `facts`
+    files: dict[str, str]  # checksums of the files
+    sha256: str = ""  # checksum of the manifest's file
 
     def __post_init__(self) -> None:
         n, files = len(self.topics), self.files.keys()
@@ -144,7 +147,8 @@ class Manifest:
             or self.train_documents < 1
         ):
             raise ValueError("its files, or its facts of topics and documents, do not fit together")
-        "".join([*self.topics, *self.names.values(), self.names_language or ""]).encode()  # no lone surrogates
+        # raises an error for lone surrogates
+        "".join([*self.topics, *self.names.values(), self.names_language or ""]).encode()
 
     @property
     def id(self) -> str:
@@ -164,7 +168,7 @@ class Manifest:
 
     @property
     def language(self) -> str:
-        """The language of the topics' names or, if it is not known, of the texts."""
+        """The language of the topics' names or, if it is unknown, of the texts."""
         return self.names_language or self.recipe.tokens.lang
 
     @property

@@ -1,4 +1,4 @@
-"""Measure a tagger on a corpus: each topic's ranking or, with many topics, each document's top-ranked topics."""
+"""Measure a tagger on a corpus: the ranking of each topic or, with many topics, each document's top-ranked topics."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _log = logging.getLogger(__name__)
-_FEW_TWINS = 0.05  # of the test documents: so few change figures by less than their intervals
-CELLS_AT_ONCE = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
+# share of the test documents up to which twins are ignored, because they change figures by less than the intervals
+_FEW_TWINS = 0.05
+CELLS_AT_ONCE = 1 << 24  # number of scores in memory at the same time while measuring many topics: 64 MB
 
 
 def evaluate_tagger(
@@ -35,7 +36,7 @@ def evaluate_tagger(
     bands: str | Iterable[str] | None = None,
     stages: Stages | None = None,
 ) -> Evaluation:
-    """Measure a tagger on the test documents of a corpus; if it has none, return the evaluation that training kept."""
+    """Measure a tagger on the test documents of a corpus; if it has none, return the stored evaluation of training."""
     if not corpus.test:
         return _kept_evaluation(tagger, corpus, bands)
     expected = expected_topics(tagger, corpus)
@@ -59,16 +60,17 @@ def evaluate_tagger(
 
 
 class Expected(NamedTuple):
-    """What the labels of test documents say of a tagger's topics."""
+    """The labels of test documents, for a tagger's topics."""
 
     relevant: Any  # sparse 0/1 matrix (n_test_documents, n_topics)
-    n_unknown: NDArray[np.int64]  # how many other topics each document has: with many topics, they count as not found
+    # number of topics of each document that the tagger lacks: with many topics, they count as not found
+    n_unknown: NDArray[np.int64]
     unjudged: Any  # as `Corpus.unjudged` returns it
     twins: NDArray[np.bool_]  # `Corpus.twins`
 
 
 def expected_topics(tagger: Tagger, corpus: Corpus) -> Expected:
-    """Return what a tagger is measured against on a corpus' test documents."""
+    """Return the labels of a corpus' test documents, for a tagger's topics."""
     known, with_topics = frozenset(tagger.topics), _with_topics_of(tagger, corpus)
     return Expected(
         with_topics.labels(corpus.test),
@@ -159,7 +161,7 @@ def measure_scores(
         facts=facts,
         measured_on=measured_on,
     )
-    # Out-of-fold scores are those that the promises were made by.
+    # Out-of-fold scores are not used: the promises were made from them.
     if (promises := tagger.decisions.promises) is None or measured_on is not MeasuredOn.TEST:
         return measured
     given = tagger.decisions.without_rules.decide(ranked, has_terms)
@@ -188,7 +190,7 @@ def measure_at_k(
 def score_rows(
     tagger: Tagger, rows: "csr_matrix", advance: Advance = lambda n: None
 ) -> NDArray[Any] | Iterator[NDArray[Any]]:
-    """Return the scores of rows as an array; with many topics, return an iterator over blocks of scores.
+    """Return the scores of rows as an array or, with many topics, as an iterator over blocks.
 
     The iterator calls `advance` with the number of rows in each block.
     """
@@ -196,7 +198,7 @@ def score_rows(
 
 
 def score_row_blocks(tagger: Tagger, rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[NDArray[Any]]:
-    """Yield the scores of rows in blocks, because the scores of all rows for many topics would not fit into memory.
+    """Yield the scores of rows in blocks, because the scores for many topics would not fit into memory.
 
     After each block, `advance` is called with the number of its rows.
     """
@@ -213,15 +215,15 @@ def _score_blocks(tagger: Tagger, documents: Iterable[Document]) -> Iterator[NDA
 
 
 def has_many_topics(tagger: Tagger) -> bool:
-    """Return whether a tagger has so many topics that it is measured by the top-ranked topics of each document.
+    """Return whether a tagger is measured by the top-ranked topics of each document, because it has many topics.
 
-    A tagger of fewer topics is measured by the ranking of each topic.
+    A tagger with fewer topics is measured by the ranking of each topic.
     """
     return len(tagger.topics) >= MANY_TOPICS
 
 
 def was_trained_on(tagger: Tagger, corpus: Corpus) -> bool:
-    """Return whether a corpus has the name, the topics and the number of documents of a tagger's training corpus."""
+    """Return whether a corpus has the name, topics and number of documents of the tagger's training corpus."""
     trained_on = tagger.facts.corpus, tagger.topics, tagger.facts.train_documents
     return trained_on == (corpus.name, corpus.topics, len(corpus.train))
 

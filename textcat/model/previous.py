@@ -1,4 +1,4 @@
-"""Replace a model in one step, keep the one that was there beside it, and restore it: one step can be undone."""
+"""Replace a model atomically, keep the previous one beside it, and restore it; one replacement can be undone."""
 
 import os
 import re
@@ -13,7 +13,8 @@ from textcat.base.folders import MANIFEST, remove_leftovers
 from textcat.model import ModelError, storage
 from textcat.model.manifest import COUNTS, MODEL, model_id, read_manifest
 
-_BEFORE = ".before-"  # in the name of the previous model's folder, MODEL.before-SUM, with the present manifest's sum
+# part of the name of the previous model's folder, MODEL.before-SUM, where SUM is the checksum of the present manifest
+_BEFORE = ".before-"
 
 
 @contextmanager
@@ -31,11 +32,11 @@ def alone_with(folder: Path) -> Iterator[None]:
 def replace_model(
     folder: Path, write: Callable[[Path], None], expected: str, *, keep: bool, note: Callable[[str], None] | None = None
 ) -> None:
-    """Replace the model in a folder, atomically; if `keep`, keep the old model, which `restore_previous` puts back.
+    """Replace the model in a folder atomically; if `keep`, keep the old model for `restore_previous`.
 
     `write` is called with an empty folder, and writes the new model's files to it. `expected` is the checksum that the
-    old model must have: raise ModelError if another one has taken its place. `note` is called with the checksum of the
-    new model just before this takes its place.
+    old model must have; raise ModelError if it was replaced by another. `note` is called with the checksum of the new
+    model just before the new model is put in place.
     """
     with MODEL.replacing(folder) as sibling:
         write(sibling)
@@ -50,9 +51,9 @@ def replace_model(
             _remove_previous(folder)
         if note:
             note(replacing)
-    if keep:  # only now: if the process is killed before, the old model still has what it replaced
+    if keep:  # deleted only now: if the process is killed earlier, the old model still has its predecessor
         _remove_previous(folder, but=kept)
-    remove_leftovers_of_model(folder)  # they may contain documents that were to be removed
+    remove_leftovers_of_model(folder)  # deleted because they may contain documents that were to be removed
 
 
 def _remove_previous(folder: Path, but: Path | None = None) -> None:
@@ -62,9 +63,10 @@ def _remove_previous(folder: Path, but: Path | None = None) -> None:
 
 
 def restore_previous(folder: Path, note: Callable[[str], None] | None = None) -> None:
-    """Restore the model that the last change has replaced, byte for byte.
+    """Restore the model that the last change replaced, byte for byte.
 
-    `note` is called with its checksum just before it takes its place. Raise ModelError if it is not kept, or damaged.
+    `note` is called with its checksum just before it is put in place. Raise ModelError if it was not kept, or is
+    damaged.
     """
     before = _place_before(folder, read_manifest(folder).sha256)
     if not (before / MANIFEST).exists():
@@ -74,7 +76,7 @@ def restore_previous(folder: Path, note: Callable[[str], None] | None = None) ->
         )
     storage.load(before, prepare=False)  # checks the checksums of the tagger's files,
     if COUNTS in read_manifest(before).files:
-        storage.load_training_counts(before)  # and of all others
+        storage.load_training_counts(before)  # and those of all other files
     with MODEL.replacing(folder) as sibling:
         link_files(before, sibling)
         if note:
@@ -83,7 +85,7 @@ def restore_previous(folder: Path, note: Callable[[str], None] | None = None) ->
 
 
 def remove_leftovers_of_model(folder: Path) -> None:
-    """Remove what killed processes have left unfinished beside a model: new models, and old ones to be kept."""
+    """Remove unfinished folders beside a model that killed processes have left: new models, and old ones to be kept."""
     remove_leftovers(folder, rf"{re.escape(_BEFORE)}[0-9a-f]+")
 
 
@@ -93,11 +95,11 @@ def _place_before(folder: Path, manifest_sum: str) -> Path:
 
 
 def link_files(source: Path, target: Path, but: str = "") -> None:
-    """Link the files of a folder into another, or copy them where links cannot be made; leave out the file `but`."""
+    """Hard-link the files of a folder into another, or copy them where links cannot be made; skip the file `but`."""
     for path in sorted(source.iterdir()):
         if path.name == but:
             continue
         try:
             os.link(path, target / path.name)
-        except OSError:  # a file system without links
+        except OSError:  # the file system has no links
             shutil.copyfile(path, target / path.name)

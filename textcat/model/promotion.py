@@ -1,4 +1,4 @@
-"""Replace a model that is used by a new one, unless conditions forbid it, and restore the old one; note both."""
+"""Promote a new model to the folder in use, unless conditions forbid it; roll back; log both in a journal."""
 
 import os
 import shutil
@@ -20,26 +20,26 @@ from textcat.model.compare import compare
 from textcat.model.manifest import MODEL, read_manifest
 from textcat.model.previous import alone_with, remove_leftovers_of_model, replace_model, restore_previous
 
-JOURNAL = ".promotions.jsonl"  # ends the name of the journal, which lies beside the model's folder
+JOURNAL = ".promotions.jsonl"  # suffix of the journal, which lies beside the model's folder
 
 
 @dataclass(frozen=True)
 class Promotion:
-    """Which model took the place of which; a line of the journal has these entries.
+    """A promotion or rollback, with the entries of a line of the journal.
 
     Attributes
     ----------
     action : str
-        "promote" or "rollback"; in the journal also "found": since the line before, a model was put there in another
-        way, such as by `learn`, or by a promotion that was killed before it was noted.
+        "promote" or "rollback"; in the journal also "found": since the previous line, the model was replaced by another
+        command, such as `learn`, or by a promotion that was killed before it was logged.
     at, who : str
         UTC in ISO 8601, and the user's name.
     model, replaced : str, str or None
-        The checksums of the manifests of the model that is there now, and of the one before, if there was one.
+        The checksums of the manifests of the new model, and of the model before, if there was one.
     source : str or None
         The folder of the model that was promoted.
     gates : tuple of GateResult
-        The conditions that the model was measured by.
+        The conditions checked, with their results.
     """
 
     action: str
@@ -52,7 +52,7 @@ class Promotion:
 
 
 class GateError(TextcatError):
-    """Raised if a new model fails by a condition, so that it is not promoted; `gates` has the results."""
+    """Raised if a new model fails a condition and is therefore not promoted; `gates` has the results."""
 
     gates: tuple[GateResult, ...] = ()
 
@@ -68,19 +68,20 @@ def promote(
     seed: int = 0,
     stages: Stages | None = None,
 ) -> Promotion:
-    """Replace a model that is used by a copy of a new one, in one step, and keep the old one for `rollback`.
+    """Replace the model in use by a copy of a new one, atomically, and keep the old one for `rollback`.
 
-    Whoever reads the folder meanwhile finds the old model or the new one, also if this process is killed; a server
-    takes the new one within seconds. A line is added to the journal beside the folder, ``SERVED.promotions.jsonl``.
+    A process that reads the folder meanwhile finds the old model or the new one, even if this process is killed; a
+    server loads the new one within seconds. A line is added to the journal beside the folder,
+    ``SERVED.promotions.jsonl``.
 
     Parameters
     ----------
     new, served : path
-        The folder of the new model, which stays as it is, and the folder to put it in, which need not exist.
+        The folder of the new model, which is not changed, and the folder to copy it to, which need not exist.
     corpus : Corpus, DataFrame, iterable of dict, str or Path, optional
-        With `fail_if`: what both models are measured on, as for `compare`.
+        With `fail_if`: the documents to measure both models on, as for `compare`.
     fail_if, strict, n_resamples, seed, stages
-        Conditions by which the new model fails, as for `compare`; if it fails by one, nothing changes.
+        Conditions under which the new model fails, as for `compare`; if one is met, nothing changes.
 
     Returns
     -------
@@ -89,7 +90,7 @@ def promote(
     Raises
     ------
     GateError
-        If the new model fails by a condition.
+        If the new model fails a condition.
     TextcatError
         If a folder is no model or damaged, the old model is being changed, or the conditions cannot be decided.
     """
@@ -122,7 +123,7 @@ def promote(
 
 
 def rollback(served: str | os.PathLike[str]) -> Promotion:
-    """Restore the model that the last `promote` or `learn` has replaced, byte for byte; only one step can be undone.
+    """Restore the model that the last `promote` or `learn` replaced, byte for byte; only one step can be undone.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ def rollback(served: str | os.PathLike[str]) -> Promotion:
 
 
 def _checksum(folder: Path) -> str | None:
-    """Return the checksum of a model's manifest; None if there is no model that can be read, so that none is kept."""
+    """Return the checksum of a model's manifest; None if no model can be read, so that none is kept."""
     try:
         return read_manifest(folder).sha256
     except ModelError:
@@ -164,14 +165,14 @@ def _copy_model(source: Path, expected: str, target: Path) -> None:
         for name in (*opened.manifest.files, MANIFEST):
             with open(target / name, "xb") as file:
                 shutil.copyfileobj(opened.files[name], file)
-        written = os.fstat(opened.files[MANIFEST].fileno())  # `show` prints it
+        written = os.fstat(opened.files[MANIFEST].fileno())  # the command `show` prints it
         os.utime(target / MANIFEST, ns=(written.st_atime_ns, written.st_mtime_ns))
     if (card := card_bytes(source)) is not None:
         (target / CARD).write_bytes(card)
 
 
 class _Journal(NamedTuple):
-    """The journal of a model's folder, and the checksum of the model that its last line names."""
+    """The journal of a model's folder, and the checksum of the model in its last line."""
 
     path: Path
     model: str | None
@@ -183,7 +184,7 @@ class _Journal(NamedTuple):
         return cls(path, lines[-1].get("model") if lines else None)
 
     def add(self, promotion: Promotion) -> Promotion:
-        """Add a line and, before it, one for a model that was put there in another way since the last line."""
+        """Append a line; before it, append a "found" line if the model was replaced by another command."""
         lines = [promotion]
         if promotion.replaced not in (None, self.model):
             lines.insert(0, Promotion("found", promotion.at, promotion.who, str(promotion.replaced)))

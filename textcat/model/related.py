@@ -1,6 +1,6 @@
-"""Raise the scores of topics that often go together with the topics that a document most likely has.
+"""Raise the scores of topics that often occur together with a document's most probable topics.
 
-How often topics go together is counted in the training documents.
+Co-occurrences of topics are counted in the training documents.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RelatedTopics:
-    """Raise the scores of topics that often go together with a document's best topics.
+    """Raise the scores of topics that often occur together with a document's best topics.
 
     Only listed topics have scores: those on the document's shortlist, whose centroids are nearest to the document. The
     score of a listed topic t becomes ::
@@ -26,16 +26,16 @@ class RelatedTopics:
     The sum is over the document's best topics s. P(s) is the probability of s, computed from its score before scores
     are raised; share(s, t) is the fraction of the training documents with s that also have t.
 
-    Of a topic without training documents, nothing of that kind is known. It is raised as much as the listed topic that
-    is raised most: otherwise, each other topic that is raised would displace it.
+    A topic without training documents has no co-occurrences. It is raised as much as the listed topic that is raised
+    most; otherwise, every raised topic would overtake it.
     """
 
     shares: "csr_array"  # shape (n_topics, n_topics), float32: share(s, t) in row s
     a: np.ndarray  # shape (n_topics,): P(s) = 1 / (1 + exp(-(a·score + b)))
     b: np.ndarray  # shape (n_topics,)
-    best: int  # the number of a document's best topics that speak for others
+    best: int  # how many of a document's best topics raise others
     weight: float
-    least: float  # a sum far below this one adds nothing
+    least: float  # sums far below this one add almost nothing
     unseen: np.ndarray  # shape (n_topics,), bool: topics without training documents
 
     def evidence(self, listed: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ class RelatedTopics:
         return raised.astype(np.float32)
 
     def parts(self, listed: np.ndarray, scores: np.ndarray, topic: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics that raise the score of a topic, the strongest first, and how much each of them raises it.
+        """Return the topics that raise the score of a topic, the strongest first, with their contributions.
 
         `listed` and `scores` have the topics on one document's shortlist, and their scores without related topics. The
         whole contribution is divided among the topics s in proportion to ``P(s) · share(s, t)``, where t is `topic` or,

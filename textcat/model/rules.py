@@ -1,4 +1,4 @@
-"""Rules of the house: which topics documents get or lose, whatever their scores are; read from a TOML file."""
+"""House rules from a TOML file: topics that documents get or lose, whatever their scores are."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from textcat.base.settings import parse_toml, read_toml
 from textcat.model.conditions import Condition
 from textcat.model.topic_names import topic_finder
 
-ENDING = ".rules.toml"  # of the name of a file beside a model's folder, which begins like that of the folder
+ENDING = ".rules.toml"  # suffix of a file of rules beside a model's folder; its name begins with the folder's name
 
 
 def path_beside(folder: str | os.PathLike[str]) -> Path:
@@ -40,31 +40,32 @@ def read_rules(path: str | os.PathLike[str]) -> str:
     return expanded(path).read_text(encoding="utf-8-sig")
 
 
-# Changes which topics are given, by their scores, to some documents (None: to all); returns which of these met it.
+# A function that changes the topics given to some documents (None: all), by their scores; it returns the documents
+# changed.
 _Apply: TypeAlias = Callable[[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_] | None], NDArray[np.intp]]
 _FIELDS = ("replace", "adds", "parents", "only_with", "never_with", "never", "narrowest_only", "at_most")
 
 
 @dataclass(frozen=True)
 class RuleFields:
-    """Hold the fields of a file of rules; topics are given by id or by name.
+    """The fields of a file of rules; topics are given by id or by name.
 
     Parameters
     ----------
     replace : dict of str to str
-        A document that gets the first topic gets the second one in its place.
+        A document that gets the first topic gets the second topic instead.
     adds : dict of str to list of str
-        A document that gets the topic gets these, too, such as broader ones, and what these add.
+        A document that gets the topic also gets these, such as broader topics, and all topics that these add.
     parents : bool
-        A document that gets a topic gets all broader ones, too.
+        A document that gets a topic also gets all broader topics.
     only_with : dict of str to list of str
-        A document gets the topic only if it gets one of these.
+        A document gets the topic only if it also gets one of these.
     never_with : dict of str to list of str
         A document does not get the topic if it gets one of these.
     never : list of str
         No document gets these topics.
     narrowest_only : bool
-        A document that gets a topic gets none of the broader ones.
+        A document that gets a topic gets none of the broader topics.
     at_most : int
         A document gets at most this many topics, those with the highest scores; 0: any number.
     """
@@ -87,7 +88,7 @@ class RuleFields:
 
 @dataclass(frozen=True)
 class ConditionalRules(RuleFields, Condition):
-    """Hold the fields of a table ``[[when]]`` in a file of rules: a condition, and rules for the documents as it says.
+    """The fields of a table ``[[when]]`` in a file of rules: a condition, and rules for the documents that meet it.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class ConditionalRules(RuleFields, Condition):
 
 @dataclass(frozen=True)
 class RuleFile(RuleFields):
-    """Hold a file of rules: those for all documents, and those for some.
+    """The fields of a file of rules: rules for all documents, and rules with conditions.
 
     Parameters
     ----------
@@ -120,15 +121,15 @@ class RuleFile(RuleFields):
 
 
 class _Rule(NamedTuple):
-    """Hold a rule about topics, which are given by their columns."""
+    """A rule about topics, which are given by their columns."""
 
     text: str  # such as "adds wheat: grain"
     apply: _Apply
-    condition: int | None  # the position of its condition; None: it is for all documents
+    condition: int | None  # the position of its condition; None: it applies to all documents
 
 
 class _Section(NamedTuple):
-    """Hold the rules for all documents, or for those of one condition, with columns in place of topics."""
+    """The rules for all documents, or those with one condition, with columns in place of topics."""
 
     condition: int | None
     asked: RuleFields
@@ -139,14 +140,14 @@ class _Section(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """Hold the rules about the topics of a model.
+    """The rules about the topics of a model.
 
     They are applied in the order of the fields of `RuleFields`: a topic is replaced before others are added, and so on.
-    Of each field, rules for all documents come before those with a condition.
+    Within each field, rules for all documents come before those with a condition.
     """
 
-    groups: tuple[tuple[_Rule, ...], ...]  # of each field; parents are with what is added
-    repeated: int  # the position of a group that is applied until no document meets it, -1 if none need be
+    groups: tuple[tuple[_Rule, ...], ...]  # of each field; the rule `parents` is among those that add
+    repeated: int  # start of a group of rules that is repeated until it changes nothing; -1 if no repetition is needed
     conditions: tuple[Condition, ...]
     source: str  # the text of the file
 
@@ -158,10 +159,10 @@ class Rules:
         names: Mapping[str, str] | None = None,
         broader: Mapping[str, Sequence[str]] | None = None,
     ) -> "Rules":
-        """Return the rules that the text of a file says about the topics of a model.
+        """Parse the text of a file of rules about the topics of a model.
 
-        Topics may have names and broader topics, by id. TextcatError is raised if the text names a topic that the model
-        has not, or contradicts itself.
+        Topics may have names and broader topics, by id. Raise TextcatError if the text names a topic that the model
+        lacks, or contradicts itself.
         """
         entries = parse_toml(text, "The file of rules")
         if isinstance(entries.get("when"), dict):
@@ -209,12 +210,12 @@ class Rules:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All rules in words, each once."""
+        """All rules in words, without repetition."""
         return tuple(dict.fromkeys(rule.text for rule in chain.from_iterable(self.groups)))
 
     @property
     def read_fields(self) -> tuple[str, ...]:
-        """The fields of records that must be read to know whether conditions hold."""
+        """The fields of records that are needed to check conditions."""
         return tuple(dict.fromkeys(chain.from_iterable(condition.read_fields for condition in self.conditions)))
 
     def holding(self, documents: Sequence[Any]) -> NDArray[np.bool_]:
@@ -229,9 +230,9 @@ class Rules:
         column: int,
         holding: NDArray[np.bool_] | None = None,
     ) -> str:
-        """Return the rule by which a document gets or loses the topic in a column; "" if none changes it.
+        """Return the rule that gives or removes the topic in a column of a document; "" if no rule does.
 
-        Parameters as for `apply`, of one document. Of several rules, it is the last.
+        Parameters as for `apply`, for one document. If several rules do, the last one is returned.
         """
         given = given.copy()
         reason, before = "", given[0, column]
@@ -243,28 +244,29 @@ class Rules:
     def apply(
         self, given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.bool_], dict[str, int]]:
-        """Return which documents get which topics by the rules, and for each rule how many documents met it.
+        """Return the topics that documents get by the rules, and for each rule the number of documents it applied to.
 
         Parameters
         ----------
         given : ndarray of shape (n_documents, n_topics), bool
-            Which documents get which topics without the rules.
+            Topics of documents without the rules.
         scores : ndarray of the same shape
-            By which `at_most` chooses.
+            Used by the rule `at_most`.
         holding : ndarray of shape (n_documents, n_conditions), bool, optional
-            What the method `holding` returns; by default, no condition holds.
+            The result of the method `holding`; by default, no condition holds.
         """
         given, met = given.copy(), dict[str, list[NDArray[np.intp]]]()
         for rule, rows in self._applied(given, scores, holding):
             met.setdefault(rule.text, []).append(rows)
-        # A rule may be applied several times, and several rules may say the same.
+        # Count documents, not applications: a rule may be applied several times, and several rules may have the same
+        # text.
         n_met = {text: len(parts[0]) if len(parts) == 1 else len({*chain(*parts)}) for text, parts in met.items()}
         return given, n_met
 
     def _applied(
         self, given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
     ) -> Iterator[tuple[_Rule, NDArray[np.intp]]]:
-        """Apply the rules to what is given; yield each rule after that, and which documents met it."""
+        """Apply the rules to the given topics, in place; yield each rule with the documents that it applied to."""
         for number, group in enumerate(self.groups):
             is_met = True
             while is_met:
@@ -280,9 +282,9 @@ class Rules:
 
 
 def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: Mapping[int, Collection[int]]) -> None:
-    """Raise TextcatError if a rule of a section adds what another one, of it or for all documents, takes away.
+    """Raise TextcatError if a rule adds a topic that another rule of its section, or for all documents, removes.
 
-    A condition's rules may take away what those for all documents add: it is then an exception.
+    Rules with a condition may remove topics that rules for all documents add: these are exceptions.
     """
     narrowest = part.asked.narrowest_only or of_all.asked.narrowest_only
     if part.asked.parents and narrowest:
@@ -321,7 +323,7 @@ def _united(some: Mapping[int, list[int]], more: Mapping[int, list[int]]) -> dic
 
 
 def _closure(column: int, linked: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return all that a topic leads to, link by link, without itself."""
+    """Return all topics that are reachable from a topic through links, without itself."""
     found, waiting = {column: None}, [column]
     while waiting:
         new = [other for other in linked.get(waiting.pop(), ()) if other not in found]
@@ -331,7 +333,7 @@ def _closure(column: int, linked: Mapping[int, Sequence[int]]) -> list[int]:
 
 
 def _ancestors(column_of: Mapping[str, int], broader: Mapping[str, Sequence[str]]) -> dict[int, list[int]]:
-    """Return the broader topics of each topic, and the broader ones of these, and so on."""
+    """Return all ancestors of each topic: its broader topics, their broader topics, and so on."""
     links = {
         column_of[topic]: [column_of[other] for other in others if other in column_of]
         for topic, others in broader.items()
@@ -346,7 +348,7 @@ def _ancestors(column_of: Mapping[str, int], broader: Mapping[str, Sequence[str]
 
 
 def _order(sections: Sequence[_Section]) -> dict[int, int]:
-    """Return the places of topics in an order in which those that add others come before these; {} in a circle."""
+    """Return a topological order of topics, in which a topic that adds another precedes it; {} if there is a cycle."""
     sorter = TopologicalSorter[int]()
     for part in sections:
         for column, others in part.adds.items():
@@ -360,7 +362,7 @@ def _order(sections: Sequence[_Section]) -> dict[int, int]:
 
 
 def _is_chained(sections: Sequence[_Section], ancestors: Mapping[int, Collection[int]]) -> bool:
-    """Return whether something that a rule adds makes another rule add something."""
+    """Return whether a topic that a rule adds makes another rule add a topic."""
     adding = {column for part in sections for column in part.adds}
     added = {other for part in sections for others in part.adds.values() for other in others}
     if any(part.asked.parents for part in sections):
@@ -441,7 +443,7 @@ def _removing(columns: _Columns, asked: RuleFields) -> _Made:
 def _narrowing(ancestors: Mapping[int, Sequence[int]], asked: RuleFields) -> _Made:
     if asked.narrowest_only:
         sets = {column: {*others} for column, others in ancestors.items()}
-        # Of topics in a circle, none is the narrower one.
+        # None of the topics in a cycle is the narrowest one.
         narrower = {
             column: [other for other in others if column not in sets.get(other, ())]
             for column, others in ancestors.items()
@@ -450,7 +452,7 @@ def _narrowing(ancestors: Mapping[int, Sequence[int]], asked: RuleFields) -> _Ma
 
 
 def _with_ancestors(ancestors: Mapping[int, Sequence[int]], *, gives: bool) -> _Apply:
-    """Return a rule that gives, or takes away, the ancestors of each topic that a document has."""
+    """Return a rule that gives or removes the ancestors of each topic that a document has."""
     n_topics = 1 + max(ancestors)
     lists = [ancestors.get(column, ()) for column in range(n_topics)]
     sizes, ends = np.array([*map(len, lists)]), np.cumsum([*map(len, lists)])

@@ -1,4 +1,4 @@
-"""What every scorer does: score rows for topics. Each way to score is a class in a file of its own.
+"""The protocol of scorers, which score rows for topics; each kind of scorer is a class in a file of its own.
 
 `storage.py` lists the classes, and `manifest.py` the files that each of them stores.
 """
@@ -13,15 +13,16 @@ from textcat.model._product import highest
 from textcat.model.manifest import ScorerSettings
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
-#: Returns the topics that add to the score of the topic in a column, the strongest first, and what each of them adds.
+#: A function that returns the topics that raise the score of the topic in a column, strongest first, with their
+#: contributions.
 Related: TypeAlias = Callable[[int], list[tuple[str, float]]]
 NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))  # types of stored arrays that hold weights
 
 
 class Scorer(Protocol):
-    """Score documents for topics, given the documents' rows; callers do not know which class they have."""
+    """Score documents for topics, given the documents' rows; callers do not depend on the class."""
 
-    name: ClassVar[str]  # of the class, in manifests
+    name: ClassVar[str]  # name of the class, in manifests
     types: ClassVar[Mapping[str, tuple[np.dtype[Any], ...]]]  # the types that stored arrays may have, by their names
     #: The score of a topic that was not scored for a document; -inf where every topic is scored.
     unlisted_score: ClassVar[float]
@@ -36,15 +37,15 @@ class Scorer(Protocol):
     def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns of the topics with the n highest scores of each row, and these scores, the highest first.
 
-        Topics of equal scores keep their order. There may be fewer than n; where a row has fewer than others, its
-        columns are filled up with -1, and its scores with `unlisted_score`.
+        Topics of equal scores keep their order. There may be fewer than n columns. A row with fewer topics than others
+        is padded: its columns with -1, its scores with `unlisted_score`.
         """
 
     def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:
         """Return the weights of the topic in a column: for the features with the given numbers, or for all."""
 
     def related(self, row: Rows, topics: Sequence[str]) -> Related | None:
-        """Return a function that lists the topics that raise another topic's score for a row; None if none ever does.
+        """Return a function that lists the topics that raise another topic's score for a row; None if no topic does.
 
         `topics` are the names of the scorer's columns.
         """
@@ -56,19 +57,19 @@ class Scorer(Protocol):
         """Return the arrays to store, by the names in `types`."""
 
     def settings(self) -> ScorerSettings:
-        """Return what to store in addition to the arrays."""
+        """Return the settings to store in addition to the arrays."""
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays and settings have the names, shapes and types of this kind of scorer."""
+        """Return whether stored arrays and settings have the names, shapes and types of this class."""
 
     @classmethod
     def restored(cls, arrays: Arrays, settings: ScorerSettings, n_topics: int) -> "Scorer":
-        """Return a scorer from stored `arrays` and `settings`; arrays that are mapped from files stay mapped."""
+        """Return a scorer made from stored `arrays` and `settings`; memory-mapped arrays stay mapped."""
 
 
 def are_float32(rows: Rows, weights: Any, bias: np.ndarray) -> bool:
-    """Return whether rows, weights and biases are all float32, so that compiled code can compute scores, not scipy."""
+    """Return whether rows, weights and biases are all float32, so that compiled code can be used instead of scipy."""
     return bool(rows.data.dtype == weights.dtype == bias.dtype == np.float32)
 
 

@@ -1,4 +1,4 @@
-"""The tags of documents, and the options that select them."""
+"""Tags of documents, and the options that select them."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
@@ -15,16 +15,16 @@ from textcat.evaluation.promises import Status
 from textcat.model import Reason
 from textcat.model.scorer import Scorer
 
-BATCH_DOCUMENTS = 4096  # the documents that are read at a time while tagging
-_SHOWN = 20  # documents that a notebook shows
-SCORE_BYTES = 16 << 20  # the most bytes of scores held in memory at a time
+BATCH_DOCUMENTS = 4096  # number of documents to read at a time while tagging
+_SHOWN = 20  # number of documents that a notebook shows
+SCORE_BYTES = 16 << 20  # maximum bytes of scores in memory at a time
 
 
 class Tag(NamedTuple):
-    """Hold a topic of a document, with its score (signed, unscaled), and its probability if the model is calibrated.
+    """A topic of a document, with its score (signed, unscaled), and its probability if the model is calibrated.
 
-    If the model makes promises, `status` says whether the tag may be given without a person ("automatic") or a person
-    is to review it ("review"); it is None for a topic below all thresholds.
+    If the model makes promises, `status` is "automatic" (the tag may be given without a person) or "review" (a person
+    should check it); it is None for a topic below all thresholds.
     """
 
     topic: str
@@ -34,7 +34,7 @@ class Tag(NamedTuple):
 
 
 class Tags(list[list[Tag]]):
-    """Hold a list of tags for each document; the object is itself a list of these lists.
+    """A list of the tags of each document: a list of lists of `Tag`.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Tags(list[list[Tag]]):
     names : mapping of str to str
         The names of topics, by id.
     reasons : sequence of Reason or None
-        For each document, why it gives no evidence for any topic; None where it gives some.
+        For each document, why it gives no evidence for any topic; None if it gives evidence.
     has_status : bool, default=False
         Whether the tagger makes promises, so that its tags have a status.
     """
@@ -78,12 +78,12 @@ class Tags(list[list[Tag]]):
         return f"{self._names.get(tag.topic, tag.topic)} ({certainty})"
 
     def to_frame(self) -> Any:
-        """Return a table with a row per tag of a document, and columns for topic, name, score and probability.
+        """Return a table with one row per tag, and columns for topic, name, score and probability.
 
-        If the tagger makes promises, there is a column for the status, too.
-        The table is of the library of the table that was tagged, otherwise of pandas. Its index is the document's; for
-        polars, a column "index" has the number of each document, from 0. A document without topics has no row. If a
-        topic has no name, the column "name" has the topic's id.
+        If the tagger makes promises, there is a column for the status, too. The table is of the same library as the
+        table that was tagged, otherwise of pandas. Its index is that of the documents; for polars, a column "index" has
+        the number of each document, from 0. A document without topics has no row. If a topic has no name, the column
+        "name" has the topic's id.
         """
         tags = list(chain.from_iterable(self))
         columns: dict[str, list[Any]] = {
@@ -98,14 +98,14 @@ class Tags(list[list[Tag]]):
 
 
 class Selection(NamedTuple):
-    """Hold the options that select a document's topics; `Tagger.select` explains each."""
+    """The options that select a document's topics; `Tagger.select` explains each."""
 
     top: int | None = None
     all_topics: bool = False
     min_probability: float | None = None
 
     def checked(self) -> "Selection":
-        """Return this selection; raise TextcatError if an option has a value that it cannot have.
+        """Return this selection; raise TextcatError if an option has an invalid value.
 
         `top` and `all_topics` cannot be given together.
         """

@@ -1,4 +1,4 @@
-"""A shortlist of topics for each document, where a model has thousands: the topics with the nearest centroids."""
+"""Find a document's shortlist, the topics with the nearest centroids, where a model has thousands of topics."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,13 +24,13 @@ class Shortlist:
     def topics(self, rows: Rows) -> np.ndarray:
         """Return the column numbers of the topics nearest to each row, ascending: shape (n_rows, size), int32.
 
-        Where a row has fewer topics, they are filled up with -1.
+        Rows with fewer topics are padded with -1.
         """
         return np.asarray(nearest(*rows, *parts_of(self.centroids), self.centroids.shape[1], self.size))
 
 
 def products_of_listed(rows: Rows, matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
-    """Return the dot products of each row and the columns of a matrix that `listed` has for this row.
+    """Return the dot products of each row with the columns of a matrix that are listed for this row.
 
     `listed` has column numbers, of shape (n_rows, size); the products have the same shape.
     """

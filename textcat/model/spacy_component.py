@@ -30,15 +30,14 @@ class TopicTagger(Pipe):
     """Tag documents of spaCy: write a value for each topic to `doc.cats`, and the tags to `doc._.textcat_topics`.
 
     `doc.cats` gets the calibrated probability of every topic, or its score if the model has no probabilities; entries
-    of other components stay. `doc._.textcat_topics` gets the topics that the document has, the highest score first, as
-    `textcat tag` prints them. The text is read as the body of a document, with the tokenizer that the model was trained
-    with, not with that of the pipeline.
+    of other components stay. `doc._.textcat_topics` gets the document's topics, the highest score first, as `textcat
+    tag` prints them. The text is read as the body of a document, with the tokenizer that the model was trained with,
+    not with that of the pipeline.
 
-    If `tagger` is None, `from_disk` or `from_bytes` has to be called first. Given a threshold, a document has the
-    topics whose value in `doc.cats` is above the threshold, and the scorer uses the threshold, too. Without it, the
-    model's thresholds decide, one per topic, and the scorer uses 0.5. Given labels, only these topics are written.
-    TextcatError is raised if the model lacks one of these topics, or if the model has probabilities and the threshold
-    is not between 0 and 1.
+    If `tagger` is None, call `from_disk` or `from_bytes` first. If a threshold is given, a document has the topics
+    whose value in `doc.cats` is above it, and the scorer uses it, too; otherwise, the model's own thresholds decide,
+    one per topic, and the scorer uses 0.5. If labels are given, only these topics are written. TextcatError is raised
+    if the model lacks one of these topics, or if the model has probabilities and the threshold is not between 0 and 1.
     """
 
     def __init__(
@@ -177,7 +176,7 @@ def make(
 ) -> Callable[[Doc], Doc]:
     """Return the component, with the model of the folder `model`.
 
-    While spaCy loads a saved pipeline, the folder is ignored, because the pipeline has a copy of the model.
+    While spaCy loads a saved pipeline, the argument `model` is ignored, because the pipeline has a copy of the model.
 
     Parameters
     ----------
@@ -188,7 +187,7 @@ def make(
     -------
     TopicTagger
     """
-    # spaCy's only word that it is loading a pipeline: the components that the pipeline's meta.json names.
+    # the only sign that spaCy is loading a pipeline: the components that the pipeline's meta.json names
     saved = name in getattr(nlp, "_meta", {}).get("components", ())
     tagger = None if model is None or saved else storage.load(model)
     return TopicTagger(tagger, name, threshold=threshold, labels=labels)

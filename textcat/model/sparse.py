@@ -1,4 +1,4 @@
-"""Score every topic by weights that are stored without their zeros, as they are with many topics."""
+"""A scorer with sparse weights, for many topics: it scores every topic."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """Score a document for every topic, to the bit as `Dense` does. Weights of any sparse form are taken."""
+    """Score a document for every topic, to the bit as `Dense` does. Weights in any sparse format are accepted."""
 
     name: ClassVar[str] = "sparse"
     types: ClassVar[Mapping[str, tuple[np.dtype[Any], ...]]] = {**types_of_parts(PARTS, NUMBERS), BIAS: NUMBERS}
@@ -71,12 +71,12 @@ class Sparse:
         return {**parts_to_store(self.weights, PARTS), BIAS: self.bias}
 
     def settings(self) -> ScorerSettings:
-        """Return the name alone: the arrays are all else that a sparse scorer stores."""
+        """Return only the scorer's name; everything else is in arrays."""
         return ScorerSettings(self.name)
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays have the names, shapes and types of sparse weights."""
+        """Return whether stored arrays have the names, shapes and types of a sparse scorer."""
         return are_parts(arrays, PARTS, n_features, n_topics) and arrays[BIAS].shape == (n_topics,)
 
     @classmethod

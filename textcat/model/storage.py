@@ -1,4 +1,4 @@
-"""A tagger ↔ a folder: a manifest with checksums, the vocabulary, and arrays that can be memory-mapped."""
+"""Save a tagger to a folder and load it: a manifest with checksums, the vocabulary, and arrays to memory-map."""
 
 import json
 import os
@@ -71,7 +71,7 @@ _TYPES: dict[str, tuple[np.dtype[Any], ...]] = {
 
 
 def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
-    """Write a tagger to a folder, whole or not at all.
+    """Write a tagger to a folder, atomically.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     Raises
     ------
     TextcatError
-        If the folder has other files than a model's, or cannot be written.
+        If the folder has files that are not a model's, or cannot be written.
     """
     folder = expanded(folder).resolve()
     with MODEL.replacing(folder) as sibling:
@@ -98,7 +98,7 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 def write_model(tagger: Tagger, folder: Path) -> None:
     """Write a tagger's files to an empty folder."""
     recipe, decisions = tagger.facts.recipe, tagger.decisions.checked(tagger.topics)
-    if decisions.strategy != recipe.tags.strategy:  # they may have been changed
+    if decisions.strategy != recipe.tags.strategy:  # they may have changed since they were read
         recipe = recipe.with_values({"tags": {"strategy": decisions.strategy}})
         recipe.check()
     arrays = {**tagger.scorer.arrays(), THRESHOLDS: decisions.thresholds, IDF: tagger.features.idf_}
@@ -133,7 +133,7 @@ def write_model(tagger: Tagger, folder: Path) -> None:
 
 
 def broader_columns(topics: Sequence[str], broader: Mapping[str, Sequence[str]]) -> list[list[int]]:
-    """Return the columns of the nearest broader topics of each topic, as a manifest has them; [] if none has any."""
+    """Return for each topic the columns of its nearest broader topics, for a manifest; [] if no topic has any."""
     column_of = {topic: column for column, topic in enumerate(topics)}
     columns = [[column_of[other] for other in broader.get(topic, ()) if other in column_of] for topic in topics]
     return columns if any(columns) else []
@@ -150,7 +150,7 @@ def load(
     prepare : bool, default=True
         True: load the language's tokenizer at once; False: load the tokenizer with the first document.
     mapped : bool, default=True
-        Map the arrays into memory, which processes then share; False: copy them, so that the folder may be deleted.
+        True: memory-map the arrays, which processes then share; False: copy them, so that the folder may be deleted.
     with_rules : bool, default=True
         False: do not read the rules beside the folder.
 
@@ -162,7 +162,7 @@ def load(
     ------
     TextcatError
         If the folder is no model, a file is missing or changed, or another version of textcat made the model; or if the
-        rules name a topic that the model has not, or contradict themselves.
+        rules name a topic that the model lacks, or contradict themselves.
     """
     return load_versioned(folder, prepare=prepare, mapped=mapped, with_rules=with_rules)[0]
 
@@ -219,7 +219,7 @@ def _manifest(tagger: Tagger, recipe: Recipe, folder: Path) -> Manifest:
 
 
 def _without_facts(evaluation: Evaluation) -> Evaluation:
-    """Return an evaluation without the facts of topics, which the manifest has in another entry."""
+    """Return an evaluation without the facts about topics, which have another entry in the manifest."""
     return replace(evaluation, topics=tuple(replace(row, facts={}) for row in evaluation.topics))
 
 
@@ -237,15 +237,15 @@ class _Contents(NamedTuple):
 
     manifest: Manifest
     arrays: dict[str, Any]
-    terms: list[str]  # the names of columns
+    terms: list[str]  # the features' names
     documents: SupportTexts | None
     tables: LanguageTables | None
 
     @classmethod
     def read(cls, model: OpenFolder[Manifest], *, mapped: bool) -> "_Contents":
-        """Check the checksums of the files, read them, and check that they fit together; map arrays into memory."""
+        """Read a model's files, after checking their checksums, and check that they fit together; memory-map arrays."""
         manifest = model.manifest
-        # Training counts are large, and not used here.
+        # Training counts are large, and not needed here.
         model.check(manifest.files, unread={COUNTS, COUNT_ARRAYS})
         types = {**_TYPES, **_SCORERS[manifest.scorer.name].types}
         arrays = {name: model.array(name, types[name]) for name in types if f"{name}.npy" in manifest.files}
@@ -257,7 +257,7 @@ class _Contents(NamedTuple):
         contents = cls(manifest, arrays, model.json(VOCABULARY), documents, tables)
         if not contents.fit_together():
             raise model.damaged("its files do not fit together")
-        if not mapped:  # only now, because a damaged file may claim any size
+        if not mapped:  # checked only now, because a damaged file may claim any size
             contents = contents._replace(arrays={name: np.array(array) for name, array in arrays.items()})
         return contents
 
@@ -269,7 +269,7 @@ class _Contents(NamedTuple):
     def fit_together(self) -> bool:
         """Return whether the shapes of arrays, the lists and the settings of the model fit together.
 
-        They do not if somebody has changed files and has also made new checksums.
+        They may not if somebody changed files together with their checksums.
         """
         manifest, arrays, n_topics = self.manifest, self.arrays, len(self.manifest.topics)
         return (
@@ -290,14 +290,14 @@ class _Contents(NamedTuple):
 
     @property
     def _promises(self) -> Promises | None:
-        """The promises; None if there are none. Raise ValueError if the array can be none."""
+        """Return the promises or None. Raise ValueError if their array is invalid."""
         return (
             Promises.from_table(self.arrays[PROMISES], len(self.manifest.topics)) if PROMISES in self.arrays else None
         )
 
     @property
     def _held_out(self) -> HeldOut | None:
-        """The counts of held-out documents; None if there are none. Raise ValueError if the array can be none."""
+        """Return the counts of held-out documents or None. Raise ValueError if their array is invalid."""
         return HeldOut.from_table(self.arrays[HELD_OUT], len(self.manifest.topics)) if HELD_OUT in self.arrays else None
 
     def _is_support(self, documents: SupportTexts) -> bool:
@@ -313,18 +313,18 @@ class _Contents(NamedTuple):
         )
 
     def _support_vectors(self, documents: SupportTexts) -> ColumnVectors | None:
-        """Return the vectors by which rows of support documents have dimensions; raise KeyError if they are missing."""
+        """Return the word vectors that rows of support documents use; raise KeyError if they are missing."""
         if documents.vector_step is None:
             return None
         columns, values = map(self.arrays.__getitem__, SUPPORT_VECTORS)
         return ColumnVectors(columns, values, documents.vector_step)
 
     def tagger(self) -> Tagger:
-        """Return the tagger."""
+        """Return the tagger made from the contents."""
         arrays, manifest = self.arrays, self.manifest
         learnt = arrays[IDF], manifest.features.n_documents, manifest.features.average_lengths
         features = TfIdf.restore(self.terms, *learnt, **manifest.recipe.feature_settings())
-        # Another version of spaCy may find other tokens.
+        # Another version of spaCy may tokenize differently.
         if self.tables is not None and installed_spacy() in ("", self.tables.spacy):
             features.tokens_.use_tables(self.tables)
         calibration = Calibration(*arrays[CALIBRATION]) if CALIBRATION in arrays else None

@@ -1,4 +1,4 @@
-"""The support documents of a model: the training documents whose rows, times coefficients, add up to the weights.
+"""The support documents of a model: training documents whose weighted sum is the model's weights.
 
 The weights of a topic are ``w = Σ alpha_i x_i``, so the score of a row x is ``Σ alpha_i x_i·x`` plus the bias: support
 document i contributes ``alpha_i x_i·x``.
@@ -16,13 +16,13 @@ from textcat.corpus.documents import Corpus, Document, shortened_text
 from textcat.features.rows import Rows
 from textcat.features.vectors import ColumnVectors
 
-KEEP_SUPPORT = ("none", "ids", "texts")  # what a model keeps of support documents; "ids" includes titles and rows
-_TITLE = 120  # characters at most
+KEEP_SUPPORT = ("none", "ids", "texts")  # what a model may keep of support documents; "ids" includes titles and rows
+_TITLE = 120  # maximum number of characters of a title
 
 
 @dataclass(frozen=True, eq=False)
 class SupportDocuments:
-    """Hold the support documents of a model: those with non-zero coefficients, of which the weights are weighted sums.
+    """The support documents of a model: those with non-zero coefficients, whose weighted sum is the weights.
 
     Descriptions of topics can be support documents, too.
 
@@ -32,10 +32,10 @@ class SupportDocuments:
 
     ids: Sequence[str]
     titles: Sequence[str]
-    rows: Rows  # of the documents: float32
+    rows: Rows  # rows of the documents: float32
     alphas: Rows
-    texts: Sequence[dict[str, str]] | None = None  # by zone, if they were asked for
-    vectors: ColumnVectors | None = None  # with which the documents' rows have dimensions as further columns
+    texts: Sequence[dict[str, str]] | None = None  # texts by zone, if they were asked for
+    vectors: ColumnVectors | None = None  # word vectors whose dimensions are further columns of the documents' rows
 
     @cached_property
     def first_of(self) -> np.ndarray:
@@ -48,10 +48,10 @@ class SupportDocuments:
         return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.int64)
 
     def contributions(self, topic: int, row: Rows, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of a topic's support documents, and how much each of them adds to a row's score."""
+        """Return the numbers of a topic's support documents, and each document's contribution to a row's score."""
         part = slice(*self.alphas.indptr[topic : topic + 2].tolist())
         documents = np.asarray(self.alphas.indices[part])
-        indptr, indices, data = map(np.asarray, self.rows)  # a memmap would check each access
+        indptr, indices, data = map(np.asarray, self.rows)  # a copy, because a memmap would check each access
         starts, ends = indptr[documents], indptr[documents + 1]
         sizes = ends - starts
         first = np.cumsum(sizes) - sizes
@@ -62,7 +62,7 @@ class SupportDocuments:
             x[n_features:] = self.vectors.of_row(row)
         products = x[indices[entries]] * data[entries]
         sums = np.zeros(len(documents))
-        some = sizes > 0  # a description may have no known term
+        some = sizes > 0  # empty if a description has no term with a column
         if some.any():
             sums[some] = np.add.reduceat(products, first[some], dtype=np.float64)
         return documents, sums * self.alphas.data[part]
@@ -86,7 +86,7 @@ class SupportDocuments:
             np.asarray(self.vectors.values[positions], np.float32)
             for positions in (of_documents, np.searchsorted(all_columns, asked))
         )
-        cosines = mine @ theirs.T / np.maximum(np.linalg.norm(theirs, axis=1), 1)  # for one column in the same unit
+        cosines = mine @ theirs.T / np.maximum(np.linalg.norm(theirs, axis=1), 1)  # in the same unit for all columns
         order = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
         return dict(zip(asked, all_columns[of_documents][order].tolist(), strict=True))
 
@@ -143,7 +143,7 @@ def support_documents(
     Coefficients are divided by the topics' `units`, as the weights are. `rows` (a csr_matrix, or rows on disk) are the
     training rows, and `documents` those of each row. Their texts are kept if `with_texts`, else only their titles.
     """
-    from scipy.sparse import csr_matrix  # here, so that tagging need not import it
+    from scipy.sparse import csr_matrix  # imported here, so that tagging need not import it
 
     has_part = np.zeros(rows.shape[0], bool)
     for solution in solutions:
@@ -152,7 +152,7 @@ def support_documents(
     position_of = (np.cumsum(has_part) - 1).astype(np.int32)
     if isinstance(rows, csr_matrix):
         chosen = Rows.of(rows[numbers])
-    else:  # on disk: one after the other
+    else:  # rows on disk are read one after the other
         chosen = _stacked([Rows.of(rows[i : i + 1]) for i in numbers.tolist()])
     indices, data = [], []
     for solution, unit in zip(solutions, units.tolist(), strict=True):

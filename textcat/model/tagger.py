@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Scored(NamedTuple):
-    """Hold the scores of documents, and for each document whether it has a term that the model knows."""
+    """The scores of documents, and for each document whether it has a term of the model."""
 
     scores: np.ndarray  # shape (n_documents, n_topics), float32
     has_terms: np.ndarray  # shape (n_documents,), bool
@@ -43,7 +43,7 @@ Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]] | Any
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tagger:
-    """Hold a trained tagger: make one by `textcat.train`, or read one by `textcat.load`.
+    """A trained tagger: `textcat.train` makes one, `textcat.load` reads one.
 
     Parameters
     ----------
@@ -55,17 +55,17 @@ class Tagger:
         Turns scores into the topics that documents get, and into probabilities.
     topics : tuple of str
     facts : TrainingFacts
-        What is known of its training: the numbers of documents, the recipe, the corpus and others.
+        Facts about its training: numbers of documents, the recipe, the corpus and others.
     evaluation : Evaluation, optional
-        What was measured after training; without the scores if the tagger was read from a folder.
+        The evaluation made after training; without scores if the tagger was read from a folder.
     support : SupportDocuments, optional
         The support documents, if they are kept for explanations.
     training_counts : TrainingCounts, optional
         Counts that `textcat.learn` needs; None if the tagger was read from a folder.
     topic_names, names_language : dict of str to str, str
-        The preferred names of topics, by id, if training had a vocabulary; and their language, or "" if not known.
+        The preferred names of topics, by id, if training had a vocabulary; and their language, "" if unknown.
     broader : dict of str to tuple of str
-        For each topic of which the vocabulary knows some: the nearest broader topics.
+        By topic: its nearest broader topics; topics without any are missing.
     """
 
     features: TfIdf
@@ -109,9 +109,9 @@ class Tagger:
         ----------
         documents : iterable of str, Document or dict, or DataFrame or Series of pandas or polars
         text : str or sequence of str, optional
-            The columns, or the fields of a dict, that hold the text, as in `Corpus.from_records`. By default, they are
-            those that were named in training, if a table or a dict has all of these; otherwise those that
-            `Corpus.from_records` takes.
+            The columns, or the fields of a dict, that hold the text, as in `Corpus.from_records`. The default are the
+            columns named in training, if the table or dict has all of them; otherwise the defaults of
+            `Corpus.from_records`.
 
         Returns
         -------
@@ -127,12 +127,12 @@ class Tagger:
         return answer_in_kind(documents, self.scored(documents, text=text).scores, self.topics)
 
     def scored(self, documents: Records, *, text: str | Sequence[str] | None = None) -> Scored:
-        """Return the scores of documents, and which documents have a term that the model knows.
+        """Return the scores of documents, and for each document whether it has a term of the model.
 
         Parameters
         ----------
         documents, text
-            As for `scores`, which also says what is raised.
+            As for `scores`, which lists the errors raised.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class Tagger:
         return Scored(*map(np.concatenate, zip(*blocks, strict=True)))
 
     def _row_blocks(self, documents: Iterable[Any]) -> Iterator[tuple[Rows, np.ndarray | None]]:
-        """Yield the rows of documents in blocks, and which conditions of rules hold for these, see `select`."""
+        """Yield blocks of documents' rows, with the conditions of rules that hold for the documents (see `select`)."""
         if self.decisions.holding(()) is None:
             yield from zip(self.features.row_blocks(documents), repeat(None))
             return
@@ -168,7 +168,7 @@ class Tagger:
         return document_stream(documents, text, self.facts.text_columns)
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] | None = None) -> Any:
-        """Return the probability that each document has each topic; a document's probabilities need not add up to 1.
+        """Return the probability that each document has each topic; those of a document need not add up to 1.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Tagger:
         Raises
         ------
         TextcatError
-            As for `scores`, or if the tagger has no probabilities, as its recipe has the strategy "zero".
+            As for `scores`, or if the tagger has no probabilities because its recipe has the strategy "zero".
         """
         probabilities = self.decisions.curves().probabilities(self.scores(documents, text=text))
         return answer_in_kind(documents, probabilities, self.topics)
@@ -193,7 +193,7 @@ class Tagger:
         Parameters
         ----------
         documents, text
-            As for `scores`, which also says what is raised.
+            As for `scores`, which lists the errors raised.
 
         Returns
         -------
@@ -205,12 +205,12 @@ class Tagger:
         return answer_in_kind(documents, np.concatenate(given).astype(np.int64), self.topics)
 
     def expected_recalls(self, documents: Records, *, text: str | Sequence[str] | None = None) -> np.ndarray:
-        """Return which share of each document's topics its tags, those above the thresholds, are expected to find.
+        """Return the expected recall of each document: the share of its topics that its tags are expected to find.
 
         Parameters
         ----------
         documents, text
-            As for `scores`, which also says what is raised.
+            As for `scores`, which lists the errors raised.
 
         Returns
         -------
@@ -235,10 +235,10 @@ class Tagger:
         min_probability: float | None = None,
         text: str | Sequence[str] | None = None,
     ) -> Tags:
-        """Return the topics of each document, the highest score first: by default those that score above thresholds.
+        """Return the topics of each document, the highest score first; by default, those above their thresholds.
 
-        A document without a term that the model knows gets no topic. With a recipe for one topic per document
-        (`single`), each document gets exactly one topic.
+        A document without any term of the model gets no topic. With a recipe for one topic per document (`single`),
+        each document gets exactly one topic.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class Tagger:
         Returns
         -------
         Tags
-            A list of tags per document; `reasons` says which documents have no known term, and `to_frame` returns the
+            A list of tags per document; `reasons` marks documents without any term of the model; `to_frame` returns the
             tags as a table.
         """
         selection = Selection(top, all_topics, min_probability).checked()
@@ -271,16 +271,16 @@ class Tagger:
     ) -> Iterator[list[Tag]]:
         """Yield the tags of each document, as `tag` returns them, while documents are being read.
 
-        Memory does not grow with the number of documents, which may be endless. Documents are scored in batches of at
-        most 16 MB of scores.
+        Memory does not grow with the number of documents; the stream may be endless. Documents are scored in batches of
+        at most 16 MB of scores.
 
         Parameters
         ----------
         documents, text
             As for `scores`.
         batch : int, default=1024
-            The number of documents to read before their tags are yielded. Larger batches are faster; 1 reads none
-            ahead.
+            The number of documents to read before their tags are yielded. Larger batches are faster; with 1, no
+            document is read ahead.
         top, all_topics, min_probability
             As for `select`.
 
@@ -303,7 +303,7 @@ class Tagger:
         has_terms: np.ndarray | None = None,
         holding: np.ndarray | None = None,
     ) -> list[list[Tag]]:
-        """Return the tags of documents, given their scores; each document's highest score first.
+        """Select the tags of documents by their scores; each document's highest score comes first.
 
         Topics of equal scores keep their order in `topics`.
 
@@ -312,17 +312,17 @@ class Tagger:
         scores : ndarray of shape (n_documents, n_topics), float32
         top : int >= 1, optional
             Return this many topics of each document, those with the highest scores (with one topic per document: the
-            highest probabilities); thresholds do not count.
+            highest probabilities), regardless of thresholds.
         all_topics : bool, default=False
             Return all topics of each document; with a shortlist, all topics on it.
         min_probability : float in [0, 1], optional
-            Return only topics of this probability or a higher one; thresholds count only if each document gets one
-            topic.
+            Return only topics with at least this probability, regardless of thresholds, unless each document gets
+            exactly one topic.
         has_terms : ndarray of shape (n_documents,), bool, optional
-            Which documents have a term that the model knows, as `scored` returns it; by default all. The others get no
-            topic, unless each document must get one (`single`).
+            Which documents have a term of the model, as returned by `scored`; by default, all. The other documents get
+            no topic, unless each document must get one (`single`).
         holding : ndarray of shape (n_documents, n_conditions), bool, optional
-            Which conditions of rules hold for which documents, as `Decisions.holding` returns it; by default none.
+            Which conditions of rules hold for which documents, as returned by `Decisions.holding`; by default none.
 
         Returns
         -------
@@ -331,14 +331,14 @@ class Tagger:
         Raises
         ------
         TextcatError
-            If the number of topics is not possible, or the tagger has no probabilities to compare.
+            If the number of topics is invalid, or `min_probability` is given and the tagger has no probabilities.
         """
         return self._selected(scores, has_terms, holding, Selection(top, all_topics, min_probability).checked())
 
     def _tagged(
         self, batches: Iterable[Iterable[Any]], selection: Selection
     ) -> Iterator[tuple[list[Tag], Reason | None]]:
-        """Yield the tags of each document, and why it gives no evidence; documents come and are scored in batches."""
+        """Yield each document's tags, and the reason if it gives no evidence; documents are scored in batches."""
         step = n_held(self.scorer)
         for rows, holding in chain.from_iterable(map(self._row_blocks, batches)):
             for start in range(0, len(rows.indptr) - 1, step):
@@ -378,7 +378,7 @@ class Tagger:
         return self._tags(rows, columns, scores[rows, columns], len(scores), statuses)
 
     def _with_evidence(self, tags: list[list[Tag]], has_terms: np.ndarray | None) -> list[list[Tag]]:
-        """Return the tags, but none for documents without a known term, unless each document must have a topic."""
+        """Drop the tags of documents without a term of the model, unless each document must have a topic."""
         if has_terms is None or self.decisions.single or has_terms.all():
             return tags
         return [
@@ -393,9 +393,9 @@ class Tagger:
         n_documents: int,
         statuses: Sequence[Status | None] | None = None,
     ) -> list[list[Tag]]:
-        """Return the tags of each document, given the cells of a matrix of scores, sorted by rows, and their values.
+        """Return the tags of each document, given cells of a score matrix (sorted by rows) and their values.
 
-        By default, the status of each follows from its score.
+        By default, the status of each tag follows from its score.
         """
         unlisted = values <= self.scorer.unlisted_score
         if unlisted.any() and self.decisions.rules is None:  # such topics have neither score nor probability
@@ -411,12 +411,12 @@ class Tagger:
 
     @property
     def promises(self) -> dict[str, Promise]:
-        """What the tagger promises of each topic, by the topic's id; {} if its recipe asks for no promise."""
+        """The promises of each topic, by the topic's id; {} if the model makes none."""
         promises = self.decisions.promises
         return {} if promises is None else promises.by_topic(self.topics)
 
     def with_rules(self, path: str | PathLike[str] | None) -> "Tagger":
-        """Return the tagger with the rules in a file, in place of those beside its folder.
+        """Return the tagger with the rules in a file, instead of those beside its folder.
 
         Parameters
         ----------
@@ -430,8 +430,8 @@ class Tagger:
         Raises
         ------
         TextcatError
-            If the file cannot be read, names a topic that the tagger has not, asks for broader topics that it does not
-            know, or contradicts itself.
+            If the file cannot be read, names a topic that the tagger lacks, uses broader topics that the tagger does
+            not have, or contradicts itself.
         """
         return self.with_rules_of("" if path is None else read_rules(path))
 
@@ -497,11 +497,11 @@ class Tagger:
         Parameters
         ----------
         document, n
-            As for `explain`, which also says what is raised.
+            As for `explain`, which lists the errors raised.
         topics : sequence of str, optional
             By default the tags of the document.
         with_spans : bool, default=True
-            False: the positions of terms are not needed and may be missing, which is faster.
+            False: positions of terms may be missing, which is faster.
 
         Returns
         -------
@@ -509,7 +509,7 @@ class Tagger:
         """
         if n is not None:
             check_whole_number(n, 0, "The number of terms")
-        from textcat.model.explain import Explainer  # here, so that tagging need not import it
+        from textcat.model.explain import Explainer  # imported here, so that tagging need not import it
 
         zoned = next(self._stream([document], None))
         counted = self.features.counted_texts([zoned])

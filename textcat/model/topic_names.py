@@ -1,4 +1,4 @@
-"""The names of topics: find the topic that a user means by its id or name, and show the name next to the id."""
+"""Find the topic that a user names by id or name, and show names next to ids."""
 
 import re
 from collections import defaultdict
@@ -8,15 +8,15 @@ from typing import Any
 
 from textcat.base.errors import TextcatError, first_of
 
-_END = re.compile("[/#]")  # of what a URI has before its last part
+_END = re.compile("[/#]")  # separators before the last part of a URI
 
 
 def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -> str:
-    """Return the id of the topic that `wanted` names by its id or name; raise TextcatError unless it is exactly one.
+    """Return the id of the topic that `wanted` names by id or name; raise TextcatError unless there is exactly one.
 
     `names` has the names of topics by their ids.
     """
-    from difflib import get_close_matches  # here, so that `textcat --help` need not import it
+    from difflib import get_close_matches  # imported here, so that `textcat --help` need not import it
 
     if wanted in topics:
         return wanted
@@ -29,7 +29,7 @@ def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -
         shown = first_of(sorted(ids))
         raise TextcatError(f"{len(ids)} topics have the name {wanted!r}: give the id of one of them, {shown}.")
     text_of = {text.casefold(): text for text in chain(topics, names.values())}
-    # Of a URI, people know the end; of a name of several words, maybe one.
+    # users may know only the end of a URI, or only one word of a name
     ends = {_END.split(text)[-1]: text_of[text] for text in text_of}
     near = get_close_matches(folded, text_of, n=1) or [text_of[text] for text in text_of if folded in text.split()]
     near = near or [ends[end] for end in get_close_matches(folded, ends, n=1)]
@@ -38,7 +38,7 @@ def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -
 
 
 def topic_finder(topics: Collection[str], names: Mapping[str, str]) -> Callable[[str], str]:
-    """Return a function of a name that does what `find_topic` does, for many names: it looks them up."""
+    """Return a function of a name that does the same as `find_topic`, but faster for many names."""
     by_name, by_folded = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for topic, name in names.items():
         by_name[name].append(topic)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from textcat.model.manifest import Manifest
     from textcat.recipes.recipe import Recipe
 
-_OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depend on
+_OF_TERMS = ("tokens", "features")  # the sections of a recipe that affect counts
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Labels:
-    """Hold how the documents of a corpus are labelled, and its names of topics; topics are positions in `topics`."""
+    """The labels of a corpus' documents, and the names of its topics; topics are given by positions in `topics`."""
 
     topic_rule: str
     descriptions: dict[str, str]
@@ -31,11 +31,11 @@ class _Labels:
     broader: dict[str, list[str]] = field(default_factory=dict)
     replacements: dict[str, list[str]] = field(default_factory=dict)
     n_train: int
-    ids: list[str]  # of the training documents, followed by the test documents, like the next entries
+    ids: list[str]  # training documents, followed by test documents, as in the next entries
     topics: list[str]
     topics_of: list[list[int]]
-    labelled_for: list[list[int]]  # each set of topics that documents were labelled for
-    labelled_for_of: list[int | None]  # the position of this set; None: the document was labelled for all topics
+    labelled_for: list[list[int]]  # the distinct sets of topics that documents were labelled for
+    labelled_for_of: list[int | None]  # position in `labelled_for`; None: the document was labelled for all topics
     dates: list[str] = field(default_factory=list)  # empty if no document has one
 
     @staticmethod
@@ -100,9 +100,9 @@ class _Labels:
 
 @dataclass(frozen=True, kw_only=True)
 class _Entries(_Labels):
-    """Hold the entries of the JSON file of a model's training counts."""
+    """The entries of the JSON file of a model's training counts."""
 
-    terms_of: dict[str, dict[str, Any]]  # the sections of the recipe that the counts were made by
+    terms_of: dict[str, dict[str, Any]]  # the sections of the recipe that the counts were made with
     keep_support: str
     bands: list[str] | None
     is_measured: bool
@@ -113,7 +113,7 @@ class _Entries(_Labels):
 
 @dataclass(frozen=True, eq=False)
 class TrainingCounts:
-    """Hold what `textcat.learn` needs to update a model: its documents, the counts of their terms, and its options.
+    """The data that `textcat.learn` needs to update a model: its documents, the counts of their terms, and its options.
 
     Training documents in `corpus` have only the zones that `keep_support` keeps: none for "none", the title for "ids",
     and all zones for "texts".
@@ -144,7 +144,7 @@ class TrainingCounts:
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Manifest
     ) -> TrainingCounts:
         """Return the training counts read from a model's files; raise one of `MISFITS` if they are damaged."""
-        from textcat.features.counts import StoredCounts  # here, so that tagging need not import it
+        from textcat.features.counts import StoredCounts  # imported here, so that tagging need not import it
 
         kept = read_record(_Entries, entries, "in the training counts")
         if any(kept.terms_of[name] != manifest.recipe.settings(name) for name in _OF_TERMS):
@@ -160,12 +160,12 @@ class TrainingCounts:
 
 
 def labels_of(corpus: Corpus) -> dict[str, Any]:
-    """Return how the documents of a corpus are labelled, and its topics, as values of JSON; texts are left out."""
+    """Return the labels of a corpus' documents, and its topics, as JSON values without texts."""
     return {"topics": [*corpus.topics], "labels": entries_of(_Labels(**_Labels.fields_of(corpus)))}
 
 
 def corpus_of_labels(values: Mapping[str, Any]) -> Corpus:
-    """Return the corpus without texts and name whose `labels_of` are given; raise one of `MISFITS` if it is damaged."""
+    """Return a corpus, without texts and name, from `labels_of`; raise one of `MISFITS` if it is damaged."""
     labels = read_record(_Labels, values["labels"], "in the labels")
     return labels.corpus("", tuple(values["topics"]), [{}] * len(labels.ids))
 

@@ -1,1 +1,1 @@
-"""Choose what people see of a tagged archive, keep what they say, and count how often automatic tags are right."""
+"""Choose which documents of a tagged archive people review, store their answers, and audit automatic tags."""

@@ -1,4 +1,4 @@
-"""Count how often automatic tags are right, by those that were drawn at random and judged: by topic and by month."""
+"""Estimate the precision of automatic tags, by topic and by month, from a random sample that people judged."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,17 +7,17 @@ from typing import NamedTuple
 from textcat.corpus.corrections import Correction
 from textcat.evaluation.promises import clopper_pearson
 
-_ALL = ""  # in place of a topic or a month
+_ALL = ""  # stands for all topics or all months
 
 
 class AuditRow(NamedTuple):
-    """Hold how many of the audited tags are right, and what share that is; "" as a topic or a month stands for all.
+    """The number and share of audited tags that are right; "" as topic or month stands for all.
 
     The interval from `low` to `high` contains the share among all automatic tags with a confidence of 95 %.
     """
 
     topic: str
-    month: str  # of the documents' dates, such as "2024-05"; "unknown" if they have none
+    month: str  # the month of the documents, such as "2024-05"; "unknown" without a date
     judged: int
     right: int
     precision: float
@@ -26,9 +26,9 @@ class AuditRow(NamedTuple):
 
 
 def audit_rows(corrections: Iterable[Correction]) -> list[AuditRow]:
-    """Return the precision of automatic tags, as audited: of all, by topic, by month, and by topic and month.
+    """Return the audited precision of automatic tags: overall, by topic, by month, and by topic and month.
 
-    Of several answers about a tag, the last one counts. The intervals are those of Clopper and Pearson (1934).
+    If a tag has several answers, the last one is used. Intervals are those of Clopper and Pearson (1934).
     """
     answers: dict[tuple[str, str, str], tuple[str, bool]] = {}
     for correction in corrections:
@@ -42,7 +42,7 @@ def audit_rows(corrections: Iterable[Correction]) -> list[AuditRow]:
             counts[group][0] += 1
             counts[group][1] += is_right
     rows = []
-    # All first, then topics, then months, then both.
+    # Sort: overall first, then topics, then months, then both.
     for (topic, month), (judged, right) in sorted(counts.items(), key=lambda item: (bool(item[0][1]), item[0])):
         low, high = clopper_pearson(right, judged).tolist()
         rows.append(AuditRow(topic, month, judged, right, right / judged, low, high))

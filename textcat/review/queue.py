@@ -1,4 +1,4 @@
-"""Choose the documents of a tagged archive that people are to see, those first from which most is gained."""
+"""Choose the documents of a tagged archive to review, those with the largest expected gain first."""
 
 from array import array
 from collections.abc import Callable, Iterable
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from textcat.evaluation.promises import Status
 from textcat.tagging.shards import TaggedDocument
 
-_UNKNOWN = 0.5  # the probability of a tag, if the model has no probabilities
-_WITHOUT_PROMISE = 1e-6  # the weight of tags of topics without a promise: they come after all others
+_UNKNOWN = 0.5  # the probability of a tag if the model has no probabilities
+_WITHOUT_PROMISE = 1e-6  # the weight of topics without a promise, which come last
 
 
 class Chosen(NamedTuple):
-    """Hold which documents people are to see, as numbers of rows from 0; `n_open` of them could have been chosen."""
+    """The documents to review, as row numbers from 0; `n_open` is the number of candidates."""
 
     numbers: NDArray[np.intp]
     n_open: int
@@ -28,12 +28,12 @@ def choose_documents(
     audit: float = 0.0,
     is_done: Callable[[TaggedDocument], bool] = lambda row: False,
 ) -> Chosen:
-    """Choose documents to show to people, the one from which most is gained first.
+    """Choose documents to review, the largest gain first.
 
-    The gain of a document is by how much a person who confirms its tags is expected to raise the recall of topics: the
-    sum of ``p / n`` over its tags to be reviewed, where p is the probability of the tag, and n the number of documents
-    that the topic is expected to have in the archive. Topics with a promise, which can be completed sooner, come before
-    others. Documents with tags to be audited stand at random places, in the same proportion as in the archive.
+    The gain of a document is the expected increase of topics' recall if a person confirms its tags: the sum of ``p /
+    n`` over its tags for review, where p is the probability of the tag, and n the expected number of documents with the
+    topic in the archive. Topics with a promise come first, because they can be completed sooner. Documents with tags to
+    audit are placed at random, in the same proportion as in the archive.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def choose_documents(
     n : int
         How many documents to choose, at most.
     audit : float in [0, 1], default=0
-        The share of automatic tags that is drawn at random to be judged, too.
+        The share of automatic tags that is drawn at random for an audit.
     is_done : callable, optional
-        Returns whether a document needs not be shown again.
+        Returns whether a document is already done.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def choose_documents(
     """
     number_of: dict[str, int] = {}
     document, topic, status, probability = array("q"), array("q"), array("b"), array("d")
-    audited, closed = array("q"), array("q")  # numbers of documents
+    audited, closed = array("q"), array("q")  # row numbers of documents
     n_rows = 0
     for number, row in enumerate(rows):
         n_rows = number + 1
@@ -78,7 +78,7 @@ def choose_documents(
 
 
 def _mixed(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return both arrays as one, in which the entries of the second stand at random places."""
+    """Merge two arrays, with the entries of the second at random places."""
     is_second = np.zeros(len(first) + len(second), bool)
     is_second[np.random.default_rng(1).permutation(len(is_second))[: len(second)]] = True
     mixed = np.empty(len(is_second), np.intp)
@@ -90,17 +90,17 @@ _CODES = {None: 0, Status.REVIEW.value: 1, Status.AUTOMATIC.value: 2}
 
 
 def reviewed_tags(row: TaggedDocument, *, has_promises: bool) -> list[bool]:
-    """Return for each tag of a document whether a person is to judge it, by its status.
+    """Return for each tag of a document whether it is for review, by its status.
 
-    If the model makes no promises (`has_promises` is False), no tag may go out without a person.
+    If the model makes no promises (`has_promises` is False), all tags are for review.
     """
     return [said == Status.REVIEW if has_promises else True for said in row.statuses]
 
 
 def audited_tags(row: TaggedDocument, share: float) -> list[bool]:
-    """Return for each tag of a document whether it is in a random sample of the automatic tags of the archive.
+    """Return for each tag of a document whether it is in the audit: a random sample of the archive's automatic tags.
 
-    It depends on the document and the topic alone; a larger share has all tags of a smaller one.
+    The choice depends on the document and the topic alone; a larger share includes all tags of a smaller one.
     """
     return [
         said == Status.AUTOMATIC and _draw(row, topic) < share

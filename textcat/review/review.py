@@ -1,4 +1,4 @@
-"""Hand out the documents of a tagged archive to people who judge their tags, and keep what they say."""
+"""Show the documents of a tagged archive to people who judge the tags, and store their answers."""
 
 import os
 import threading
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
     from textcat.model.explain import Explanation
     from textcat.model.tagger import Tagger
 
-MOST = 1000  # documents of a queue
-_PLACE = ("tagged source", "tagged position")  # fields of a corrected document: which row of the archive it is
+MOST = 1000  # maximum number of documents in a queue
+_PLACE = ("tagged source", "tagged position")  # fields of a corrected document that identify its row in the archive
 
 
 class ReviewTag(NamedTuple):
-    """Hold a tag of a document: its topic, its probability and status, and whether a person is to judge it."""
+    """A tag of a document: its topic, its probability and status, and whether it is to be judged."""
 
     topic: str
     probability: float | None
     status: str | None
     is_asked: bool
-    is_audited: bool  # it was drawn at random among automatic tags
+    is_audited: bool  # it was drawn for the audit of automatic tags
 
 
 class ReviewDocument(NamedTuple):
-    """Hold a document of the queue: its place there from 0, its texts and fields, and its tags."""
+    """A document of the queue: its number from 0, its texts and fields, and its tags."""
 
     number: int
-    document: Document  # its topics are its tags
+    document: Document  # its topics are the tags
     tags: tuple[ReviewTag, ...]
-    model: str = ""  # the id of the model that gave these; "": none did
+    model: str = ""  # the id of the model that tagged it; "" if none did
 
     @property
     def place(self) -> tuple[str, int]:
-        """Its source and position, as the archive's tags have them."""
+        """Its source and position, as in the archive's tags."""
         source, position = ((self.document.fields or {})[name] for name in _PLACE)
         return source, position
 
@@ -58,32 +58,32 @@ class ReviewDocument(NamedTuple):
 
 
 class Undone(NamedTuple):
-    """Hold a correction that was taken back, and its document; None if the queue has it not."""
+    """A correction that was retracted, and its document (None if it is not in the queue)."""
 
     correction: Correction
     document: ReviewDocument | None
 
 
 class Review:
-    """A queue of documents whose tags people judge, for any number of people and threads.
+    """A queue of documents whose tags people judge; any number of people and threads may use it.
 
-    The queue stays as it is while it is open. Opened again, documents that were answered are not in it.
+    The queue does not change while it is open. When it is opened again, answered documents are left out.
 
     Parameters
     ----------
     folder : path
         A folder that `textcat tag --out` has written.
     corrections : path, optional
-        The folder in which answers are kept; by default the name of `folder` and ``-corrections``.
+        The folder of answers; by default, the name of `folder` with ``-corrections`` added.
     most : int, default=1000
-        Most documents of the queue.
+        Maximum number of documents in the queue.
     audit : float in [0, 1], default=0
-        The share of automatic tags that is drawn at random to be judged, too.
+        The share of automatic tags that is drawn at random for an audit.
     places : collection of tuple of (str, int), optional
-        The sources and positions of the documents of the queue, whether they were answered or not; by default those
-        from which most is gained: see `choose_documents`.
+        The sources and positions of the documents of the queue, answered or not; by default, those with the largest
+        gain: see `choose_documents`.
     independent : bool, default=False
-        Show every document to everybody, and nobody what others have said. Otherwise people share the work.
+        True: everybody judges every document, without seeing the answers of others. False: people share the work.
     progress : callable, optional
         Called with a sentence for each step that may take long.
 
@@ -115,7 +115,7 @@ class Review:
         self._answers: dict[tuple[str, str, str], list[Correction]] = {}
         for correction in self.corrections:
             self._keep(correction)
-        self._shown: dict[str, int] = {}  # the number of the document that each person is looking at
+        self._shown: dict[str, int] = {}  # the document that each person is looking at, by number
         progress("reading the tags")
         if places is None:
             chosen = choose_documents(read_tags(self.folder), most, audit, self._is_done)
@@ -139,7 +139,7 @@ class Review:
         return not self.independent and _key(row) in self._answers
 
     def _read(self, rows: Mapping[int, TaggedDocument]) -> tuple[list[ReviewDocument], int]:
-        """Return the documents of some rows, with their texts, and how many are not there any more."""
+        """Return the documents of some rows, with their texts, and how many of them no longer exist."""
         found = self._origin.read_documents({(row.source, row.position, row.id) for row in rows.values()})
         has_promises = any(status for row in rows.values() for status in row.statuses)
         documents: list[ReviewDocument] = []
@@ -159,7 +159,7 @@ class Review:
     def next(self, person: str = "") -> ReviewDocument | None:
         """Return the next document for a person to judge; None if none is left.
 
-        It is the first of the queue that was not answered, and that nobody else is looking at.
+        It is the first one in the queue that has no answer, and that nobody else is looking at.
         """
         with self._lock:
             others = set() if self.independent else {n for who, n in self._shown.items() if who != person}
@@ -173,7 +173,7 @@ class Review:
     def answer(
         self, number: int, answers: Mapping[str, bool], person: str = "", note: str = "", *, via: str = "review"
     ) -> Correction:
-        """Keep what a person says about the topics of a document; it is on disk when this returns.
+        """Store a person's answers about the topics of a document; they are on disk when this returns.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Review:
     def correction(
         self, number: int, answers: Mapping[str, bool], person: str = "", note: str = "", *, via: str = "review"
     ) -> Correction:
-        """Return what `answer` keeps, without keeping it; parameters and errors as there."""
+        """Return the correction that `answer` would store, without storing it; parameters and errors as there."""
         document = self.document(number)
         given = [tag.topic for tag in document.tags]
         judged = {self.topics.find(topic, given): belongs for topic, belongs in answers.items()}
@@ -208,7 +208,7 @@ class Review:
         return Correction(document.document, judged, person, via, document.model, audited, note)
 
     def undo(self, person: str = "") -> Undone | None:
-        """Take back a person's last answer of a review; return None if there is none."""
+        """Retract a person's last answer of a review; return None if there is none."""
         with self._lock:
             correction = self.corrections.take_back(person, "review")
             if correction is None:
@@ -229,7 +229,7 @@ class Review:
         return self.documents[number]
 
     def answers_of(self, number: int, person: str = "") -> list[Correction]:
-        """Return what was said about a document, the first answer first.
+        """Return the answers about a document, the first one first.
 
         If people review independently, these are the answers of this person alone.
         """
@@ -243,7 +243,7 @@ class Review:
             return sum(self._is_answered(document, person) for document in self.documents)
 
     def explain(self, number: int, topic: str, n: int = 60) -> "Explanation | None":
-        """Return the terms of a document for and against a topic; None if the model is gone, or lacks the topic."""
+        """Return a document's terms for and against a topic; None if the model no longer exists or lacks the topic."""
         document = self.document(number)
         tagger = self._model(self.topics.folder_of(document.model))
         return tagger.explain(document.document, topic, n) if tagger is not None and topic in tagger.topics else None
@@ -253,12 +253,12 @@ class Review:
             if folder is not None and folder not in self._taggers:
                 from textcat.model import storage
 
-                with suppress(TextcatError):  # it may have gone since
+                with suppress(TextcatError):  # it may have been deleted since
                     self._taggers[folder] = storage.load(folder)
             return None if folder is None else self._taggers.get(folder)
 
     def _keep(self, correction: Correction) -> None:
-        """Keep what was said about a document in memory, without its texts."""
+        """Keep a correction in memory, without its texts."""
         light = replace(correction, document=replace(correction.document, zones={}))
         self._answers.setdefault(_key(correction.document), []).append(light)
 
@@ -268,7 +268,7 @@ class Review:
 
 
 class _Topics:
-    """The topics that people can give: those of the model, by their ids, with names."""
+    """The topics that people can choose: those of the model, by id, with names."""
 
     def __init__(self, origin: RunOrigin) -> None:
         manifests: list[Manifest] = []
@@ -281,12 +281,12 @@ class _Topics:
             self.names = manifest.names | self.names
         self.topics = dict.fromkeys(topic for manifest in manifests for topic in manifest.topics).keys()
         self._folders = dict(zip((manifest.id for manifest in manifests), folders, strict=False))
-        # In place of one that has been replaced since, if there are not several, by language.
+        # If the model was replaced since, use the present one, unless there are several by language.
         self._otherwise = folder if origin.digest and manifests else None
         self._find = topic_finder(self.topics, self.names)
 
     def folder_of(self, model: str) -> Path | None:
-        """Return the folder of the model of this id, or else of the one that took its place; None if it has gone."""
+        """Return the folder of the model with this id, or of the model that replaced it; None if there is neither."""
         return self._folders.get(model, self._otherwise)
 
     def find(self, wanted: str, given: Collection[str]) -> str:
@@ -294,7 +294,7 @@ class _Topics:
         return wanted if wanted in given or not self.topics else self._find(wanted)
 
     def search(self, query: str, n: int) -> list[str]:
-        """Return the ids of up to n topics with the words of a query in their id or name, beginning with it first."""
+        """Return ids of up to n topics whose id or name has the query's words; those that begin with it come first."""
         words = query.casefold().split()
         ranked = []
         for topic in self.topics:
@@ -305,12 +305,12 @@ class _Topics:
 
 
 def corrections_of(folder: Path, corrections: str | os.PathLike[str] | None) -> Path:
-    """Return the folder of corrections of a tagged archive: the one that is named, or the one beside the archive."""
+    """Return the folder of corrections of a tagged archive: the given one, or the one beside the archive."""
     return folder.with_name(f"{folder.name}-corrections") if corrections is None else expanded(corrections)
 
 
 def _key(document: Document | TaggedDocument) -> tuple[str, str, str]:
-    """Return what identifies a document of the archive: its id, and its source and position as text."""
+    """Return a key that identifies a document of the archive: its id, and its source and position as text."""
     if isinstance(document, TaggedDocument):
         return document.id, document.source, str(document.position)
     fields = document.fields or {}

@@ -1,4 +1,4 @@
-"""Write tags that people are to judge to a file of CSV for spreadsheet programs, and read their answers from it."""
+"""Write tags to judge to a CSV file for spreadsheet programs, and read the answers back."""
 
 import csv
 import io
@@ -17,18 +17,18 @@ from textcat.corpus.documents import shortened_text
 from textcat.review.review import Review, ReviewDocument
 
 _KEY = ("row", "rows", "id", "source", "position", "topic")
-_FILLED = ("answer", "add", "note")  # by people
+_FILLED = ("answer", "add", "note")  # columns that people fill in
 _COLUMNS = (*_KEY, "name", "status", "probability", *_FILLED, "text")
-_EXCERPT = 1000  # characters of a text
+_EXCERPT = 1000  # maximum number of characters of a text
 _WORDS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
-_BETWEEN = ";"  # topics to add
+_BETWEEN = ";"  # separator of topics to add
 
 
 def write_sheet(review: Review, path: Path) -> int:
-    """Write a row for each tag to be judged of a queue's documents to a file of CSV; return the number of rows.
+    """Write a CSV file with a row for each tag to judge in a queue's documents; return the number of rows.
 
-    People fill in the columns `answer` (yes or no), `add` (ids or names of missing topics, with ";" between them) and
-    `note`; of the rows of a document, any will do for `add` and `note`.
+    People fill in the columns `answer` (yes or no), `add` (ids or names of missing topics, separated by ";") and
+    `note`; for `add` and `note`, any row of the document will do.
     """
     tags = [(document, tag) for document in review.documents for tag in document.tags if tag.is_asked]
     rows = io.StringIO(newline="")
@@ -45,32 +45,33 @@ def write_sheet(review: Review, path: Path) -> int:
 
 
 class ReadSheet(NamedTuple):
-    """Hold how many documents' answers were read from a sheet, and how many had been read before."""
+    """How many documents' answers were read from a sheet, and how many had been read before."""
 
     kept: int
     repeated: int
 
 
 def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person: str = "") -> ReadSheet:
-    """Read people's answers from a sheet, and keep all of them as corrections, or none.
+    """Read people's answers from a sheet, and store all of them as corrections; on an error, none.
 
     Parameters
     ----------
     path, folder : Path
-        The sheet, and the tagged archive that it was written of.
+        The sheet, and the tagged archive that it was made from.
     corrections : Path, optional
         As for `Review`.
     person : str
-        Who has answered.
+        The name of the person who answered.
 
     Raises
     ------
     TextcatError
-        If the file is no sheet, a row is missing, an answer is none, or the archive has not such a document or topic.
+        If the file is not a sheet, a row is missing, an answer is invalid, or the archive lacks a document or topic.
     """
     rows = _rows(path)
     places = {_place(row) for row in rows}
-    review = Review(folder, corrections, places=places, audit=1.0)  # of automatic tags, the sheet has only audited ones
+    # automatic tags are in the sheet only if they are audited
+    review = Review(folder, corrections, places=places, audit=1.0)
     documents_at: dict[tuple[str, int], list[ReviewDocument]] = {}
     for document in review.documents:
         documents_at.setdefault(document.place, []).append(document)
@@ -117,7 +118,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
     except UnicodeDecodeError as error:
         raise TextcatError(f"The sheet {path} is not UTF-8: save it as CSV UTF-8.") from error
     head = text.partition("\n")[0]
-    # Some spreadsheet programs write a semicolon or a tab in place of the comma.
+    # Some spreadsheet programs write a semicolon or a tab instead of the comma.
     between = max(",;\t", key=head.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=between)
     try:
@@ -147,7 +148,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def _plain(cell: str) -> str:
-    """Return the text of a cell without the apostrophe that `safe_cell` may have put before it."""
+    """Return the text of a cell, without the apostrophe that `safe_cell` may have added."""
     return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell
 
 
@@ -162,7 +163,7 @@ def _place(row: Mapping[str, str]) -> tuple[str, int]:
 
 
 def _is_same(cell: str, id_: str) -> bool:
-    """Return whether a cell has an id; spreadsheet programs make numbers of ids that look like one."""
+    """Return whether a cell has an id, even if a spreadsheet program has converted it to a number."""
     with suppress(ValueError, OverflowError):
         return cell == id_ or float(cell) == float(id_)
     return False

@@ -1,1 +1,1 @@
-"""Run over inputs of any size, so that a run can resume: read batches, work on these in workers, write shards."""
+"""Run over inputs of any size, resumably: read batches, process them in workers, write shards."""

@@ -1,8 +1,8 @@
-"""Return which files a run has read, and which documents in its output later readings of files have replaced.
+"""Find which files a run has read, and which documents in its output later readings of files have replaced.
 
-Each generation of a run has a list of files, in the order in which it reads them. A reading of a file by a generation
-counts when it has come to the file's end; from then on, what an earlier reading has given is stale. So is what a
-generation has read in part that was given up.
+Each generation of a run has a list of files, in the order of reading. When a generation has read a file to its end,
+documents from an earlier reading of the file become stale. Documents of a partial reading are stale, too, if its
+generation was abandoned.
 """
 
 import json
@@ -21,19 +21,19 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.reading import START_OVER, Checkpoint
 from textcat.runs.records import Log, Part, Reading, StaleFile, write_whole
 
-FILES = "_files-{:05}.jsonl"  # of a generation
-_PATH = 4  # the position in a checkpoint at which the numbers of files in folders begin
+FILES = "_files-{:05}.jsonl"  # suffix of the list of a generation
+_PATH = 4  # index in a checkpoint's position from which numbers of files in folders follow
 
 
 class ListedFile(NamedTuple):
-    """Describe an input file in the list of a generation: its source, its number there, its name, size and time.
+    """An input file in the list of a generation: its source, its number there, its name, size and time.
 
     A generation of a run lists the input files once, and reads those that are new or have changed.
     """
 
-    of: str  # the name of the source, which is the file itself, or a folder
-    source: int  # the number of the source in the generation; -1: the file is not read, as its content is known
-    number: int  # of the file in the source; -1: the file is the source
+    of: str  # the name of the source, which is the file itself or a folder
+    source: int  # number of the source in the generation; -1: the file is not read, because its content was read before
+    number: int  # number of the file in the source; -1: the file is the source
     name: str
     size: int
     state: int | str | None
@@ -50,9 +50,9 @@ class ListedFile(NamedTuple):
         return self.size, self.state
 
     def as_known(self, of: str, was: str = "") -> "ListedFile":
-        """Return the file marked as not to be read, because an earlier generation has read the same content.
+        """Return the file marked as not to be read, because an earlier generation has read its content.
 
-        `of` is the source of that reading, and `was` the name that the file had then, if it was another.
+        `of` is the source of that reading; `was` is the file's former name, if it was renamed since.
         """
         return self._replace(of=of, source=-1, number=-1, was=was)
 
@@ -72,39 +72,37 @@ class ListedFile(NamedTuple):
 
 
 class KnownFile(NamedTuple):
-    """Describe a file that was read to its end: which generation read it, and which shards may have its documents."""
+    """A file that was read to its end: which generation read it, and which shards may have its documents."""
 
-    file: ListedFile  # with its name, size and time when it was listed last
+    file: ListedFile  # with its name, size and time in the latest list
     reading: Reading
-    shards: tuple[str, ...]  # that may have its documents
+    shards: tuple[str, ...]  # shards that may have its documents
     checksum: str = ""  # "": unknown
-    due: float | None = None  # when it is to be read again, though it may not change: see `Rejection`
+    due: float | None = None  # when to read it again, even if it has not changed: see `Rejection`
 
     @property
     def stale(self) -> StaleFile:
-        """Return the reading of this file as one whose documents are to be removed from the output."""
+        """Return this reading of the file as one whose documents are to be removed from the output."""
         return StaleFile(self.reading, self.shards)
 
 
 class Blocked(NamedTuple):
-    """Describe a file or folder that could not be opened, listed or examined."""
+    """A file or folder that could not be opened, listed or examined."""
 
     reading: Reading
     due: float | None  # as in `KnownFile`
 
 
 class RunFiles:
-    """Hold what the generations of a run have read, replayed from its journal.
+    """What the generations of a run have read, replayed from its journal.
 
     A generation lists the input files once, and reads those that are new or have changed.
 
-    - `known`: files that were read to their ends, by their present names, deleted files included.
-    - `again`: readings of files whose news counts again, because newer versions of it are gone.
-    - `blocked`: files and folders that could not be opened, listed or examined.
-    - `silent`: those of them that are gone, whose rejections are removed.
-    - `stale` and `unblocked`: the entries of the next record `Settled`.
-    - `cut`: the name of the file of which the last generation has read only a part.
-    - `left`: the files that the last generation has not read to their ends.
+    - `known`: files that were read to their ends, by their present names, deleted files included. - `again`: readings
+    of files whose news counts again, because newer versions of it are gone. - `blocked`: files and folders that could
+    not be opened, listed or examined. - `silent`: entries of `blocked` that no longer exist; their rejections are
+    removed. - `stale` and `unblocked`: the entries of the next record `Settled`. - `cut`: the name of the file that the
+    last generation has read only in part. - `left`: the files that the last generation has not read to their ends.
     """
 
     def __init__(self, log: Log, *, is_read: bool = False):
@@ -135,7 +133,7 @@ class RunFiles:
             self.known[name] = self.known[name]._replace(checksum=sum_)
 
     def _begin(self, part: Part) -> None:
-        """Follow what was renamed, and what is no longer blocked."""
+        """Begin a generation: apply renamings, and drop entries that are no longer blocked."""
         self.gone = part.begun.gone if part.begun else ()
         for name in part.begun.unblocked if part.begun else ():
             if name in self.blocked:
@@ -176,7 +174,7 @@ class RunFiles:
             self.again.update(self._readings(part.settled.again))
 
     def _readings(self, sources: Iterable[Reading]) -> Iterator[Reading]:
-        """Yield the readings of known files that sources are, or are in, given as the output has their names."""
+        """Yield the readings of known files that equal a source, or lie inside one, with their names in the output."""
         readings = {
             (item.reading.generation, escape_undecodable(item.reading.name)): item.reading
             for item in (self.known.values() if sources else ())
@@ -204,7 +202,7 @@ def _shards_of(part: Part, read: Sequence[ListedFile]) -> Mapping[int, list[str]
 
 
 def _due_of(part: Part) -> dict[str, float]:
-    """Return the earliest time at which each source, or a source in it, is to be read again."""
+    """Return for each source the earliest time to read it, or a source inside it, again."""
     due: dict[str, float] = {}
     for shard in part.shards:
         for source, when in shard.due.items():
@@ -221,7 +219,7 @@ def write_files(folder: Path, generation: int, files: Iterable[ListedFile]) -> s
 
 
 def has_files(log: Log) -> bool:
-    """Return whether all lists of files are there, with the checksums that the journal gives."""
+    """Return whether all lists of files exist, with the checksums that are in the journal."""
     return all(
         (path := log.folder / FILES.format(part.number)).is_file() and disk.sha256_of_file(path) == part.files
         for part in log.generations
@@ -230,7 +228,7 @@ def has_files(log: Log) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def read_files(folder: Path, generation: int, sha256: str) -> Sequence[ListedFile]:
-    """Read the list of files of a generation; it has the checksum `sha256`, and is kept for runs in the same process.
+    """Read the list of files of a generation, whose checksum is `sha256`; cache it for runs in the same process.
 
     A TextcatError is raised if there is no list in the folder.
     """
@@ -245,18 +243,18 @@ def read_files(folder: Path, generation: int, sha256: str) -> Sequence[ListedFil
 def _parsed(line: bytes) -> list[Any]:
     try:
         row: list[Any] = orjson.loads(line)
-    except ValueError:  # a name that is not UTF-8
+    except ValueError:  # the name may not be valid UTF-8
         row = json.loads(line)
     return row
 
 
 def is_within(names: Collection[str]) -> Callable[[str], bool]:
-    """Return a function that returns whether a document's source is one of the named paths, or inside one."""
+    """Return a predicate: whether a document's source is one of the named paths, or inside one."""
     return lambda source: any(above in names for above in paths_above(source))
 
 
 def paths_above(source: str) -> Iterator[str]:
-    """Yield the name of a source, then the name of each archive or folder around it, the innermost first."""
+    """Yield the name of a source, then the names of all archives or folders around it, the innermost first."""
     while source:
         yield source
         source = source.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""Open the folder of a run: begin a run there, or resume the one whose journal is there.
+"""Open the folder of a run: begin a run, or resume the one in the folder's journal.
 
 The folder is locked during the run. The names of all files but the shards (numbered output files) begin with ``_`` or
 ``.``, so that programs which read a folder of Parquet files ignore these files.
@@ -56,13 +56,13 @@ Fields = dict[str, Any]
 
 
 class Growing(NamedTuple):
-    """Hold what is needed to continue a finished run with input files that are new or have changed."""
+    """How to continue a finished run with input files that are new or have changed."""
 
     sources: Sequence[Source]
     remove: RemoveRows
-    trusted: bool = False  # whether this process has written the folder, so that its shards need not be verified
-    renews: bool = False  # whether files are read again whose documents were written with other facts
-    #: Whether the run is a part of another one, to be merged with others: its inputs must be those that it began with.
+    trusted: bool = False  # whether this process wrote the folder, so that its shards need not be verified
+    renews: bool = False  # whether to read files again if their documents were written with other settings
+    #: Whether the run is one part of several to be merged: its inputs must then be the same as when it began.
     is_part: bool = False
 
 
@@ -92,12 +92,12 @@ def open_folder(
     restart : bool
         Remove all files of an earlier run, and begin a new run.
     start_over : str
-        The part of error messages that says how to begin again.
+        The part of error messages that tells how to begin again.
     growing : Growing, optional
         Accept inputs that have changed since the earlier run: read only the files that are new or have changed.
         `write_shards` removes the documents that changed files had before. None: the inputs must be the same.
     changing : collection of str
-        The names of facts that may be others than before: what is written from now on has them, the rest stays.
+        The names of settings that may differ from before: they apply to new output; existing output stays.
 
     Raises
     ------
@@ -118,8 +118,8 @@ def open_merged(
 ) -> Iterator[RunState]:
     """Lock a folder in a ``with`` block, and begin a run there without reading its inputs; yield its state.
 
-    Files of an earlier run are removed. `files` are those of the inputs; None: the inputs do not know theirs. For the
-    other parameters and errors, see `open_folder`.
+    Files of an earlier run are removed. `files` are the files of the inputs; None if the inputs cannot list them. For
+    the other parameters and errors, see `open_folder`.
     """
     with _locked(path):
         with raise_write_errors(path):
@@ -151,7 +151,7 @@ def _begin_or_resume(
     journal, sources = own_journal(path), () if growing is None else growing.sources
     if journal is None:
         first = [name + part for name in (INPUTS, FILES.format(0), JOURNAL) for part in ("", UNFINISHED)]
-        own_files = {LOCK, *first}  # of a run that was killed at once
+        own_files = {LOCK, *first}  # of a run that was killed right after it began
         if foreign := sorted({file.name for file in path.iterdir()} - own_files):
             raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
     files = None if growing is None else list_files(sources)
@@ -171,7 +171,7 @@ def _begin_or_resume(
         check_shards(log, remedy)
     _remove_unfinished(log, journal.length, remedy)
     if growing is not None and log.part.settled is not None and not log.part.is_finished:
-        carry_out(log, growing.remove)  # which looks at the last record
+        carry_out(log, growing.remove)  # inspects the last record
         log.append(Finished())
     if facts != log.facts:
         log.append(Facts(facts))
@@ -197,7 +197,7 @@ def _begin(
 
 
 def _state(log: Log, sources: Sequence[Source]) -> RunState:
-    """Return the state from which the run resumes whose journal is replayed."""
+    """Return the state from which to resume the run whose journal is replayed."""
     counts, shards, last = Counts(), len(log.sums), log.part.shards[-1:]
     counts.add(log.counts)
     state = RunState(counts, shards, finished=log.part.is_finished, sources=sources, log=log)
@@ -205,7 +205,7 @@ def _state(log: Log, sources: Sequence[Source]) -> RunState:
 
 
 def own_files(path: Path) -> list[Path]:
-    """Return the files of a run in its folder, but for its lock."""
+    """Return the files of a run in its folder, except its lock."""
     return sorted(file for file in path.iterdir() if _OWN_NAMES.fullmatch(file.name))
 
 
@@ -230,7 +230,7 @@ def _compare_inputs(path: Path, log: Log, inputs: Iterable[Fields], remedy: str)
 
 
 def in_words(name: str, value: Any) -> str:
-    """Return a setting of a run as messages show it."""
+    """Return a setting of a run as text for messages."""
     return f"no {name}" if value in (None, "", False) else name if value is True else f"{name} {value}"
 
 
@@ -247,10 +247,10 @@ def _difference(before: bytes | None, now: bytes | None, path: Path, documents: 
 
 def check_shards(log: Log, remedy: str) -> None:
     """Raise a TextcatError, which ends with `remedy`, if a shard is missing or has changed."""
-    with ThreadPoolExecutor() as threads:  # hashlib releases the interpreter's lock
+    with ThreadPoolExecutor() as threads:  # in threads, because hashlib releases the GIL
         paths = [log.folder / name for name in log.sums]
         for path, sum_ in zip(paths, threads.map(_sum_if_there, paths), strict=True):
-            # What the last record replaces may not have been put in place.
+            # The replacement in the last record may not have been put in place.
             is_former = path.name == getattr(log.last, "name", None) and sum_ == log.former
             if sum_ != log.sums[path.name] and not is_former:
                 raise _missing(path, remedy)
@@ -294,10 +294,10 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
 def _grown(
     log: Log, inputs: Sequence[Fields], sources: Sequence[Source], files: Sequence[ListedFile], *, renews: bool
 ) -> RunState:
-    """Return the state from which a run resumes whose inputs may have changed since; `files` are those of the sources.
+    """Return the state to resume from when inputs may have changed since; `files` are the files of the sources.
 
-    If they have changed, a new generation begins: the new and changed files are listed and, if the run `renews`, those
-    whose documents were written with other facts.
+    If they have changed, a new generation begins, with the new and changed files and, if the run `renews`, files whose
+    documents were written with other settings.
     """
     state = _state(log, sources)
     is_first = len(log.generations) == 1 and not any(shard.due for shard in log.part.shards)

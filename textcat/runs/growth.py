@@ -1,4 +1,4 @@
-"""Find what a run is to read next: files that are new, have changed, or could not be read before."""
+"""Find the files that a run must read next: files that are new, have changed, or could not be read before."""
 
 import time
 from collections import defaultdict
@@ -10,17 +10,18 @@ from textcat.reading import ByteStream, Source, UnreadableError
 from textcat.runs.files import KnownFile, ListedFile, RunFiles, paths_above
 from textcat.runs.records import Log
 
-_AT_ONCE = 1 << 20  # bytes
+_AT_ONCE = 1 << 20  # size of the blocks that are hashed, in bytes
 
 
 class Growth(NamedTuple):
-    """Hold the names of input files that are new, changed, renamed or gone since a run, or are read again."""
+    """Names of input files that are new, changed, renamed or missing since the last run, or are read again."""
 
     new: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()  # each with its former name
-    gone: tuple[str, ...] = ()  # whose documents stay in the shards; of those, only the ones that are gone since
-    #: That could not be read, and can be now; or with news whose embargo has ended, or that counts again.
+    # missing files, whose documents stay in the shards: only those that were there at the last run
+    gone: tuple[str, ...] = ()
+    #: Files that became readable; and files with news whose embargo has ended, or that counts again.
     again: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -28,20 +29,20 @@ class Growth(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Hold the files that a run is to read next."""
+    """The files that a run must read next."""
 
     growth: Growth
-    files: Sequence[ListedFile]  # also those that are not read, as they have only another name or time
-    gone: Sequence[str]  # all files that are gone
-    #: What could not be opened, listed or looked at before, and can be now, or is gone: no rejection is to say so.
+    files: Sequence[ListedFile]  # including files that are not read because only their name or time has changed
+    gone: Sequence[str]  # all missing files
+    #: Files and folders that could not be opened or listed before, and can be now or are gone: drop their rejections.
     unblocked: Sequence[str]
-    wake: float | None  # the earliest time at which another file is to be read again, see `Rejection`; None: never
+    wake: float | None  # the earliest time to read another file again, see `Rejection`; None: never
 
 
 def list_files(sources: Sequence[Source]) -> list[ListedFile] | None:
     """Return the files of all sources with their sizes and times, in the order of reading.
 
-    None is returned if a source does not know these of its files: a pipe, or a folder with very many files.
+    None is returned if a source cannot list its files: a pipe, or a folder with very many files.
     """
     listed: list[ListedFile] = []
     for i, source in enumerate(sources):
@@ -54,7 +55,7 @@ def list_files(sources: Sequence[Source]) -> list[ListedFile] | None:
 
 
 def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -> Sequence[Source]:
-    """Return sources with only the listed files that are to be read, numbered as in the list."""
+    """Return the sources restricted to the files in the list that must be read, numbered as in the list."""
     by_name = {source.name: source for source in sources}
     numbers = defaultdict[tuple[int, str], dict[str, int]](dict)
     for file in files:
@@ -65,31 +66,31 @@ def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -
 
 
 def _without_files(source: Source) -> Source:
-    """Return a source that has no file and never changes, in place of one that has nothing to read."""
+    """Return an empty, unchanging source, in place of a source without a file to read."""
     guess = source.guess._replace(format="folder")
     return Source("", "folder", guess, 0, None, 0, changed=lambda: None, states=())
 
 
 def goes_on(listed: Mapping[str, ListedFile], run: RunFiles) -> bool:
-    """Return whether the last generation can go on: it has files left to read, none of which has changed.
+    """Return whether the last generation can continue: it has files left to read, and none of them has changed.
 
-    A generation is one listing of the input files, and the reading of these files. A file has changed if it differs
-    from what it was when it was listed. `listed` has today's files by name.
+    A generation lists the input files once, and reads them. A file has changed if its size or time differs from the
+    list. `listed` has the present files by name.
     """
     return bool(run.left) and all(_is_same(file, listed) for file in run.left)
 
 
 def outdated(log: Log, run: RunFiles, facts: Mapping[str, Any]) -> set[str]:
-    """Return the names of known files that may have documents in shards that were written with other facts."""
+    """Return the names of files that may have documents in shards that were written with other settings."""
     return {name for name, item in run.known.items() if any(log.are_others(shard, facts) for shard in item.shards)}
 
 
 def find_growth(
     sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, again: Set[str] = frozenset()
 ) -> Work:
-    """Return what a run is to read next, given the sources as they are now, and their files by name.
+    """Return the files that a run must read next, given the present sources, and their files by name.
 
-    The last generation must have ended, or be unable to go on (see `goes_on`). The files `again` are read again, even
+    The last generation must have ended, or be unable to continue (see `goes_on`). The files `again` are read again even
     if they have not changed.
     """
     found = _compare(sources, listed, run, _due(listed, run, now := time.time()), again)
@@ -98,7 +99,7 @@ def find_growth(
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in run.gone))
     read = (file._replace(was=found.was.get(name, "")) for name, file in listed.items() if name in to_read)
     done = to_read | {*growth.gone}
-    # What is due, but cannot be read, is tried again now and then.
+    # Files that are due but cannot be read are tried again at intervals.
     waiting = [
         item.due if item.due is not None and item.due > now else 0.0
         for name, item in run.known.items()
@@ -109,10 +110,10 @@ def find_growth(
 
 
 def missing_sums(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles) -> dict[str, str]:
-    """Return the checksums of files that the last generation has read to their ends, but that lack them.
+    """Return the missing checksums of files that the last generation has read to their ends.
 
-    By its checksum, a file is recognised after it was renamed. Files that have changed since are left out. `listed` has
-    today's files by name.
+    Checksums identify files that are renamed later. Files that have changed since are left out. `listed` has the
+    present files by name.
     """
     lacking = [file for file in run.files if file.source >= 0 and _lacks_sum(run.known.get(file.name), file)]
     names = {file.name for file in lacking if _is_same(file, listed)}
@@ -130,24 +131,24 @@ def _is_same(file: ListedFile, listed: Mapping[str, ListedFile]) -> bool:
 
 class _Found(NamedTuple):
     growth: Growth
-    kept: list[ListedFile]  # known files that have another name or time, but the same content
-    was: dict[str, str]  # the former names of files that have been renamed, and are read again
+    kept: list[ListedFile]  # files with the same content as before, but another name or time
+    was: dict[str, str]  # former names of renamed files that are read again
     unblocked: list[str]  # see `Work`
 
 
 def _compare(
     sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, waiting: Set[str], outdated: Set[str]
 ) -> _Found:
-    """Return what has changed since the generations before; `listed` has today's files by name.
+    """Return the changes since earlier generations; `listed` has the present files by name.
 
-    The files that are `waiting` or `outdated` are read again, even if they have not changed.
+    Files that are `waiting` or `outdated` are read again even if they have not changed.
     """
     due = waiting | outdated
     new, changed, again, kept = list[str](), list[str](), list[str](), list[ListedFile]()
     renamed, was_of = list[tuple[str, str]](), dict[str, str]()
     known, blocked = run.known, {name for name, file in listed.items() if file.is_blocked}
     unblocked = {*run.blocked} - blocked
-    # What is in a folder that cannot be listed may have gone, or not.
+    # Files in a folder that cannot be listed may or may not exist.
     lost = {name: item for name, item in known.items() if name not in listed or name in blocked}
     hidden = {name for name in lost if name in blocked or _is_hidden(name, blocked)} if blocked else set()
     former = _FormerNames(lost, due)
@@ -159,10 +160,10 @@ def _compare(
             new += [] if is_reported else [name]
             continue
         is_same = item is not None and file.content == item.file.content
-        # One that still cannot be read is not tried again, as a rejection says so.
+        # A file that still cannot be read is not tried again: its rejection stays.
         if is_same and (name not in due or (sum_ is None and name not in unblocked | run.silent)):
             continue
-        if is_same and name not in waiting:  # it has been read under this name, so that no other was renamed to it
+        if is_same and name not in waiting:  # it was read under this name before, so no other file was renamed to it
             again.append(name)
             continue
         if item is not None and sum_ and item.checksum == sum_ and item.file.size == file.size and name not in due:
@@ -182,35 +183,35 @@ def _compare(
 
 
 def _due(listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> set[str]:
-    """Return the names of known files that are to be read again, whether or not they have changed."""
+    """Return the names of files to read again, whether or not they have changed."""
     return {
         name
         for name, item in run.known.items()
         if (item.due is not None and item.due <= now)
         or item.reading in run.again
-        # A file may have the name now that the documents of a renamed one have in the output.
+        # Another file may now have the name under which the output has the documents of a renamed file.
         or (item.reading.name != name and item.reading.name in listed)
     }
 
 
 class _FormerNames:
-    """Find the former names of files among those of files that are not there any more, each for one file."""
+    """Find the former names of files among the names of missing files; each name is used once."""
 
     def __init__(self, lost: Mapping[str, KnownFile], due: Set[str]):
         self._lost, self._by_sum = lost, defaultdict[tuple[int, str], list[str]](list)
         for name, item in lost.items():
             self._by_sum[item.file.size, item.checksum].append(name)
         self._by_state = {item.file.content: name for name, item in lost.items()}
-        #: Whether each is read again under its new name: it is due, or its content is not known.
+        #: Whether each is read again under its new name, because it is due, or has no checksum.
         self.is_read = {name: name in due or not item.checksum for name, item in lost.items()}
 
     @property
     def sizes(self) -> set[int]:
-        """The sizes of files that are recognised by their checksums."""
+        """The sizes of missing files with checksums."""
         return {size for size, sum_ in self._by_sum if sum_ and size > 0}
 
     def take(self, file: ListedFile, sum_: str | None, *, by_state: bool) -> str:
-        """Return the former name of a file, and do not give it to another; "" if it has none.
+        """Return the former name of a file, and mark that name as used; "" if there is none.
 
         The file is recognised by its checksum or, if this is allowed, by its size and time.
         """
@@ -233,10 +234,10 @@ def _is_hidden(name: str, blocked: Set[str]) -> bool:
 def _names_to_sum(
     listed: Mapping[str, ListedFile], known: Mapping[str, KnownFile], due: Set[str], sizes: Set[int]
 ) -> set[str]:
-    """Return the names of files whose content must be compared to tell whether they are new, changed, or renamed.
+    """Return the names of files to checksum, to tell whether they are new, changed or renamed.
 
-    These are files that could not be read; those whose time has changed; and those that are new or have changed, and
-    have the size of a file that is not there, given by `sizes`.
+    These are files that could not be read before, files whose time has changed, and new or changed files with the size
+    of a missing file (in `sizes`).
     """
     names = set[str]()
     for name, file in listed.items():
@@ -252,7 +253,7 @@ def _names_to_sum(
 
 
 def _sums_of(sources: Iterable[Source], names: Set[str]) -> Iterator[tuple[str, str]]:
-    """Yield the checksum of each file that can be read to its end, with its name; "" if the checksum is not known."""
+    """Yield the name of each file that can be read to its end, with its checksum; "" if that is unknown."""
     for source in sources if names else ():
         for name, opened in source.openers(names):
             try:

@@ -1,4 +1,4 @@
-"""Check that a run does not read its own output, and that its inputs do not change; list the settings of reading."""
+"""Check that a run does not read its own output, detect changes of its inputs, and list the settings of reading."""
 
 import logging
 from collections import Counter
@@ -30,7 +30,7 @@ from textcat.reading import (
 log = logging.getLogger(__name__)
 
 _LOSSES = frozenset({FaultKind.ACCESS, FaultKind.CHANGED})
-_WRITTEN_WHOLE = frozenset({"parquet", "zip"})  # formats of files that nobody appends to
+_WRITTEN_WHOLE = frozenset({"parquet", "zip"})  # formats to which nobody appends
 
 
 def total_size(sources: Sequence[Source]) -> int | None:
@@ -40,9 +40,9 @@ def total_size(sources: Sequence[Source]) -> int | None:
 
 
 def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
-    """Return the settings and library versions that determine how sources are read, by names for messages."""
+    """Return the settings and library versions that determine how sources are read, keyed by names for messages."""
     return {
-        **({"--main-text": True} if settings.main_text else {}),  # first, as it asks for a library
+        **({"--main-text": True} if settings.main_text else {}),  # first, because it may report a missing library
         **_reader_versions(sources, settings),
         **{
             setting.option: getattr(settings, name) if kind is bool else settings.in_words(name)
@@ -57,7 +57,7 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
 def _reader_versions(sources: Iterable[Source], settings: InputSettings) -> dict[str, str]:
     """Return the versions of the libraries that read documents such as PDF, by the library's name.
 
-    The version "none" means that the library is not installed. Return {} if no source holds such documents.
+    The version "none" means that the library is not installed. Return {} if no source has such documents.
     """
     formats = {"folder", "warc", *ARCHIVES, *DOCUMENTS, *NEWS, *SCANS} - {"text"}
     if not any(source.format in formats for source in sources):
@@ -83,17 +83,17 @@ def check_output_apart(sources: Iterable[Source], out: Path) -> None:
 
 
 class InputChange(NamedTuple):
-    """Describe an input that changed while a run read it, and how much of the input is missing from the output."""
+    """An input that changed while a run read it, and how much of it is missing from the output."""
 
     name: str
     change: Change
-    documents: int  # of the input that were read
-    missing: int | None  # least number of bytes that could not be read; 0 if unknown, None if all were read
+    documents: int  # documents of the input that were read
+    missing: int | None  # lower bound of the bytes that could not be read; 0: unknown, None: all were read
     start_over: str = START_OVER
 
     @property
     def grew(self) -> bool:
-        """Return whether the input has only grown since it was listed, and the output has all that was in it then."""
+        """Return whether the input has only grown since it was listed, and the output has all that it had then."""
         return self.change.kind is ChangeKind.GREW and self.missing is None
 
     def __str__(self) -> str:
@@ -140,7 +140,7 @@ def warn_of_changes(
     missing: Mapping[str, int],
     start_over: str = START_OVER,
 ) -> list[InputChange]:
-    """Return the inputs that have changed since the run began, and log a warning for each.
+    """Return the inputs that changed during the run, and log a warning for each.
 
     `documents` has the number of documents read from each input, and `missing` the number of bytes of the input that
     could not be read. `start_over` is the part of the warning that says how to begin the run again.
@@ -172,7 +172,7 @@ def _change(source: Source, settings: InputSettings) -> Change | None:
 
 
 def documents_of_inputs(documents: Mapping[str, int], sources: Sequence[Source], batch: Batch) -> Counter[str]:
-    """Count the documents of a batch by input: those of a file in an input folder count for the folder.
+    """Count the documents of a batch by input; documents of a file in an input folder count for the folder.
 
     `documents` has the number of documents by file.
     """
@@ -188,7 +188,7 @@ def bytes_missing(batch: Batch, sources: Sequence[Source]) -> Counter[str]:
     input_of, missing = _inputs_by_file([fault.source for fault in faults], sources, batch), Counter[str]()
     size_of = {source.name: source.size or 0 for source in sources} if faults else {}
     for fault in faults:
-        # Of a compressed file, what it lost says the rest.
+        # A shrunk compressed file is reported by its decompressor.
         whole = size_of.get(fault.source, 0) if fault.kind is FaultKind.ACCESS else 0
         missing[input_of[fault.source]] += fault.length if fault.length >= 0 else whole
     return missing

@@ -1,4 +1,4 @@
-"""Write the versions of a batch of news as bytes: a chunk of a run's file of versions, which `news_versions` reads."""
+"""Encode the versions of a batch of news as a chunk of bytes for a run's file of versions (see `news_versions`)."""
 
 import struct
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ import orjson
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import ItemVersion
 
-HEAD = struct.Struct("<II")  # of a chunk: bytes of its sources, number of its entries
-# The hash of the id; number and date of the version; position; number of the source in the chunk; state.
+HEAD = struct.Struct("<II")  # of a chunk: size of its sources in bytes, number of its entries
+# Hash of the id; number and date of the version; position; number of the source in the chunk; state.
 ENTRY = struct.Struct("<16sQqQIB")
 FIELDS = [("high", "<u8"), ("low", "<u8"), ("number", "<u8"), ("date", "<i8"), ("position", "<u8"), ("source", "<u4")]
 FIELDS += [("state", "u1")]

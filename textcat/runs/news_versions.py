@@ -1,9 +1,9 @@
-"""Keep which versions of news items a run has read, and find the rows that newer versions replace.
+"""Store which versions of news items a run has read, and find rows that newer versions replace.
 
-Each generation of a run (a start or continuation, see `growth`) has a file of chunks, to which each batch with versions
-adds one: the length of its list of sources and the number of its entries; the sources, as JSON; and an entry of 45
-bytes for each version, in the order of the input. At the end of a generation, a chunk without sources lists the entries
-whose rows a newer version replaces. The run's journal has the length and the checksum of the file.
+Each generation of a run (a start or continuation, see `growth`) has a file, to which each batch with versions adds a
+chunk. A chunk has the length of its list of sources and the number of its entries; the sources, as JSON; and an entry
+of 45 bytes for each version, in the order of the input. At the end of a generation, a chunk without sources lists the
+entries whose rows a newer version replaces. The run's journal has the length and the checksum of the file.
 """
 
 import struct
@@ -28,17 +28,17 @@ from textcat.runs.records import Log, Reading, StaleFile
 if TYPE_CHECKING:
     import numpy as np
 
-VERSIONS = "_versions-{:05}.bin"  # of a generation
-# The generation and the number of an entry whose row is replaced; whether the newest version is canceled or the like.
+VERSIONS = "_versions-{:05}.bin"  # suffix of a generation's file
+# Generation and number of an entry whose row is replaced; whether the newest version is a cancellation or the like.
 _REPLACED = [("generation", "<u4"), ("entry", "<u8"), ("is_withdrawn", "u1")]
-_KEPT_BYTES = 1 << 16  # of the largest file that is kept in memory: a run that watches inputs has thousands of files
+_KEPT_BYTES = 1 << 16  # maximum size of a cached file: a run that watches inputs has thousands of files
 
-#: By the source, the position and the `hash_of_id` of a row: what becomes of the rows that have these, in their order.
+#: By source, position and `hash_of_id` of a row: what happens to these rows, in their order.
 OldRows = dict[tuple[str, int, bytes], "list[OldRow]"]
 
 
 class OldRow(NamedTuple):
-    """Hold what becomes of a row whose news item has a newer version.
+    """What happens to a row whose news item has a newer version.
 
     `is_removed`: the row is removed. `is_withdrawn`: the newest version is canceled or the like.
     """
@@ -48,31 +48,31 @@ class OldRow(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Describe the part of a file of versions that belongs to one shard, by the byte at which it ends."""
+    """The part of a file of versions that belongs to one shard, given by the byte at which it ends."""
 
-    shard: str  # "" where all documents were rejected
+    shard: str  # "" if all documents were rejected
     end: int
 
 
 class VersionFile(NamedTuple):
-    """Describe the file that lists the versions of news items which one generation of a run has read."""
+    """The file of versions of news items that one generation of a run has read."""
 
     path: Path
-    length: int  # bytes; 0: there is no file
+    length: int  # size in bytes; 0: there is no file
     crc32: int
     segments: Sequence[Segment]
     gone: Collection[str] = ()  # names of the input files whose documents were removed since, or will be now
 
 
 class Superseded(NamedTuple):
-    """Hold the rows that newer versions replace, found after a generation has read all its files.
+    """The rows that newer versions replace, found after a generation has read all its files.
 
-    `again` has the sources to read once more, because older versions in them are the newest ones now.
+    `again` has the sources to read again, because older versions in them are now the newest ones.
     """
 
-    chunk: bytes  # that lists the entries whose rows are replaced; b"" if there are none
-    shards: dict[str, int]  # the number of these rows by shard
-    again: list[Reading]  # sources to read again, as they have versions without a row that are the newest now
+    chunk: bytes  # encoded list of the entries whose rows are replaced; b"" if there are none
+    shards: dict[str, int]  # number of these rows by shard
+    again: list[Reading]  # sources to read again, because they have versions without a row that are now the newest ones
 
 
 def version_files(log: Log, stale: Iterable[StaleFile] = ()) -> list[VersionFile]:
@@ -95,8 +95,8 @@ def version_files(log: Log, stale: Iterable[StaleFile] = ()) -> list[VersionFile
 class _Chunk(NamedTuple):
     begin: int  # number of the first entry in the file
     end: int
-    at: int  # byte at which the sources begin
-    n_bytes: int  # of the sources
+    at: int  # byte offset of the sources
+    n_bytes: int  # length of the sources
 
 
 class _Content(NamedTuple):
@@ -112,7 +112,7 @@ def _read(file: VersionFile) -> _Content:
 
 def _read_whole(path: Path, length: int, crc32: int) -> _Content:
     """Read a file of versions; raise a TextcatError if it is not what was written."""
-    import numpy as np  # here, so that a process which only hands out work stays small
+    import numpy as np  # imported here, so that a process that only distributes work stays small
 
     entries, replaced, chunks = bytearray(), bytearray(), list[_Chunk]()
     size, size_of_replaced = ENTRY.size, np.dtype(_REPLACED).itemsize
@@ -146,9 +146,9 @@ _read_small = lru_cache(maxsize=4096)(_read_whole)
 
 
 class _Versions:
-    """Hold the versions of a run: those of each generation, and which of them count and have a row.
+    """The versions of all generations of a run, with masks of those that count and have a row.
 
-    Rows that are replaced at the end of the generation `until` or later are still there.
+    Rows replaced at the end of generation `until` or later still exist.
     """
 
     def __init__(self, files: Sequence[VersionFile], until: int):
@@ -170,7 +170,7 @@ class _Versions:
                     self.have_rows[i][at.astype(np.intp)] = False
 
     def _are_there(self, generation: int) -> "np.ndarray":
-        """Return which versions of a generation still count: those whose files have not changed since."""
+        """Return which versions of a generation still count, because their files have not changed since."""
         import numpy as np
 
         are_there, content = np.ones(len(self.entries[generation]), bool), self.contents[generation]
@@ -228,9 +228,9 @@ def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
     Parameters
     ----------
     files : sequence of VersionFile
-        Of each generation; the last one is at its end.
+        One file per generation; the last generation has read all its files.
     first_new : int
-        The first generation that has not been looked at.
+        The first generation that has not been examined yet.
     """
     import numpy as np
 
@@ -247,7 +247,7 @@ def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
     def of_field(name: str) -> "np.ndarray":
         return of_all(entries[name] for entries in versions.entries)
 
-    # The order of the input is that of equals, as this sort is stable.
+    # The sort is stable, so equal versions keep the order of the input.
     order = np.lexsort([of_field(name) for name in ("date", "number", "low", "high")])
     is_newest = np.zeros(len(order), bool)
     is_newest[-1:] = True
@@ -275,7 +275,7 @@ def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
 
 
 def _ids_to_compare(versions: _Versions, first_new: int) -> "np.ndarray":
-    """Return, sorted, the first halves of hashes of ids with several versions, or with versions that have gone."""
+    """Return, sorted, the first halves of hashes of ids with several versions, or with removed versions."""
     import numpy as np
 
     pairs = list(zip(versions.entries, versions.counts, strict=True))
@@ -289,7 +289,7 @@ def _ids_to_compare(versions: _Versions, first_new: int) -> "np.ndarray":
 
 
 def _are_in(values: "np.ndarray", among: "np.ndarray") -> "np.ndarray":
-    """Return which values are among sorted ones."""
+    """Return which values are in a sorted array."""
     import numpy as np
 
     if not len(among):

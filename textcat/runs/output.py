@@ -11,7 +11,7 @@ from textcat.base.errors import TextcatError, install_hint
 class PlainFile:
     """Build a file that consists of a header, `head`, and encoded rows; its name ends in `suffix`.
 
-    Nothing is written here: the methods return the bytes that the caller writes.
+    The methods return bytes, which the caller writes.
     """
 
     def __init__(self, suffix: str, head: bytes = b""):
@@ -32,7 +32,7 @@ class PlainFile:
     end = flush
 
     def pieces(self, file: BinaryIO, sizes: Iterable[int]) -> Iterator[bytes]:
-        """Yield the rows of a file that this object has built, in pieces as they were added.
+        """Yield the rows of a file that this object has built, in the pieces in which they were added.
 
         `sizes` has the size of each piece in bytes when it was added, or in Parquet, the number of its rows.
         """
@@ -95,7 +95,7 @@ class ParquetFile(PlainFile):
         """Return the whole file."""
         import pyarrow.parquet as pq
 
-        # As one batch: pages of a file depend on where batches end, and those of a merged run come from other files.
+        # As one batch, because pages of a file depend on batch boundaries, which differ when runs are merged.
         table = self._library.Table.from_batches(self._batches, self._schema()).combine_chunks()
         file = io.BytesIO()
         pq.write_table(table, file, compression="zstd", row_group_size=max(len(table), 1))

@@ -1,7 +1,7 @@
 """Read the folders of a run's parts, check that they fit together, and yield their batches in the order of the inputs.
 
-A part is a run that reads one of several shares of the inputs (see `textcat.reading.Share`). Its journal records what
-each batch has given, so that the batches of all parts together make the shards of a run over all inputs.
+A part is a run that reads one of several shares of the inputs (see `textcat.reading.Share`). Its journal records the
+output of each batch, so that the batches of all parts can be combined into the shards of a single run.
 """
 
 import json
@@ -20,12 +20,12 @@ from textcat.runs.records import REJECTED, Log, PartBatch, own_journal, replay
 from textcat.runs.results import Counts
 from textcat.runs.shard_writer import EncodedBatch, counted_of, score_bins_of
 
-PART = "--part"  # among the settings of a run: the share of the inputs that it reads
+PART = "--part"  # name of the setting of a run for the share of the inputs that it reads
 _AGAIN = "tag that part again with --restart"
 
 
 class Part(NamedTuple):
-    """Hold a finished part of a run: its share of the inputs, and its replayed journal."""
+    """A finished part of a run: its share of the inputs, and its replayed journal."""
 
     share: Share
     log: Log
@@ -40,7 +40,7 @@ def read_parts(folders: Sequence[Path]) -> list[Part]:
     """Read the journals of all parts of a run; return the parts in their order.
 
     A TextcatError is raised if a folder has no part, if a part is unfinished, damaged, missing or given twice, or if
-    parts have other settings or other inputs.
+    parts differ in their settings or inputs.
     """
     parts = sorted(map(_read_part, folders), key=lambda part: part.share)
     first, by_number = parts[0], dict[int, Part]()
@@ -126,7 +126,7 @@ def merged_batches(parts: Sequence[Part], form: PlainFile) -> Iterator[EncodedBa
 
 
 def _batches_of(part: Part, form: PlainFile) -> Iterator[EncodedBatch]:
-    """Yield the batches of a part in order, with the bytes that they have given to its files."""
+    """Yield the batches of a part in order, with the bytes that they added to its files."""
     folder, is_table = part.folder, isinstance(form, ParquetFile)
     with ExitStack() as opened:
         paths = [folder / REJECTED, folder / VERSIONS.format(0)]

@@ -1,4 +1,4 @@
-"""Hold the progress of a run: the state in its journal, and the figures that are shown on a terminal."""
+"""The progress of a run: its state in the journal, and the figures shown on a terminal."""
 
 import logging
 import time
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LOG_SECONDS = 30.0  # between two lines of the log
+LOG_SECONDS = 30.0  # seconds between two lines of the log
 
 
 class RunState(NamedTuple):
-    """Hold the state from which a run resumes: its counts, its last checkpoint and its sources, from its journal."""
+    """The state from which a run resumes: its counts, its last checkpoint and its sources, from its journal."""
 
     counts: Counts
     shards: int = 0  # number of finished shards
     checkpoint: "Checkpoint | None" = None  # the place in the inputs where reading resumes; None: the beginning
     read: int = 0  # bytes of the inputs before the checkpoint
     finished: bool = False
-    pipes: Mapping[str, "PipeState"] = {}  # the state of each input that is a pipe, by its name
-    sources: "Sequence[Source]" = ()  # what the run reads: its inputs, or only those files of them that are to be read
-    #: Whether nothing is left to read when this run has ended. It is False if a run resumes with the files that it
-    #: began with, since when others may have come or changed.
+    pipes: Mapping[str, "PipeState"] = {}  # the state of each input that is a pipe, by name
+    sources: "Sequence[Source]" = ()  # the inputs, restricted to the files that must be read
+    #: Whether the run covers all present files. False if it resumes with its old list of files, since when others may
+    #: have arrived or changed.
     is_last: bool = True
-    growth: "Growth | None" = None  # what has changed in the inputs since the run before; None: nothing was compared
-    #: The earliest time at which a file that the run does not read now is to be read again, see `Rejection`.
+    growth: "Growth | None" = None  # changes of the inputs since the previous run; None: they were not compared
+    #: The earliest time to read again a file that the run does not read now, see `Rejection`.
     wake: float | None = None
-    is_part: bool = False  # whether the run reads a share of its inputs, to be merged with other runs
+    is_part: bool = False  # whether the run is one part of several to be merged
     log: "Log | None" = None  # the journal; None: the run writes to no folder
 
 
 class RunProgress(NamedTuple):
-    """Hold the progress of a run: its counts, the bytes read, the seconds and the memory."""
+    """The progress of a run: its counts, the bytes read, the seconds and the memory."""
 
     counts: Counts  # of all documents in the folder, including those that interrupted runs wrote
     read: int  # stored bytes of the inputs that have been read
@@ -54,7 +54,7 @@ class RunProgress(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the seconds that the rest of the inputs takes at the present rate; None if unknown."""
+        """Return the estimated seconds that the rest of the inputs takes at the present rate; None if unknown."""
         if self.total is None or not self.n_bytes:
             return None
         return max(self.total - self.read, 0) * max(self.seconds, 1e-9) / self.n_bytes
@@ -90,11 +90,12 @@ def progress_shown(console: "Callable[[], Console | None]" = lambda: None) -> It
 
         def show(progress: RunProgress) -> None:
             nonlocal last_line, bar
-            # Only now, because rich starts a thread, and workers must be forked before any thread starts.
+            # Imported and started only now, because rich starts a thread, and workers must be forked before any thread
+            # starts.
             bar = bar or drawing.enter_context(download_bar(console(), shows="text"))
             bar.show(completed=progress.read, total=progress.total, description=progress.documents)
             now = time.monotonic()
-            if not 0 <= now - last_line < LOG_SECONDS:  # a clock that was set back counts as late
+            if not 0 <= now - last_line < LOG_SECONDS:  # a clock that was set back also triggers a line
                 log.info("%s", progress)
                 last_line = now
 

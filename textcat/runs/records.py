@@ -1,6 +1,6 @@
-"""Keep the journal of a run: a record of each step, from which the state of the run is replayed.
+"""Keep the journal of a run: one record per step, from which the state of the run is replayed.
 
-A run is a row of generations. The first one reads all files, each later one the files that are new or have changed
+A run is a sequence of generations. The first one reads all files, each later one the files that are new or have changed
 since. Each record is a line of JSON with a checksum, see `textcat.base.journal`.
 """
 
@@ -25,20 +25,20 @@ _LINES_PER_WRITE = 10_000
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True, rename={"format": _MARK}):
-    """Begin the journal of a run: the number of its format, the run's settings, and checksums of the inputs."""
+    """The first record of a run's journal: format version, the run's settings, and checksums of the inputs."""
 
     format: int
-    facts: dict[str, Any]  # the settings that the output depends on, by names that messages can show
-    inputs: str  # the checksum of the list of inputs
-    files: str | None = None  # the checksum of the list of files; None: the inputs do not know theirs
+    facts: dict[str, Any]  # the settings that the output depends on, keyed by names for messages
+    inputs: str  # checksum of the list of inputs
+    files: str | None = None  # checksum of the list of files; None: the inputs cannot list their files
 
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, tag_field="record"):
-    """A line of a journal behind the header."""
+    """A line of a journal after the header."""
 
 
 class Facts(_Record, tag="facts"):
-    """Record that the settings are others from here on: what was written before stays as it is."""
+    """Record that settings change from here on; earlier output stays as it is."""
 
     facts: dict[str, Any]
 
@@ -50,44 +50,44 @@ class Generation(_Record, tag="generation"):
     """
 
     files: str  # the checksum of the list of files
-    gone: list[str] = []  # files that are gone, whose documents stay
-    #: What could not be opened, listed or looked at before, and can be now, or is gone: no rejection is to say so.
+    gone: list[str] = []  # missing files, whose documents stay
+    #: Files and folders that could not be opened or listed before, and can be now or are gone: drop their rejections.
     unblocked: list[str] = []
 
 
 class PartBatch(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Record what a batch has given to a shard, so that the shards of several parts of a run can be merged."""
+    """Record the output of a batch, so that the shards of several parts of a run can be merged."""
 
     number: tuple[int, int]  # as in `BatchNumber`
     start: tuple[int, ...]  # checkpoints
     end: tuple[int, ...]
-    read: int  # bytes of the inputs, at its end
-    rows: list[int]  # bytes of its encoded rows, in the pieces in which they were encoded
+    read: int  # bytes of the inputs up to the batch's end
+    rows: list[int]  # sizes of the pieces in which its rows were encoded
     counts: dict[str, Any]
-    rejected: int = 0  # bytes in the file of rejections
-    counted: int = 0  # bytes in the file of counted topics
-    score_bins: int = 0  # bytes in the file of bins of scores
-    versions: int = 0  # bytes in the generation's file of versions
+    rejected: int = 0  # bytes added to the file of rejections
+    counted: int = 0  # bytes added to the file of counted topics
+    score_bins: int = 0  # bytes added to the file of score bins
+    versions: int = 0  # bytes added to the generation's file of versions
     sums: dict[str, str] = {}  # as in `Shard`
     due: dict[str, float] = {}
 
 
 class Shard(_Record, tag="shard"):
-    """Record that the documents up to a checkpoint are written: to a shard, to the file of rejections, or to both."""
+    """Record that the documents up to a checkpoint are written to a shard, to the file of rejections, or to both."""
 
-    name: str  # of the numbered file with the rows; "" if all documents were rejected
+    name: str  # name of the numbered file with the rows; "" if all documents were rejected
     n_bytes: int
     sha256: str
     checkpoint: tuple[int, ...]
-    read: int  # bytes of the inputs
-    rejected_bytes: int  # the length of the file of rejections
+    read: int  # bytes of the inputs up to the checkpoint
+    rejected_bytes: int  # length of the file of rejections
     counts: dict[str, Any]
     pipes: dict[str, PipeState] = {}
-    sums: dict[str, str] = {}  # the checksums of files that were read to their ends
-    due: dict[str, float] = {}  # sources that are to be read again, with the time: see `Rejection`
-    #: The length and the checksum of the generation's file of versions; None: as before.
+    sums: dict[str, str] = {}  # checksums of files that were read to their ends
+    due: dict[str, float] = {}  # sources to read again, with the time: see `Rejection`
+    #: The length and the checksum of the generation's file of versions; None: unchanged.
     versions: tuple[int, int] | None = None
-    batches: list[PartBatch] = []  # of a run that is a part of another one
+    batches: list[PartBatch] = []  # last batch, if the run is one part of several
 
 
 class Sums(_Record, tag="sums"):
@@ -97,41 +97,42 @@ class Sums(_Record, tag="sums"):
 
 
 class Reading(NamedTuple):
-    """Identify one reading of a file: by the generation that read it, and the file's name in shards and rejections."""
+    """One reading of a file: the generation that read it, and the file's name in shards and rejections."""
 
     generation: int
     name: str
 
 
 class StaleFile(NamedTuple):
-    """Identify documents to remove from the output: those that come from one reading of a file."""
+    """Documents to remove from the output: those from one reading of a file."""
 
     reading: Reading
-    shards: tuple[str, ...]  # that may have them
+    shards: tuple[str, ...]  # shards that may have them
 
 
 class Settled(_Record, tag="settled"):
-    """Record what is to be removed from the output, after all files of the generation were read."""
+    """Record what must be removed from the output, after all files of the generation were read."""
 
     stale: list[StaleFile] = []
-    unblocked: list[Reading] = []  # of which no rejection is to say that they could not be read
-    superseded: dict[str, int] = {}  # the number of rows that newer versions of news replace, by shard
-    again: list[Reading] = []  # to read again, as they have versions without a row that are the newest now
+    unblocked: list[Reading] = []  # files and folders whose rejections as unreadable are dropped
+    superseded: dict[str, int] = {}  # number of rows, by shard, that newer versions of news replace
+    # sources to read again, because they have versions without a row that are now the newest ones
+    again: list[Reading] = []
     versions: tuple[int, int] | None = None  # as in `Shard`
 
 
 class Replaced(_Record, tag="replaced"):
-    """Record the new content of a shard; after the journal's last record, the shard may still have its old content."""
+    """Record a shard's new content. If this is the journal's last record, the shard may still have its old content."""
 
     name: str
     n_bytes: int
     sha256: str
-    counts: dict[str, Any]  # by which the run's counts change
+    counts: dict[str, Any]  # change of the run's counts
     rejected_bytes: int | None = None  # None: no rejection was added
 
 
 class RejectedSpan(NamedTuple):
-    """Hold where in the file of rejections the lines of one generation (one pass over new and changed files) stand."""
+    """The range of the lines of one generation in the file of rejections."""
 
     generation: int
     end: int  # in bytes
@@ -147,14 +148,14 @@ class RejectionsReplaced(_Record, tag="rejections replaced"):
 
 
 class Finished(_Record, tag="finished"):
-    """Record that a generation is finished: all its files were read, and what they replace was removed."""
+    """Record that a generation is finished: all its files were read, and the output they replace was removed."""
 
 
 Record = Facts | Generation | Shard | Sums | Settled | Replaced | RejectionsReplaced | Finished
 
 
 class Part:
-    """Hold what the journal records of one generation: the shards and rejections of one call of `textcat tag`."""
+    """One generation in the journal: the shards and rejections of one call of `textcat tag`."""
 
     def __init__(self, number: int, files: str | None, begun: Generation | None = None):
         self.number, self.files, self.begun = number, files, begun
@@ -166,20 +167,21 @@ class Part:
 
 
 class Log:
-    """Replay the journal of a run, hold its state, and append records."""
+    """The replayed state of a run, and its journal, to which records are appended."""
 
     def __init__(self, folder: Path, header: Header):
         self.header, self.folder = header, folder
-        self.facts = header.facts  # those of what is written now
+        self.facts = header.facts  # the settings of new output
         self.generations = [Part(0, header.files)]
         self.counts = Counts()
-        self.sums: dict[str, str] = {}  # of the shards, by name
-        self.generation_of: dict[str, int] = {}  # of the shards, by name
-        self._facts_of: dict[str, dict[str, Any]] = {}  # those with which each shard was written, by name
-        self.rejected_spans: list[RejectedSpan] = []  # of the file of rejections
-        self.replaced: set[str] = set()  # what the last generation has replaced since it was settled
+        self.sums: dict[str, str] = {}  # checksums of the shards, by name
+        self.generation_of: dict[str, int] = {}  # lengths of the shards, by name
+        self._facts_of: dict[str, dict[str, Any]] = {}  # settings with which each shard was written, by name
+        self.rejected_spans: list[RejectedSpan] = []  # checksum of the file of rejections
+        self.replaced: set[str] = set()  # replacements since the last generation was settled
         self.last: Record | None = None
-        #: What the last record replaces, if it does so: the sum of a shard, or the spans of the rejections.
+        #: The old state of the file that the last record replaces, if any: the checksum of a shard, or the spans of
+        #: the rejections.
         self.former: str | list[RejectedSpan] | None = None
 
     @property
@@ -189,7 +191,7 @@ class Log:
 
     @property
     def last_batch(self) -> BatchNumber | None:
-        """The number of the last batch of a run that is a part of another one; None: there is none yet."""
+        """The number of the last batch of a part; None: there is none yet."""
         batches = self.part.shards[-1].batches if self.part.shards else []
         return BatchNumber(*batches[-1].number) if batches else None
 
@@ -199,7 +201,7 @@ class Log:
         return self.rejected_spans[-1].end if self.rejected_spans else 0
 
     def are_others(self, shard: str, facts: Mapping[str, Any]) -> bool:
-        """Return whether a shard was written with other values of these facts."""
+        """Return whether a shard was written with other values of these settings."""
         return any(self._facts_of[shard].get(name) != value for name, value in facts.items())
 
     def append(self, record: Record) -> None:
@@ -210,7 +212,7 @@ class Log:
         self.add(record)
 
     def add(self, record: Record) -> None:
-        """Update the state by a record, without writing it."""
+        """Update the state by a record, without writing the record."""
         part, self.former, self.last = self.part, None, record
         match record:
             case Facts():
@@ -259,19 +261,19 @@ def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | Non
 
 
 def all_facts(folder: Path) -> list[dict[str, Any]]:
-    """Return all settings of the run in a folder, by names for error messages, the latest first; [] if it has none."""
+    """Return all settings of the run in a folder, keyed by names for error messages, the latest first; or []."""
     path = folder / JOURNAL
     lines = [*read_all(path, {"record": "facts"}), read_header(path)]
     return [line["facts"] for line in lines if line and "facts" in line]
 
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
-    """Return the latest settings of the run in a folder, by names for error messages; {} if there is no run."""
+    """Return the latest settings of the run in a folder, keyed by names for error messages; {} if there is no run."""
     return next(iter(all_facts(folder)), {})
 
 
 def own_journal(folder: Path) -> Journal | None:
-    """Read the journal in a folder; return None if there is none, and raise a TextcatError if it is not a run's."""
+    """Read the journal in a folder; return None if there is none; raise a TextcatError if it is not a run's journal."""
     journal = read_journal(folder / JOURNAL)
     if journal is not None and (not journal.lines or _MARK not in journal.lines[0]):
         raise TextcatError(f"{folder / JOURNAL} is not a journal of textcat: name another folder.")

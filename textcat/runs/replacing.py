@@ -1,6 +1,6 @@
-"""Write the output of a run anew in a folder beside it, and put that in its place in one step.
+"""Write the output of a run anew in a folder beside it, and swap the folders atomically.
 
-Until then, whoever reads the folder finds what was there before, however long the run takes, and whatever stops it.
+Until then, readers find the old output, however long the run takes, and even if it is stopped.
 """
 
 import os
@@ -21,18 +21,18 @@ from textcat.runs.growth import list_files, outdated, readable
 from textcat.runs.records import JOURNAL, all_facts, own_journal, replay
 from textcat.runs.shard_writer import raise_write_errors
 
-KEPT = 2  # folders: the present one, and the one before
+KEPT = 2  # folders to keep: the present one, and the previous one
 
 
 class Replacement(NamedTuple):
-    """Hold whether a folder has output of other settings, and whether it has output that stays."""
+    """Whether a folder has output of other settings, and whether it has output to keep."""
 
     is_due: bool
-    stays: bool  # of present settings, or of files that are gone
+    stays: bool  # output of the present settings, or of missing files
 
 
 def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -> Replacement:
-    """Find what of a run's output was written with other facts than these, given the sources as they are now."""
+    """Find which output of a run was written with other settings, given the present sources."""
     if all(before.get(name) == value for before in all_facts(folder) for name, value in facts.items()):
         return Replacement(False, False)
     journal = own_journal(folder)
@@ -44,7 +44,7 @@ def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -
     run, names = RunFiles(log), {file.name for file in listed}
     again = outdated(log, run, facts) & names
     is_cut = bool(run.cut) and any(shard.name and log.are_others(shard.name, facts) for shard in log.part.shards)
-    # What cannot be read keeps what it has, and is no reason to write all anew.
+    # Unreadable files keep their output, and are no reason to write all output anew.
     could_be_read = readable(sources, again)
     if any(item.shards and name not in again for name, item in run.known.items()):
         return Replacement(any(could_be_read) or is_cut, True)
@@ -61,16 +61,16 @@ def beside(folder: Path) -> Path:
 def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
     """Yield a folder for new output in a ``with`` block, and put it in the place of `folder` at the block's end.
 
-    If the block is left by an error, the new folder stays, and the next call goes on with it.
+    If the block ends with an error, the new folder stays, and the next call continues with it.
 
     Parameters
     ----------
     folder : Path
-        It is locked, so that no other run adds to it meanwhile.
+        The folder to replace; it is locked, so that no other run adds to it meanwhile.
     stays : bool
-        Begin with what is in `folder`, as a part of it stays. Shards are not copied, but linked.
+        True: begin with the content of `folder`, because part of it stays. Shards are hard-linked, not copied.
     kept : int
-        How many folders to keep: the new one, then that which it replaces, as ``OUT.before``, then ``OUT.before-2``.
+        How many folders to keep: the new one, the one it replaces, as ``OUT.before``, then ``OUT.before-2``.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
         with raise_write_errors(folder):
             if exchange_folders(new, folder):
                 _set_aside(new, folder, kept)
-            else:  # for a moment there is none
+            else:  # for a moment, no folder has the name
                 _set_aside(folder, folder, kept)
                 os.rename(new, folder)
             disk.sync_folder(folder.parent)
@@ -97,9 +97,9 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
 
 
 def end_replacement(folder: Path, kept: int = KEPT) -> None:
-    """Carry out what a killed process may have left to do after it had put new output in the place of `folder`.
+    """Complete the replacement that a killed process may have left unfinished after it put new output in place.
 
-    The output in `folder` must be the new one.
+    The output in `folder` must be the new output.
     """
     new = beside(folder)
     shutil.rmtree(_unfinished(folder), ignore_errors=True)
@@ -107,7 +107,7 @@ def end_replacement(folder: Path, kept: int = KEPT) -> None:
         return
     if not folder.exists():
         os.rename(new, folder)
-    elif own_journal(new) is None:  # it was only begun
+    elif own_journal(new) is None:  # the copy was only begun
         shutil.rmtree(new)
     else:
         _set_aside(new, folder, kept)
@@ -119,13 +119,13 @@ def _unfinished(folder: Path) -> Path:
 
 
 def _continues(folder: Path, new: Path) -> bool:
-    """Return whether new output was begun with what is in a folder, and nothing has come to the folder since."""
+    """Return whether new output was begun with the content of a folder that has not changed since."""
     journals = [path / JOURNAL for path in (folder, new)]
     return all(path.is_file() for path in journals) and journals[1].read_bytes().startswith(journals[0].read_bytes())
 
 
 def _copy(folder: Path, new: Path) -> None:
-    """Copy a run: shards are never changed in place, and are linked; other files are written to, and are copied."""
+    """Copy a run: hard-link shards, which never change in place; copy other files, which do."""
     unfinished = _unfinished(folder)
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
@@ -143,14 +143,15 @@ def _copy(folder: Path, new: Path) -> None:
 
 
 def _set_aside(former: Path, folder: Path, kept: int) -> None:
-    """Give a former output the name ``OUT.before``, and those before it the next names; remove what is too many."""
+    """Rename a former output to ``OUT.before``, and the earlier ones to the next names; remove those beyond `kept`."""
     names = [folder.with_name(f"{folder.name}.before{f'-{n}' if n > 1 else ''}") for n in range(1, kept)]
     n_taken = next((n for n, name in enumerate(names) if not name.exists()), kept - 1)
     if n_taken == kept - 1:
         last = [former, *names][-1]
         if own_journal(last) is None:
             raise TextcatError(f"{last} is no folder of tags, but in the way of those before: rename it.")
-        removed = _unfinished(folder)  # a folder of which a part was removed would be no folder of tags
+        # renamed before it is removed, because a partly removed folder is not a folder of tags
+        removed = _unfinished(folder)
         os.rename(last, removed)
         shutil.rmtree(removed)
         n_taken -= 1

@@ -14,30 +14,31 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.reading import FaultKind, Rejection
 
 _COUNTERS = ("topics", "reasons", "fields", "inputs", "languages", "rules")
-_MAX_REASONS = 100  # counted separately: a reason may quote any text, so there may be one per document
+_MAX_REASONS = 100  # counted separately, because a reason may quote any text, so there may be one per document
 
 
 @dataclass
 class Counts:
-    """Hold the numbers of documents that were read, tagged and rejected, and of documents by topic and by reason."""
+    """Counts of documents that were read, tagged and rejected, and of documents by topic and by reason."""
 
     records: int = 0  # documents in the input: tagged + rejected
     tagged: int = 0  # documents that were written
     rejected: int = 0
-    untagged: int = 0  # documents that were written without a topic above its threshold
-    unknown: int = 0  # documents that were written and have no term that the model knows
-    left_out: int = 0  # of those rejected, what is whole but no document, as a request in a web archive
+    untagged: int = 0  # documents without a topic above its threshold
+    unknown: int = 0  # documents without a term of the model
+    left_out: int = 0  # rejected records that are valid but not documents, such as a request in a web archive
     topics: Counter[str] = field(default_factory=Counter)  # documents above each topic's threshold
     reasons: Counter[str] = field(default_factory=Counter)  # rejections by kind of reason, see `kind_of_reason`
     fields: Counter[str] = field(default_factory=Counter)  # documents with each of the fields that records keep
-    inputs: Counter[str] = field(default_factory=Counter)  # documents read of each input, by its name
-    languages: Counter[str] = field(default_factory=Counter)  # documents of each language, if languages are identified
+    inputs: Counter[str] = field(default_factory=Counter)  # documents read, by input
+    languages: Counter[str] = field(default_factory=Counter)  # documents by language, if languages are identified
 
-    rules: Counter[str] = field(default_factory=Counter)  # documents that met each rule, also those that none did
+    # documents that each rule applied to, including rules that applied to none
+    rules: Counter[str] = field(default_factory=Counter)
 
     @property
     def faults(self) -> int:
-        """The number of documents that were rejected because of an error, not left out on purpose."""
+        """The number of documents that were rejected because of an error, not on purpose."""
         return self.rejected - self.left_out
 
     def add(self, other: "Counts") -> None:
@@ -70,27 +71,28 @@ class Counts:
 
 
 def kind_of_reason(reason: str) -> str:
-    """Return the reason of a rejection with "…" for numbers and quotations, to count similar reasons together."""
+    """Return the reason of a rejection with "…" in place of numbers and quotations, to group similar reasons."""
     return re.sub(r"(?<![\w-])\d+(?:,\d{3})*(?![\w-])|'[^']*'", "…", reason)
 
 
 @dataclass
 class BatchResult:
-    """Hold the result of a batch of records: the encoded rows of its documents, its rejections, and its counts."""
+    """The result of a batch of records: encoded rows of its documents, rejections, and counts."""
 
     rows: list[bytes]  # encoded rows of the documents, in the order of the input
     rejections: list[Rejection]
     counts: Counts
     process: str  # name of the process that worked on the batch, see `process_name`
     memory: int = 0  # peak memory of that process in bytes; 0 if unknown
-    versions: bytes = b""  # of news, as `encode_versions` returns them
-    #: The topics that are counted of each row, if the rows do not show them: lines of JSON, see `encode_counted`.
+    versions: bytes = b""  # versions of news items, from `encode_versions`
+    #: The topics counted for each row, if they differ from the topics in the rows: lines of JSON, see
+    #: `encode_counted`.
     counted: bytes = b""
-    score_bins: bytes = b""  # in which bins the scores of each row are: frames, which a shard's file takes as they are
+    score_bins: bytes = b""  # frames with the bins of each row's scores, which are appended to the shard's file of bins
 
 
 def process_name() -> str:
-    """Return the machine's name and this process's number, which identify the process on a cluster."""
+    """Return the machine's name and this process's number, which identify the process in a cluster."""
     return f"{node()}:{os.getpid()}"
 
 

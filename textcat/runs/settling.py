@@ -1,9 +1,9 @@
-"""Remove from a run's output what later readings of files, and newer versions of news, replace.
+"""Remove documents from a run's output that later readings of files, or newer versions of news, replace.
 
-A generation of a run lists the input files once, and reads those that are new or have changed. At its end, when all
-these are read, what they replace is removed; not earlier, as they may be gone when an interrupted run goes on. The
-journal says first what is removed, then for each shard (output file) and the file of rejections what it is replaced
-with, before this is put in place.
+A generation of a run lists the input files once, and reads those that are new or have changed. The documents that they
+replace are removed when all files have been read; not earlier, because the files may be gone when an interrupted run is
+resumed. The journal first records all removals, then, for each shard (output file) and the file of rejections, the new
+content before it is put in place.
 """
 
 import hashlib
@@ -27,26 +27,26 @@ from textcat.runs.results import Counts, encode_rejection, kind_of_reason
 
 
 class RemovedRows(NamedTuple):
-    """Hold the new content of a shard from which documents were removed.
+    """The new content of a shard from which documents were removed.
 
-    `counts` has the change of the run's counts.
+    `counts` is the change of the run's counts.
     """
 
-    data: bytes  # of the whole file
+    data: bytes  # checksum of the whole file
     counts: Counts
-    rejections: Sequence[Rejection] = ()  # of the documents that were removed, if they are rejected now
+    rejections: Sequence[Rejection] = ()  # rejections of removed documents that are now rejected
 
 
-#: Return a shard's content without the documents of the files with the given names, and without rows that newer
-#: versions replace; the mapping is used up.
+#: A function that returns a shard's content without the documents of the named files, and without rows that newer
+#: versions replace; it empties the mapping.
 RemoveRows = Callable[[Path, Collection[str], OldRows], RemovedRows]
 
 
 class Settlement(NamedTuple):
-    """Describe what was removed from the output at the end of a generation (one listing and reading of the inputs)."""
+    """What was removed from the output at the end of a generation (one listing and reading of the inputs)."""
 
-    counts: Counts  # by which the run's counts change
-    is_whole: bool  # False: files must be read again, since older versions in them are the newest ones now
+    counts: Counts  # change of the run's counts
+    is_whole: bool  # False: files must be read again, because older versions in them are now the newest ones
 
 
 def settle(log: Log, remove: RemoveRows) -> Settlement:
@@ -71,7 +71,7 @@ def settle(log: Log, remove: RemoveRows) -> Settlement:
 
 
 def carry_out(log: Log, remove: RemoveRows) -> Counts:
-    """Remove what the last record `Settled` lists, unless it is done already; return the change of the run's counts."""
+    """Remove what the last record `Settled` lists, unless already removed; return the change of the run's counts."""
     settled, counts = log.part.settled, Counts()
     assert settled is not None
     redone = announced(log)
@@ -92,7 +92,7 @@ def carry_out(log: Log, remove: RemoveRows) -> Counts:
 
 
 def announced(log: Log) -> str:
-    """Return the file whose new content the last record announces but that still has its old content; "" if none."""
+    """Return the file that still has its old content although the last record has its new content; "" if none."""
     match log.last:
         case Replaced(name=name):
             is_in_place = disk.sha256_of_file(log.folder / name) == log.last.sha256
@@ -105,7 +105,7 @@ def announced(log: Log) -> str:
 
 def _begins_with(path: Path, record: RejectionsReplaced) -> bool:
     if not record.n_bytes:
-        return True  # a file that is there is cut to nothing
+        return True  # an existing file is truncated
     if not path.is_file():
         return False
     with disk.open_regular(path) as file:
@@ -113,7 +113,7 @@ def _begins_with(path: Path, record: RejectionsReplaced) -> bool:
 
 
 def _replace_shard(log: Log, name: str, content: RemovedRows, redone: str) -> Counts:
-    """Give a shard another content, and add the rejections of documents that were removed; return what this counts."""
+    """Replace a shard's content, and append the rejections of removed documents; return the change of counts."""
     with _replacing(log.folder / name, content.data):
         if name == redone:
             return Counts()
@@ -139,7 +139,7 @@ def _replace_rejections(log: Log, settled: Settled, *, is_announced: bool) -> Co
 
 @contextmanager
 def _replacing(path: Path, data: bytes) -> Iterator[None]:
-    """Write a file's new content, and put it in place at the end of a ``with`` block; b"": remove the rejections."""
+    """Write a file's new content, and put it in place at the end of a ``with`` block; b"": remove the file."""
     unfinished = path.with_name(path.name + UNFINISHED)
     is_kept = path.name != REJECTED or data
     if is_kept:
@@ -167,9 +167,9 @@ def _append(path: Path, data: bytes) -> int:
 def _kept_rejections(
     path: Path, spans: Sequence[RejectedSpan], settled: Settled
 ) -> tuple[bytes, list[RejectedSpan], Counts]:
-    """Return the rejections that stay, the spans of their file, and the change of the counts.
+    """Return the rejections to keep, the spans of their file, and the change of the counts.
 
-    Those of stale documents go, and those that say that what is unblocked could not be read.
+    Rejections of stale documents are dropped, and those of files and folders that are no longer blocked.
     """
     stale, readable = defaultdict[int, set[str]](set), {(n, escape_undecodable(name)) for n, name in settled.unblocked}
     for reading, _ in settled.stale:
@@ -195,7 +195,7 @@ def _kept_rejections(
 
 
 def _find_superseded(log: Log, stale: Sequence[StaleFile]) -> Superseded:
-    """Return the rows that newer versions replace, if something has changed since a generation was finished last."""
+    """Return the rows that newer versions replace, if anything has changed since the last finished generation."""
     files = version_files(log, stale)
     first_new = 1 + max((part.number for part in log.generations if part.is_finished), default=-1)
     has_versions = any(file.length for file in files)

@@ -1,4 +1,4 @@
-"""Write the shards (numbered output files) and the rejections of a run, and what they hold into its journal.
+"""Write the shards (numbered output files) and rejections of a run, and record them in its journal.
 
 A shard is synced to disk and gets its final name before the journal records it as done.
 """
@@ -20,21 +20,21 @@ from textcat.runs.records import REJECTED, Finished, PartBatch, Shard
 from textcat.runs.results import BatchResult, Counts, encode_rejection
 from textcat.runs.settling import RemoveRows, settle
 
-COUNTED, SCORE_BINS = "_counted-{:05}.jsonl", "_bins-{:05}.bin"  # of a shard
-HELD_OUT = "_held-out-{}.json"  # of a model
+COUNTED, SCORE_BINS = "_counted-{:05}.jsonl", "_bins-{:05}.bin"  # suffix of a shard
+HELD_OUT = "_held-out-{}.json"  # suffix of a model's file
 
 
 class EncodedBatch(NamedTuple):
-    """Hold what a batch gives to the files of a run, as bytes, and what the journal records of it."""
+    """The bytes that a batch adds to the files of a run, and what the journal records of it."""
 
     rows: Sequence[bytes]  # encoded
-    sizes: Sequence[int]  # of the rows, in bytes, when they were encoded
+    sizes: Sequence[int]  # sizes of the encoded pieces of rows, in bytes
     rejected: bytes
     counted: bytes
     score_bins: bytes
     versions: bytes
     counts: Counts
-    due: Mapping[str, float]  # sources that are to be read again, with the time: see `Rejection`
+    due: Mapping[str, float]  # sources to read again, with the time: see `Rejection`
     number: BatchNumber
     start: Checkpoint
     end: Checkpoint
@@ -43,7 +43,7 @@ class EncodedBatch(NamedTuple):
     sums: Mapping[str, str]
 
     def as_record(self) -> PartBatch:
-        """Return what the journal of a part records of the batch."""
+        """Return the record of the batch for the journal of a part."""
         lengths = (len(self.rejected), len(self.counted), len(self.score_bins), len(self.versions))
         places = (self.number, self.start, self.end, self.read)
         return PartBatch(*places, [*self.sizes], self.counts.as_dict(), *lengths, dict(self.sums), dict(self.due))
@@ -73,20 +73,20 @@ def _encoded(batch: Batch, result: BatchResult) -> EncodedBatch:
 
 
 class WrittenRun(NamedTuple):
-    """Describe what `write_shards` has written: the number of shards, and the counts of removed rows."""
+    """The result of `write_shards`: the number of shards, and the counts of removed rows."""
 
     shards: int  # number of output files, including those of earlier runs
-    removed: Counts  # by which the counts change, as rows were removed that files or newer versions of news replace
-    is_whole: bool = True  # False: files must be read again, since older versions in them are the newest ones now
+    removed: Counts  # change of the counts by removed rows (replaced by newer files or newer versions of news)
+    is_whole: bool = True  # False: files must be read again, because older versions in them are now the newest ones
 
 
 def counted_of(shard: Path) -> Path:
-    """Return the path of the file that lists, for each row of a shard, the topics that the summary counts for it."""
+    """Return the path of the file that lists, for each row of a shard, the topics that the summary counts."""
     return shard.with_name(COUNTED.format(_number(shard)))
 
 
 def score_bins_of(shard: Path) -> Path:
-    """Return the path of the file that says in which bins the scores of a shard's documents are."""
+    """Return the path of the file with the bins of the scores of a shard's documents."""
     return shard.with_name(SCORE_BINS.format(_number(shard)))
 
 
@@ -107,9 +107,9 @@ def write_shards(
     remove: RemoveRows | None = None,
     **limits: int,
 ) -> WrittenRun:
-    """Write the results of all batches to the folder of a run, and finish the run; describe what was written.
+    """Write the results of all batches to the folder of a run, finish the run, and describe the output.
 
-    With `remove`, rows are removed that files read since, or newer versions of news, replace. `limits` are the
+    With `remove`, rows are removed if later readings of files or newer versions of news replace them. `limits` are the
     arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
     counts, is_whole = Counts(), True
@@ -125,7 +125,7 @@ def write_shards(
 
 
 def raise_write_errors(folder: Path) -> AbstractContextManager[None]:
-    """Turn errors of writing to the folder of a run into TextcatErrors with a remedy, in a ``with`` block."""
+    """Convert errors of writing to the folder of a run into TextcatErrors with a remedy, in a ``with`` block."""
     return disk.raise_write_errors(folder, "fix that, and the same command resumes the run")
 
 
@@ -157,7 +157,7 @@ class ShardWriter:
         self.add_encoded(_encoded(batch, result))
 
     def add_encoded(self, batch: EncodedBatch) -> None:
-        """Write what a batch has given; raise a TextcatError if it cannot be written."""
+        """Write the encoded output of a batch; raise a TextcatError if it cannot be written."""
         with raise_write_errors(self._folder):
             for rows, size in zip(batch.rows, batch.sizes, strict=True):
                 if not self._n_bytes:
@@ -186,7 +186,7 @@ class ShardWriter:
                 self._end(self._last)
 
     def finish(self) -> None:
-        """End the last shard, and write into the journal that the run is finished."""
+        """End the last shard, and record in the journal that the run is finished."""
         self.end()
         with raise_write_errors(self._folder):
             self.log.append(Finished())
@@ -206,7 +206,7 @@ class ShardWriter:
         self._last = None
 
     def _end(self, last: EncodedBatch) -> None:
-        """Close the shard's file, and add the shard to the journal; if all records were rejected, it has no file."""
+        """Close the shard's file, and record the shard in the journal; no file exists if all records were rejected."""
         name, n_bytes, sha256 = "", 0, ""
         if self._n_bytes:
             self._shard.write(self._format.end())
@@ -240,11 +240,11 @@ class ShardWriter:
 class _AppendedFile:
     """Append bytes to a file.
 
-    `length` is the number of bytes that the file has already; if it is 0, the first write creates the file.
+    `length` is the present size of the file in bytes; if it is 0, the first write creates the file.
     """
 
     def __init__(self, path: Path, length: int = 0):
-        self.length, self.sha256 = length, hashlib.sha256()  # the sum of the bytes that are written
+        self.length, self.sha256 = length, hashlib.sha256()  # checksum of the written bytes
         self._path = path
         self._file: BinaryIO | None = None
 

@@ -1,6 +1,6 @@
-"""Work on batches in this process, in several processes or on a Dask cluster, and return the results in order.
+"""Process batches in this process, in several processes or on a Dask cluster, and return the results in order.
 
-Only a bounded number of batches is worked on at a time.
+The number of batches in progress is bounded.
 """
 
 import gc
@@ -28,23 +28,23 @@ from textcat.reading import START_OVER, Batch
 
 log = logging.getLogger(__name__)
 
-IN_PROCESS_BYTES = 8 << 20  # of input that this process works on before it starts others
-PATIENCE = 5  # seconds to wait until an executor's thread finds that its workers are gone
-_LOSSES = 3  # workers lost in a row before the run ends and names the batch
-_PER_JOB = 3  # batches under way for each job: one is read, one is worked on, and one is written
+IN_PROCESS_BYTES = 8 << 20  # bytes of input that this process handles before it starts others
+PATIENCE = 5  # seconds to wait until an executor's thread notices that its workers are gone
+_LOSSES = 3  # number of consecutive losses of workers after which the run ends and names the batch
+_PER_JOB = 3  # batches in progress for each job: one is read, one is processed, one is written
 
 Work = Callable[[Batch], Any]
 
 
 class WorkerPool(NamedTuple):
-    """Describe the workers of a run: how many batches are worked on at the same time, and by which processes."""
+    """The workers of a run: how many batches are processed at the same time, and by which processes."""
 
-    start: Callable[[int], Executor]  # returns an executor that starts that number of processes
-    jobs: int  # batches that are worked on at the same time
-    in_process_bytes: float = 0  # bytes of batches that this process works on before it starts others
-    lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError)  # errors that mean that a worker was lost
-    started: Executor | None = None  # processes that have been started already
-    check: Callable[[], object] = lambda: None  # raises TextcatError if no worker can be reached any more
+    start: Callable[[int], Executor]  # function that returns an executor with that number of processes
+    jobs: int  # batches that are processed at the same time
+    in_process_bytes: float = 0  # bytes of batches that this process handles before it starts others
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError)  # exceptions that mean that a worker was lost
+    started: Executor | None = None  # processes that are already running
+    check: Callable[[], object] = lambda: None  # function that raises TextcatError if no worker can be reached any more
 
 
 def ordered_map(
@@ -52,13 +52,14 @@ def ordered_map(
 ) -> Generator[tuple[Batch, Any]]:
     """Call a function on batches of records, which a thread reads ahead; yield each batch with its result, in order.
 
-    If a worker is lost, the batches that have not been yielded are done again: the second time with all jobs, the third
-    time one by one. If a worker is lost the third time, too, a TextcatError names the batch; `start_over` is the part
-    of its message that says how to begin the run again. An exception that occurs while a batch is read or worked on is
-    raised after all earlier batches have been yielded.
+    If a worker is lost, the batches that have not been yielded are processed again: the second time by all jobs, the
+    third time one by one. If a worker is lost the third time, too, a TextcatError names the batch; `start_over` is the
+    part of its message that says how to begin the run again. An exception that occurs while a batch is read or worked
+    on is raised after all earlier batches have been yielded.
     """
     reader = _ReadAhead(batches, _PER_JOB * workers.jobs)
-    events = reader.events  # futures refer to the queue only: a circle would hold batches long after they are done
+    # futures refer to the queue only, because a reference cycle would keep batches long after they are done
+    events = reader.events
     tasks = _Tasks(function, workers, lambda _: events.put(None), start_over)
     end: BaseException | None = None
     try:
@@ -93,7 +94,7 @@ class _ReadAhead:
     """
 
     def __init__(self, batches: Iterable[Batch], limit: int):
-        self.events: SimpleQueue[Batch | BaseException | None] = SimpleQueue()  # None: a result may be there
+        self.events: SimpleQueue[Batch | BaseException | None] = SimpleQueue()  # None: a result may be available
         self.free = threading.Semaphore(limit)
         self._stopped = False
         with _interrupts_blocked():
@@ -128,9 +129,9 @@ class _Tasks:
         self._function, self._workers, self._wake, self._start_over = function, workers, wake, start_over
         self._executor = workers.started
         self._n_bytes = 0
-        self._losses = 0  # in a row
+        self._losses = 0  # consecutive losses
         self._has_result = False
-        self._n_suspects = 0  # batches still to be yielded of those under way when workers were lost
+        self._n_suspects = 0  # batches to be yielded among those in progress when workers were lost
 
     def add(self, batch: Batch) -> None:
         self.batches.append(batch)
@@ -172,7 +173,7 @@ class _Tasks:
         self._losses += 1
         if self._losses == _LOSSES:
             first = self.batches[0].blocks[0]
-            if not self._has_result and _is_script():  # which new processes run, too, up to this call
+            if not self._has_result and _is_script():  # forked processes run it, too, up to this call
                 raise TextcatError(
                     f"No worker has started reading {first.source}: in a script, put the call of textcat below "
                     "if __name__ == '__main__':, or give jobs=1."
@@ -199,7 +200,7 @@ class _Tasks:
         return self._losses == _LOSSES - 1
 
     def _submit(self) -> None:
-        """Give workers the batches that no worker has yet; if workers were lost twice, only one batch at a time."""
+        """Submit batches that no worker has yet; if workers were lost twice, only one batch at a time."""
         for batch in list(self.batches)[len(self._futures) : 1 if self._one_by_one else None]:
             future = self._begin(batch)
             self._futures.append(future)
@@ -215,7 +216,7 @@ class _Tasks:
             if self._executor is None:
                 self._executor = self._workers.start(1 if self._one_by_one else self._workers.jobs)
             return self._executor.submit(self._function, batch)
-        except Exception as error:  # from the function, or because workers were lost before
+        except Exception as error:  # raised by the function, or because workers were lost before
             future.set_exception(error)
             return future
 
@@ -223,7 +224,8 @@ class _Tasks:
 def _is_loss(error: BaseException | None, lost: tuple[type[BaseException], ...]) -> bool:
     """Return whether an error means that a worker was lost.
 
-    If a worker dies right after it sent its result, distributed takes the result for an error, and raises a TypeError.
+    If a worker dies right after it sent its result, distributed mistakes the result for an error, and raises a
+    TypeError.
     """
     if not isinstance(error, TypeError):
         return isinstance(error, lost)
@@ -247,7 +249,7 @@ def open_workers(
     if not scheduler:
         if jobs == -1:
             jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        # Input of unknown size, or that is compressed, may be more than it seems.
+        # Compressed input, or input of unknown size, may be larger than it seems.
         little = IN_PROCESS_BYTES if n_bytes is None or n_bytes <= IN_PROCESS_BYTES else 0
         in_process = math.inf if jobs == 1 else little
         pool = None if in_process or not is_single_threaded() else _forked_pool(jobs, prepare)
@@ -263,7 +265,7 @@ def open_workers(
         from distributed import KilledWorker
 
         client = connection.client
-        # Not pure: Dask must not take two equal batches for one. It gives the batches of a lost worker to others.
+        # Not pure: Dask must not merge two equal batches. It gives the batches of a lost worker to others.
         jobs, lost = sum(client.nthreads().values()), (KilledWorker, MemoryError)
         yield WorkerPool(lambda _: client.get_executor(pure=False), jobs, lost=lost, check=connection.check)
 
@@ -281,13 +283,13 @@ class _ProcessPool(ProcessPoolExecutor):
     def submit(self, *work: Any) -> Future[Any]:  # type: ignore[override]
         """Give work to a process; raise BrokenExecutor if no process can be started."""
         try:
-            with _interrupts_blocked():  # at the first work, processes and threads are started
+            with _interrupts_blocked():  # processes and threads start with the first work
                 return super().submit(*work)
         except OSError as error:
             raise BrokenExecutor(f"No process can be started: {error}") from error
 
     def is_stuck(self) -> bool:
-        """Return whether a process has ended: the executor's thread may then wait endlessly for its result."""
+        """Return whether a process has ended: the executor's thread may then wait forever for its result."""
         return any(process.exitcode is not None for process in list((self._processes or {}).values()))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
@@ -298,8 +300,8 @@ class _ProcessPool(ProcessPoolExecutor):
         for process in list((self._processes or {}).values()):
             process.kill()
             process.join()
-        # This process holds the far ends of both pipes, too. As long as they are open, the executor's threads wait for
-        # ever: one for the rest of a result that a worker was sending, one for a reader of the next batch.
+        # This process also holds the far ends of both pipes. While they are open, the executor's threads wait forever:
+        # one for the rest of a result that a worker was sending, one for a reader of the next batch.
         self._result_queue._writer.close()  # type: ignore[attr-defined]
         manager: Any = self._executor_manager_thread
         if manager is not None:
@@ -316,7 +318,7 @@ def _forked_pool(jobs: int, prepare: Callable[[], object]) -> _ProcessPool | Non
     if not is_single_threaded():
         return None
     pool = _ProcessPool(jobs, "fork")
-    pool.submit(os.getpid)  # forks all processes now, before there are threads
+    pool.submit(os.getpid)  # forks all processes now, before any thread starts
     return pool
 
 
@@ -326,9 +328,9 @@ def _start_worker(lifeline: Connection, other_end: Connection) -> None:
     `lifeline` and `other_end` are the two ends of a pipe. Only the parent keeps `other_end` open, so the pipe ends when
     the parent ends.
     """
-    other_end.close()  # this process's copy
+    other_end.close()  # this process's own copy of the end
     keep_imports_lean()
-    gc.freeze()  # objects from the parent are never garbage
+    gc.freeze()  # exempt objects inherited from the parent from garbage collection
 
     def wait() -> None:
         with suppress(EOFError, OSError):

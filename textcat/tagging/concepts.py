@@ -1,4 +1,4 @@
-"""Turn topics into concepts of news, which have codes or URIs: by a table, or by the topics themselves."""
+"""Map topics to the concepts of news formats, which have codes or URIs: by a table, or by the topics themselves."""
 
 import csv
 import io
@@ -12,20 +12,20 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, similar_files
 from textcat.reading import Subject, subject_as_given
 
-_CODES = ("code", "uri", "qcode")  # names of the column of codes; the first that there is counts
+_CODES = ("code", "uri", "qcode")  # possible names of the column of codes; the first one found is used
 _URI_SCHEME = re.compile(r"(?:https?|tag|urn):")
 
 
 class Tag(NamedTuple):
-    """Hold a tag as news formats write it: its subject, and its confidence and relevance from 0 to 100, or None."""
+    """A tag as news formats have it: its subject, and its confidence and relevance from 0 to 100, or None."""
 
     concept: Subject
     confidence: int | None  # the topic's probability in per cent
-    relevance: int | None  # the topic's score in per cent of the largest one of the document
+    relevance: int | None  # the topic's score in per cent of the document's highest score
 
 
 class Edit(NamedTuple):
-    """Describe a change of a file: the new bytes in place of those from `start` to before `end`."""
+    """A change of a file: new bytes that replace those from `start` to before `end`."""
 
     start: int
     end: int
@@ -33,19 +33,19 @@ class Edit(NamedTuple):
 
 
 def concept_of(code: str, name: str = "", scheme: str = "") -> Subject:
-    """Return the subject that a code stands for; the code may be a URI, or begin with its scheme: "medtop:20000065"."""
+    """Return the concept for a code; the code may be a URI, or begin with its scheme: "medtop:20000065"."""
     if _URI_SCHEME.match(scheme) and not scheme.endswith(("/", "#", ":")):
         scheme += "/"
     concept = subject_as_given(code, name, scheme)
-    # Which is a part of the URI.
+    # the scheme is a part of the URI
     is_cut = concept.scheme and not scheme and code.endswith(("/", "#")) and not concept.code.endswith(code[-1])
     return concept._replace(code=concept.code + code[-1]) if is_cut else concept
 
 
 class CodeTable(NamedTuple):
-    """Hold the path, time and size of a table of codes, so that a changed table is read again."""
+    """The path, time and size of a table of codes, by which a change of the table is noticed."""
 
-    path: str = ""  # "": there is none
+    path: str = ""  # "": no table
     modified: int = 0  # nanoseconds
     size: int = 0
 
@@ -81,7 +81,7 @@ def _unreadable(path: Path, error: OSError) -> TextcatError:
 def read_codes(path: str) -> Mapping[str, Subject]:
     """Read a table (CSV or TSV) of topics and their codes; return the subject of each topic.
 
-    The columns are ``topic``, ``code`` (or ``uri``), and if need be ``scheme`` and ``name``; others are ignored. A
+    The columns are ``topic``, ``code`` (or ``uri``), and optionally ``scheme`` and ``name``; others are ignored. A
     topic whose code is empty is left out. A TextcatError is raised if the table cannot be read or a topic occurs twice.
     """
     try:

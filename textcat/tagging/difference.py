@@ -1,4 +1,4 @@
-"""Compare the tags of two runs over the same archive: which tags came and which went, topic by topic."""
+"""Compare the tags of two runs over the same archive: for each topic, which documents gained it and which lost it."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,43 +10,42 @@ from textcat.tagging.shards import TaggedDocument, read_tags
 
 
 class TopicDifference(NamedTuple):
-    """Hold how many documents have a topic in two runs, and how many got or lost it, with ids of some of them.
+    """How many documents have a topic in two runs, and how many gained or lost it, with example ids.
 
-    `came` counts the documents that have the topic only in the later run, `went` those that have it only in the
-    earlier.
+    `came` counts the documents with the topic in the later run only, `went` those with it in the earlier run only.
     """
 
     topic: str
-    before: int  # documents with the topic in the earlier run, of those that both have
-    now: int  # of the same, those with the topic in the later run
-    came: int  # documents that got the topic
-    went: int  # documents that lost it
-    examples_came: tuple[str, ...]  # ids of the first such documents
+    before: int  # documents with the topic in the earlier run, among documents in both runs
+    now: int  # documents with the topic in the later run, among the same
+    came: int  # documents that gained the topic
+    went: int  # documents that lost the topic
+    examples_came: tuple[str, ...]  # example ids
     examples_went: tuple[str, ...]
 
 
 class TagDifference(NamedTuple):
-    """Hold how many documents have other tags in one run than in an earlier one, and for which topics."""
+    """How many documents have different tags in two runs, and for which topics."""
 
-    documents: int  # that both runs have
-    changed: int  # those of them whose topics differ
+    documents: int  # documents in both runs
+    changed: int  # those of them with different topics
     only_before: int
     only_now: int
-    topics: list[TopicDifference]  # those with the most differences first; topics without a difference are left out
+    topics: list[TopicDifference]  # topics with differences, the largest number of differences first
 
 
 def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
     """Compare the tags in two folders of shards (the output files of a run).
 
-    Two documents are the same if they have the same source and position. If both runs have their documents in the same
-    order, only few of them are in memory at a time.
+    Documents are matched by source and position. If both runs have them in the same order, only a few are in memory at
+    a time.
 
     Parameters
     ----------
     before, now : path
         Folders that `textcat tag --out` has written.
     n_examples : int, default 3
-        Most ids to keep of the documents that got, and of those that lost, a topic.
+        Maximum number of example ids of documents that gained a topic, and of documents that lost it.
 
     Returns
     -------
@@ -88,9 +87,9 @@ def _pairs(
     now: Iterator[TaggedDocument],
     waiting: tuple[dict[tuple[str, int], TaggedDocument], ...],
 ) -> Iterator[tuple[TaggedDocument, TaggedDocument]]:
-    """Yield each document that both runs have, once as tagged before and once as now.
+    """Yield each document that is in both runs, as a pair: as tagged before, and as tagged now.
 
-    Documents that only one run has are left in `waiting`, which has a dict for each run.
+    Documents in one run only remain in `waiting`, which has a dict for each run.
     """
     for both in zip_longest(before, now):
         for side, document in enumerate(both):

@@ -1,7 +1,7 @@
-"""Find the duplicates of an archive, and write for each the document whose text it repeats.
+"""Find duplicates in an archive, and write for each the document whose text it repeats.
 
-Workers sketch texts, and the run keeps these sketches in a folder of shards. This process assigns the texts to groups,
-in the order of the input. A run that resumes, or whose archive has grown, first assigns the texts of all shards again.
+Workers compute sketches of texts, which the run stores in a folder of shards. This process assigns the texts to groups,
+in the order of the input. A resumed run, or a run over a grown archive, first assigns the texts of all shards again.
 """
 
 import os
@@ -43,22 +43,22 @@ from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import write_shards
 from textcat.runs.workers import open_workers, ordered_map
 
-_SUFFIX = ".sketches"  # of shards, and of the folder that has them
+_SUFFIX = ".sketches"  # suffix of shards, and of the folder of shards
 _SIZES = np.dtype("<u4")
-_DECIMALS = 2  # of similarities
+_DECIMALS = 2  # decimals of similarities
 INPUT = InputSettings()
 
 
 class Duplicates(NamedTuple):
-    """Hold how many documents repeat an earlier one, exactly or nearly, and the time and memory of the search."""
+    """Counts of documents that repeat an earlier one, exactly or nearly; and time and memory of the search."""
 
     counts: Counts  # of documents
-    exact: int  # documents with the same words as an earlier one
-    near: int  # documents that repeat an earlier one otherwise
-    groups: int  # of two documents or more
+    exact: int  # documents with exactly the words of an earlier one
+    near: int  # documents that nearly repeat an earlier one
+    groups: int  # groups of two documents or more
     seconds: float
-    memory: int  # peak of all processes, in bytes
-    changes: tuple[InputChange, ...] = ()  # in the inputs during the run
+    memory: int  # peak memory of all processes, in bytes
+    changes: tuple[InputChange, ...] = ()  # inputs that changed during the run
 
 
 def find_duplicates(
@@ -73,10 +73,10 @@ def find_duplicates(
 ) -> Duplicates:
     """Find the documents of an archive that repeat an earlier one, and write a line of JSON for each to a file.
 
-    Documents that repeat each other are a group, which has the id of its first document as its name. If the run is
-    interrupted, the same call resumes it; if the archive has grown since, the same call reads what is new or has
-    changed, and all other documents stay in their groups. For this, sketches are kept in a folder beside the file, with
-    ``.sketches`` added to its name.
+    Documents that repeat each other form a group, named by the id of its first document. If the run is interrupted, the
+    same call resumes it. If the archive has grown, the same call reads new and changed files only, and all other
+    documents stay in their groups. For this, sketches are kept in a folder beside the file, named like it with
+    ``.sketches`` added.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def find_duplicates(
         Files, folders, patterns such as ``*.jsonl``, and URLs.
     out : path
         The file to write: id, source and position of each duplicate; the id of its group and the source and the
-        position of the group's first document; and its similarity to the document that it repeats most, 1 if all words
+        position of the group's first document; and its similarity to the most similar earlier document, 1 if all words
         are the same.
     input_settings : InputSettings
         How inputs are read.
@@ -104,7 +104,7 @@ def find_duplicates(
     Raises
     ------
     TextcatError
-        If an input does not exist, the sketches are damaged or of a run with other settings, or a file cannot be
+        If an input does not exist, the sketches are damaged or come from a run with other settings, or a file cannot be
         written.
     """
     out = expanded(out)
@@ -149,8 +149,8 @@ def _run(
         if state.is_last and is_whole:
             assignment.write(out)
             return assignment.summary()
-    # An interrupted run was resumed with the files that it began with: others may be new, or have changed. Or
-    # sketches were removed that others replace, so that groups must be found without them.
+    # Start over if the run was resumed with its old list of files, as other files may be new or have changed, or if
+    # sketches were removed, as groups must then be found without them.
     return _run(sources, settings, out, folder, jobs, False, progress, limits)
 
 
@@ -170,7 +170,7 @@ def sketch_batch(settings: InputSettings, batch: Batch) -> BatchResult:
 def _name(id_: str, source: str, position: int) -> bytes:
     try:
         return orjson.dumps([id_, source, position], option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # a file's name is not UTF-8
+    except TypeError:  # a file's name may not be valid UTF-8
         name = [escape_undecodable(id_), escape_undecodable(source), position]
         return orjson.dumps(name, option=orjson.OPT_APPEND_NEWLINE)
 
@@ -190,7 +190,7 @@ def _frames(data: bytes) -> Iterator[tuple[np.ndarray, list[bytes]]]:
 
 
 def _without_files(path: Path, files: Collection[str], rows: OldRows) -> RemovedRows:
-    """Return a shard without the documents of some files; `rows`, of versions of news, is empty."""
+    """Return a shard without the documents of some files; the argument `rows` (replaced news rows) is empty."""
     frames, counts = [], Counts()
     removed = is_within({escape_undecodable(name) for name in files})
     for sketches, names in _frames(path.read_bytes()):
@@ -213,7 +213,7 @@ class _Assignment:
         disk.remove(self._lines)
         self._file = disk.create(self._lines)
         self._exact = self._near = 0
-        self._has_duplicate = bytearray()  # of documents that are kept
+        self._has_duplicate = bytearray()  # number of documents that are kept
         self._progress, self._total, self._state = progress, total, state
         self._started, self._memory = time.monotonic(), dict[str, int]()
 
@@ -225,7 +225,7 @@ class _Assignment:
     def watched(
         self, results: Generator[tuple[Batch, BatchResult]], sources: Sequence[Source]
     ) -> Generator[tuple[Batch, BatchResult]]:
-        """Yield batches with their results, and assign the documents of each that has been written."""
+        """Yield batches with their results; once a batch has been written, assign its documents to groups."""
         with closing(results):
             for batch, result in results:
                 result.counts.inputs = documents_of_inputs(result.counts.inputs, sources, batch)
@@ -253,7 +253,7 @@ class _Assignment:
         disk.write_all(self._file, b"".join(lines))
 
     def write(self, out: Path) -> None:
-        """Give the file of lines its name."""
+        """Move the finished file of lines to its place."""
         with disk.raise_write_errors(out, "fix that, and the same command resumes the run"):
             disk.sync(self._file)
             self._file.close()
@@ -282,7 +282,7 @@ def _line(name: bytes, first: bytes, similarity: float) -> bytes:
 
 
 class _Names:
-    """Keep the names of documents in temporary files, so that memory does not grow with them."""
+    """Keep the names of documents in temporary files, so that memory does not grow with their number."""
 
     def __init__(self, folder: Path):
         self._names: BinaryIO

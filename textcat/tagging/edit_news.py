@@ -1,8 +1,8 @@
-"""Tag the news items of a batch; return the edits that write the tags into their files, or why one is not written.
+"""Tag the news items of a batch; return the edits that write the tags into their files, or the reasons against it.
 
-An item that is read, but cannot be written with its tags, is rejected here, with the reason. Other reasons why an item
-is not written back are decided elsewhere: its file is not wanted (read_news.py), it is embargoed or canceled
-(reading/formats/news.py), no model has its language (job.py), or its file is not written (`Fate` in write_news.py).
+An item that cannot be written with its tags is rejected here, with the reason. Other reasons against writing an item
+are decided elsewhere: its file is not wanted (read_news.py), it is embargoed or canceled (reading/formats/news.py), no
+model has its language (job.py), or its file is not written (`Fate` in write_news.py).
 """
 
 import logging
@@ -38,30 +38,31 @@ from textcat.tagging.tags_in_xml import EDITS_OF
 log = logging.getLogger(__name__)
 
 EDITORS: dict[str, Editor] = {**EDITS_OF, "ninjs": edits_of_ninjs}
-_RSS_1 = re.compile(rb"<(?:[\w.-]+:)?RDF[\s>]")  # whose items have no categories
+_RSS_1 = re.compile(rb"<(?:[\w.-]+:)?RDF[\s>]")  # formats whose items have no categories
 _BROKEN = frozenset({FaultKind.ACCESS, FaultKind.CHANGED, FaultKind.DAMAGE})
 
 
 class EditJob(NamedTuple):
-    """Hold the settings by which a run tags batches, and by which it writes tags into news files."""
+    """The settings by which a run tags batches and writes tags into news files."""
 
     job: Job
-    creator: str  # of the tags, without the id of the model
+    creator: str  # name that signs the tags, without the id of the model
     codes: CodeTable = CodeTable()
-    copies_rest: bool = False  # whether files that are not read are passed on, and so are no errors
+    copies_rest: bool = False  # whether unread files are copied, in which case they are not errors
 
 
 class EditedBlock(NamedTuple):
-    """Hold the edits that write tags into a part of a file: one block of its records."""
+    """The edits that write tags into a part of a file: one block of its records."""
 
     source: str
-    documents: int = 0  # that were tagged
-    edits: tuple[Edit, ...] = ()  # by their places in the unpacked file, in order
+    documents: int = 0  # number of items that were tagged
+    edits: tuple[Edit, ...] = ()  # sorted by their positions in the unpacked file
     lacks_place: str = ""  # the format of the file, if it has no place for tags
     is_broken: bool = False  # whether the file must not be written
-    encoding: str | None = None  # None: edits are those of the file as it is; or else as `EditedStream` takes it
-    reason: str = ""  # why the file, or the first part of it that is rejected, is; "": nothing is
-    is_due: bool = False  # whether the file is to be written again later, as news in it is under embargo
+    # None: positions refer to the stored bytes; otherwise, the `encoding` for `EditedStream`
+    encoding: str | None = None
+    reason: str = ""  # the reason to reject the file, or the first rejected part of it; "": nothing was rejected
+    is_due: bool = False  # whether the file must be written again later, because it has news under embargo
 
 
 def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlock]]:
@@ -73,21 +74,22 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
         _refused(block, work.job.input) if isinstance(block, Block) else _unread(block, work) for block in batch.blocks
     ]
     kept = [block for block in blocks if isinstance(block, Rejection) or not _lacks_place(block)]
-    tagged = tag_batch(work.job, batch._replace(blocks=tuple(kept)), all_versions=True)  # each file is written
-    tags: dict[tuple[str, int], dict[str, Any]] = {}  # rows of documents
+    # by position, as each file is written sequentially
+    tagged = tag_batch(work.job, batch._replace(blocks=tuple(kept)), all_versions=True)
+    tags: dict[tuple[str, int], dict[str, Any]] = {}  # row numbers of documents
     for rows in tagged.rows:
         for row in map(orjson.loads, rows.splitlines()):
             tags[row["source"], row["position"]] = row
     tagged.rows = []
     places: set[tuple[str, int]] = set()
     edited = [_edited(work, block, tags, places, tagged) for block in blocks]
-    reasons = {rejection.source: rejection.reason for rejection in reversed(tagged.rejections)}  # the first one stays
+    reasons = {rejection.source: rejection.reason for rejection in reversed(tagged.rejections)}  # keep the first one
     due = {rejection.source for rejection in tagged.rejections if rejection.due is not None}
     return tagged, [item._replace(reason=reasons.get(item.source, ""), is_due=item.source in due) for item in edited]
 
 
 def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
-    """Return a Rejection for a block of a file in an encoding in which it cannot be changed; or else the block."""
+    """Return a Rejection for a block of a file whose encoding does not allow edits; otherwise the block."""
     encoding = settings.for_file(block.source).encoding
     if not block.decoded or block.format not in EDITORS or is_cut_by_characters(encoding):
         return block
@@ -96,13 +98,13 @@ def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
 
 
 def _unread(rejection: Rejection, work: EditJob) -> Rejection:
-    """Return a Rejection; if it is of a whole file that is passed on, such as a picture, it is no error any more."""
+    """Return a Rejection, marked as no error if it is for a whole file that is copied instead, such as a picture."""
     is_whole = not rejection.position and rejection.kind is FaultKind.CONTENT
     return rejection._replace(kind=FaultKind.LEFT_OUT) if work.copies_rest and is_whole else rejection
 
 
 def _lacks_place(block: Block) -> str:
-    """Return the format of a block, if it has no place for tags; or else ""."""
+    """Return the format of a block if it has no place for tags, otherwise ""."""
     if block.format == "rss" and _RSS_1.search(block.header):
         return "RSS 1"
     return "" if block.format in EDITORS else block.format
@@ -115,7 +117,7 @@ def _edited(
     places: set[tuple[str, int]],
     tagged: BatchResult,
 ) -> EditedBlock:
-    """Return the changes of a block; `places` gets the places of its items, and the result what is rejected."""
+    """Return the edits of a block; add the positions of its items to `places`, and rejections to the result."""
     if isinstance(block, Rejection):
         is_part = block.position or block.kind is FaultKind.LEFT_OUT
         return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not is_part)
@@ -142,7 +144,7 @@ def _edited(
             reason = f"It is in {name}, in which tags cannot be written into it: convert it to UTF-8."
             tagged.rejections.append(Rejection(block.source, span.position, reason))
             continue
-        except Exception as error:  # as of a document that cannot be tagged: the others are written
+        except Exception as error:  # reject only this item, like a document that cannot be tagged
             log.warning("%s:%d cannot be written back", block.source, span.position, exc_info=error)
             reason = f"Its tags cannot be written into it ({type(error).__name__}: {error})."
             tagged.rejections.append(Rejection(block.source, span.position, reason))
@@ -153,7 +155,7 @@ def _edited(
 
 
 def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:
-    """Return the tags of a document, given its topics as a line of JSON has them; each concept once."""
+    """Return the tags of a document, given its topics as JSON; each concept appears once."""
     largest = max((topic["score"] for topic in topics), default=0)
     tags: dict[str, Tag] = {}
     for topic in topics:
@@ -167,10 +169,10 @@ def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> lis
 
 
 def _signed(creator: str, row: Mapping[str, Any]) -> str:
-    """Return a creator with the id of the model that tagged a document, given its row."""
+    """Return the creator, followed by the id of the model that tagged the document of a row."""
     return f"{creator}-{row[MODEL]}" if MODEL in row else creator
 
 
 def creator_of(model: Path) -> str:
-    """Return how a model signs its tags in news files, but for its id: by ``textcat:`` and the name of its folder."""
+    """Return the name that signs tags in news files: ``textcat:`` and the name of the model's folder, without its id."""
     return f"{OWN}:{re.sub('[^A-Za-z0-9_.-]+', '-', model.resolve().name) or 'model'}"

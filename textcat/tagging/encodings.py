@@ -1,4 +1,4 @@
-"""Change items in encodings in which a byte of ASCII may be a part of another character."""
+"""Edit items in encodings where an ASCII byte may be part of another character."""
 
 import codecs
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from functools import lru_cache
 from textcat.reading import is_of_single_bytes
 from textcat.tagging.concepts import Edit, Tag
 
-#: Takes the bytes of an item, its tags and their creator, and returns the changes by which it has the tags.
+#: A function of an item's bytes, its tags and their creator, which returns the edits that add the tags.
 Editor = Callable[[bytes, Sequence[Tag], str], list[Edit]]
 
 
@@ -37,6 +37,6 @@ def edits_in(encoding: str, editor: Editor, data: bytes, tags: Sequence[Tag], cr
 
 @lru_cache(maxsize=64)
 def _is_read_by_bytes(encoding: str) -> bool:
-    """Return whether a byte of ASCII is that character wherever it stands."""
+    """Return whether every ASCII byte stands for its ASCII character in an encoding."""
     name = codecs.lookup(encoding or "utf-8").name
     return name in ("ascii", "utf-8", "utf-8-sig") or is_of_single_bytes(name)

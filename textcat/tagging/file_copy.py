@@ -1,4 +1,4 @@
-"""Copy a file with changes at some places, packed as it was, and put the copy in place in one step."""
+"""Copy a file with edits, compressed as it was, and put the copy in place atomically."""
 
 import bz2
 import codecs
@@ -19,7 +19,7 @@ from textcat.tagging.concepts import Edit
 
 
 class ChangedError(Exception):
-    """Report that a file has changed since its documents were tagged."""
+    """Raised if a file has changed since its documents were tagged."""
 
 
 def _pack_gzip(file: Any) -> Any:
@@ -27,12 +27,12 @@ def _pack_gzip(file: Any) -> Any:
 
 
 def _pack_zstandard(file: Any) -> Any:
-    import zstandard  # which has unpacked the file
+    import zstandard  # used to decompress the file
 
     return zstandard.ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False)
 
 
-# By the first bytes of packed files.
+# keyed by the magic bytes of compressed files
 _PACKERS = {
     b"\x1f\x8b\x08": _pack_gzip,
     b"BZh": lambda file: bz2.BZ2File(file, "wb"),
@@ -61,7 +61,7 @@ class Repacked:
 
 
 class EditedStream:
-    """Copy a stream to a file, and replace bytes on the way, as edits say.
+    """Copy a stream to a file, and apply edits on the way.
 
     The positions of edits are those in the stream or, if `encoding` is not None, those in the stream after its
     conversion from this encoding to UTF-8. ChangedError is raised if the stream ends too early or is not in this
@@ -70,8 +70,9 @@ class EditedStream:
 
     def __init__(self, stream: ByteStream, write: Callable[[bytes], object], encoding: str | None = None) -> None:
         self._stream, self._write, self._place = stream, write, 0
-        self._data, self._at = b"", 0  # the present piece, maybe in UTF-8, and how much of it is done
-        self._stored, self._stored_at = b"", 0  # the same as it is stored, if that is something else
+        # the current piece, in UTF-8 if it was converted, and how much of it is processed
+        self._data, self._at = b"", 0
+        self._stored, self._stored_at = b"", 0  # the current piece as stored, if that differs
         self._encoding = ""
         if encoding is not None:
             mark, self._encoding = unmarked_encoding(encoding, stream.peek(4))
@@ -116,7 +117,7 @@ class EditedStream:
         return bool(data)
 
     def _as_stored(self, data: bytes) -> bytes:
-        """Return the bytes that a part of the piece is stored as."""
+        """Return the stored bytes of a part of the piece."""
         try:
             stored = data.decode().encode(self._encoding)
         except UnicodeError as error:
@@ -130,7 +131,7 @@ class EditedStream:
 class FileCopy:
     """Copy a file to a temporary file, with edits; when the copy is complete, `sync` and `put` move it to its place.
 
-    For the encoding, see `EditedStream`. With `is_stored`, the bytes are copied as they are stored, also those of a
+    For the encoding, see `EditedStream`. With `is_stored`, the stored bytes are copied unchanged, even those of a
     compressed file, and there are no edits. ChangedError is raised if the file is not in the given state, and OSError
     if the copy cannot be written.
     """
@@ -167,7 +168,7 @@ class FileCopy:
         self._stored.close()
 
     def sync(self) -> None:
-        """Wait until the complete copy would survive a loss of power."""
+        """Sync the complete copy to disk, so that it survives a power failure."""
         disk.sync(self._file)
         self._file.close()
 
@@ -180,7 +181,7 @@ class FileCopy:
     def close(self) -> None:
         """Close the files; the temporary copy is not deleted."""
         self._stored.close()
-        with suppress(OSError):  # of a full disk, which was reported before
+        with suppress(OSError):  # the error of a full disk, which was reported before
             self._file.close()
 
 

@@ -11,12 +11,12 @@ from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Record
 
-FIELD = "group"  # of the records that are written
-_BATCH = 1 << 12  # lines that are read at a time
+FIELD = "group"  # number of cached lookups
+_BATCH = 1 << 12  # number of lines read at a time
 
 
 class GroupsFile:
-    """Look up the group of documents in a file that `textcat duplicates` wrote; only positions of lines are in memory.
+    """Look up the group of documents in a file that `textcat duplicates` wrote; only line positions are kept in memory.
 
     A line takes 16 bytes of memory.
     """
@@ -39,9 +39,9 @@ class GroupsFile:
         self._keys, self._offsets = np.concatenate(keys)[order], np.concatenate(offsets)[order]
 
     def add_groups(self, records: list[Record]) -> list[Record]:
-        """Return the records with a further field, the id of their group of duplicates.
+        """Return the records with a further field: the id of their group of duplicates.
 
-        A record that repeats no other is in the group of its own id.
+        A record without duplicates is in a group named by its own id.
         """
         places = [(escape_undecodable(record.source), record.position) for record in records]
         keys = np.array([_key(*place) for place in places], np.uint64)
@@ -70,7 +70,7 @@ def _key(source: str, position: int) -> int:
 
 @lru_cache(maxsize=1)
 def open_groups(path: str) -> GroupsFile:
-    """Open a file of groups of duplicates, and cache it for the next call; raise TextcatError if it cannot be read."""
+    """Open a file of groups of duplicates, and cache it; raise TextcatError if it cannot be read."""
     try:
         return GroupsFile(Path(path))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Tag a batch of the input, in any process: the result has encoded rows of tags, rejections, and counts."""
+"""Tag a batch of the input, in any process; the result has encoded rows of tags, rejections, and counts."""
 
 import gc
 import logging
@@ -30,35 +30,35 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _SOURCE, _FIELDS = attrgetter("source"), attrgetter("fields")
-UNKNOWN_LANGUAGE = "?"  # of documents without a letter, in counts
-_CACHE_BYTES = 32 << 20  # of the token cache in each process; with four times as much, tagging is no faster
+UNKNOWN_LANGUAGE = "?"  # language code in counts for documents without a letter
+_CACHE_BYTES = 32 << 20  # size of the token cache in each process; with four times as much, tagging is no faster
 
 
 class ModelReplacedError(TextcatError):
-    """Raised if another model is in the folder of a job's model now."""
+    """Raised if the model in a job's folder has been replaced by another."""
 
 
 class Job(NamedTuple):
     """Hold the model and the settings by which a run tags each batch."""
 
-    model: str  # the model's folder, as a worker sees it
-    digest: str  # checksum that the model there must have
-    spacy: str = ""  # version that a worker must have, because tokens depend on it; "" is any
+    model: str  # the model's folder, as seen by a worker
+    digest: str  # checksum that the model must have
+    spacy: str = ""  # version of spaCy that a worker must have, because tokens depend on it; "": any
     input: InputSettings = InputSettings()
     output: OutputSettings = OutputSettings()
-    # For models by language: each language with the folder and the checksum of its model, in place of those above.
+    # Models by language: for each language, folder and checksum of its model. They replace the two fields above.
     by_language: tuple[tuple[str, str, str], ...] = ()
-    rules: str | None = None  # the text of a file of rules; None: those beside the model, or the models
-    keeps_scores: bool = False  # whether results say in which bins all scores are, see `textcat.tagging.score_bins`
+    rules: str | None = None  # the text of a file of rules; None: the rules beside each model
+    keeps_scores: bool = False  # whether results include the bins of all scores, see `textcat.tagging.score_bins`
 
     @property
     def model_ids(self) -> str:
-        """The id of the model, or of each model by language with its language, as texts show them."""
+        """The id of the model or, with models by language, each language with the id of its model, as a text."""
         of_languages = [f"{language} {model_id(digest)}" for language, _, digest in self.by_language]
         return ", ".join(of_languages) or model_id(self.digest)
 
     def jobs(self) -> "dict[str, Job]":
-        """Return the job of each model by the model's language; "" if there is one model for all documents."""
+        """Return the job of each model by the model's language; "" if there is a single model."""
         if not self.by_language:
             return {"": self}
         parts = self.by_language
@@ -71,7 +71,8 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
     With `all_versions`, news items are tagged even if the batch has a newer version of them.
     A TextcatError is raised if the model is missing, has changed since the run began, or needs another spaCy version.
     """
-    from textcat.model.selection import n_held  # here, so that a process which only hands out work stays small
+    # imported here, so that a process that only distributes work stays small
+    from textcat.model.selection import n_held
 
     taggers, counts = load_taggers(job), Counts()
     tagged = BatchResult([], [], counts, process_name())
@@ -80,7 +81,7 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
     while held := list(islice(items, min(n_held(tagger.scorer) for tagger in taggers.values()))):
         counts.records += len(held)
         records = [item for item in held if isinstance(item, Record)]
-        counts.inputs.update(map(_SOURCE, records))  # files; the run sums up inputs
+        counts.inputs.update(map(_SOURCE, records))  # counts by file; the run adds them up by input
         if job.output.duplicates:
             records = open_groups(job.output.duplicates).add_groups(records)
         if job.by_language:
@@ -98,7 +99,7 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
 def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
     """Raise a RuntimeError if a record of a batch was neither written nor rejected.
 
-    Written and rejected records are counted in two ways, and both must agree with the number of records read.
+    Written plus rejected records must equal the number of records read, counted in two ways.
     """
     counts, rejected = tagged.counts, len(tagged.rejections)
     written = sum(rows.count(b"\n") for rows in tagged.rows) if job.output.to == "jsonl" else counts.tagged
@@ -116,21 +117,23 @@ def tag_by_language(taggers: "dict[str, Tagger]", job: Job, records: list[Record
     from textcat.training.identification import identify_languages, model_language
 
     languages = identify_languages(record.zones for record in records)
-    if any(tagger.decisions.holding(()) is not None for tagger in taggers.values()):  # for rules about languages
+    # for rules with a condition on the language
+    if any(tagger.decisions.holding(()) is not None for tagger in taggers.values()):
         named = zip(records, languages, strict=True)
         records = [record if languages_of(record) else record._replace(language=language) for record, language in named]
     tagged.counts.languages.update(language or UNKNOWN_LANGUAGE for language in languages)
     jobs, chosen = job.jobs(), [model_language(language, taggers) for language in languages]
     rows_of = {language: [i for i, of_record in enumerate(chosen) if of_record == language] for language in taggers}
-    scored: dict[int, Any] = {}  # scores of a record, and whether it has a known term: each language is scored at once
+    # scores of a record, and whether it has a term of the model: all records of a language are scored together
+    scored: dict[int, Any] = {}
     for language, rows in rows_of.items():
         try:
             scored |= zip(rows, zip(*taggers[language].scored([records[i] for i in rows]), strict=True), strict=True)
         except MemoryError:
             raise
-        except Exception:  # found again where records are tagged, which rejects those that cannot be
+        except Exception:  # raised again where records are tagged, which rejects the records concerned
             log.debug("Records in %s are scored one by one", language, exc_info=True)
-    for language, run in groupby(range(len(records)), key=chosen.__getitem__):  # in the order of the input
+    for language, run in groupby(range(len(records)), key=chosen.__getitem__):  # restore the order of the input
         positions = list(run)
         in_run = [records[i] for i in positions]
         if language:
@@ -174,10 +177,9 @@ def tag_records(
 ) -> None:
     """Tag records, and add their encoded rows and counts to `tagged`; records that cannot be tagged are rejected.
 
-    The job is that of the tagger's model alone: see `Job.jobs`.
+    `job` is the job of this tagger's model: see `Job.jobs`.
 
-    If the records were scored before, `scored` has for each of them its scores, and whether it has a term that the
-    model knows.
+    If the records were scored before, `scored` has for each record its scores, and whether it has a term of the model.
     """
     if not records:
         return
@@ -185,7 +187,7 @@ def tag_records(
         scores, has_terms = tagger.scored(records) if scored is None else _stacked(scored)
         holding = tagger.decisions.holding(records)
         tagged.rows.append(_encode(tagger, job, records, scores, has_terms, holding))
-    except MemoryError:  # the run tries again, with fewer batches at a time
+    except MemoryError:  # the run retries with fewer batches at a time
         raise
     except Exception as error:
         if len(records) > 1:
@@ -207,7 +209,7 @@ def tag_records(
         sizes = above.sum(axis=0)
         counts.topics.update({tagger.topics[j]: int(sizes[j]) for j in sizes.nonzero()[0].tolist()})
         if job.keeps_scores:
-            # Here, so that a process which only hands out work stays small:
+            # imported here, so that a process that only distributes work stays small
             from textcat.tagging.score_bins import encode_frame
 
             tagged.score_bins += encode_frame(tagger, model_id(job.digest), records, scores, above)
@@ -220,8 +222,8 @@ def tag_records(
 
 
 def _stacked(scored: "list[tuple[np.ndarray, np.bool_]]") -> "tuple[np.ndarray, np.ndarray]":
-    """Return the scores of records as an array with a row for each record, and which records have known terms."""
-    import numpy as np  # here, so that a process which only hands out work stays small
+    """Stack the scores of records into an array with one row per record; return it with the mask `has_terms`."""
+    import numpy as np  # imported here, so that a process that only distributes work stays small
 
     scores, has_terms = zip(*scored, strict=True)
     return np.stack(scores), np.array(has_terms)
@@ -235,7 +237,7 @@ def _encode(
     has_terms: "np.ndarray",
     holding: "np.ndarray | None",
 ) -> bytes:
-    # Here, so that a process which only hands out work stays small:
+    # imported here, so that a process that only distributes work stays small
     from textcat.model.selection import reasons_of
 
     output = job.output
@@ -266,9 +268,9 @@ def _encode(
 
 @lru_cache(maxsize=1)
 def load_taggers(job: Job) -> "dict[str, Tagger]":
-    """Load the taggers of a job, by language; if a single tagger is for all languages, its key is "".
+    """Load the taggers of a job, by language; a single tagger for all languages has the key "".
 
-    The taggers are kept for the next call with the same job. A TextcatError is raised as by `tag_batch`.
+    The taggers are cached for the next call with the same job. A TextcatError is raised as by `tag_batch`.
     """
     if job.output.duplicates:
         open_groups(job.output.duplicates)
@@ -278,16 +280,16 @@ def load_taggers(job: Job) -> "dict[str, Tagger]":
 
         identify_languages([{"": "Load the library's model."}])
     if multiprocessing.parent_process() is not None:
-        gc.freeze()  # a search for garbage among loaded objects takes a tenth of a worker's time
+        gc.freeze()  # otherwise, garbage collection of loaded objects takes a tenth of a worker's time
     return taggers
 
 
 def load_tagger(job: Job) -> "Tagger":
-    """Load a tagger with only the topics that its job writes, its minimal probability, or automatic tags only.
+    """Load a tagger restricted by its job's settings: topics, minimum probability, automatic tags only.
 
     A TextcatError is raised as by `tag_batch`.
     """
-    from textcat.model.storage import load  # here, so that a process which only hands out work stays small
+    from textcat.model.storage import load  # imported here, so that a process that only distributes work stays small
 
     if read_manifest(job.model).sha256 != job.digest:
         raise ModelReplacedError(f"{job.model} is not the model that this run began with: give the command again.")
@@ -307,5 +309,5 @@ def load_tagger(job: Job) -> "Tagger":
         tagger = replace(tagger, decisions=decisions)
     if job.output.automatic:
         tagger = replace(tagger, decisions=replace(tagger.decisions, automatic_only=True))
-    tagger.scores([""])  # makes tables of the vocabulary
+    tagger.scores([""])  # builds lookup tables of the vocabulary
     return tagger

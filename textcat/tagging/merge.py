@@ -1,4 +1,4 @@
-"""Merge the parts of an archive, which several processes have tagged, into the folder that one run would have given."""
+"""Merge the parts of an archive, tagged by several processes, into the folder that a single run would have written."""
 
 import logging
 import os
@@ -34,7 +34,7 @@ _PLAN = "_part.json"  # in the folder of a part
 
 
 class _PartPlan(msgspec.Struct, forbid_unknown_fields=True):
-    """Hold what merging needs to know of the plan of a part."""
+    """The entries of a part's plan that merging needs."""
 
     output: OutputSettings
     trained: Trained
@@ -42,7 +42,7 @@ class _PartPlan(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write_part_plan(plan: TaggingPlan, folder: Path) -> None:
-    """Write what merging needs to know into the folder of a part."""
+    """Write the entries of a plan that merging needs into the folder of a part."""
     topics = plan.job.output.topics or tuple(plan.trained.sizes)
     record = _PartPlan(plan.job.output._replace(duplicates=""), plan.trained, topics)
     disk.write_atomically(folder / _PLAN, msgspec.json.encode(record).decode() + "\n")
@@ -59,8 +59,8 @@ def _read_plan(part: Part) -> _PartPlan:
 def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[str], **limits: int) -> Summary:
     """Merge the parts of an archive: write the folder that one run over all inputs would have written.
 
-    The parts stay as they are. The folder gets its name when it is complete. Later, `tag_archive` continues it, as it
-    continues any run, with files that are new or have changed.
+    The parts are not changed. The folder appears under its name when it is complete. Later, `tag_archive` can continue
+    it with files that are new or have changed, like any run.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
     Raises
     ------
     TextcatError
-        If a part is missing, unfinished, damaged or given twice, if parts are of other runs, or if the folder cannot
-        be written.
+        If a part is missing, unfinished, damaged or given twice, if parts belong to different runs, or if the folder
+        cannot be written.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Compare the tags of an archive with earlier ones: how often documents get each topic, none, or have no known term."""
+"""Monitor the tags of an archive over time: rates of documents with each topic, with none, or without known terms."""
 
 import os
 from array import array
@@ -18,20 +18,23 @@ from textcat.trends.alarms import LEVEL, YEAR, find_alarms
 
 NO_TOPIC, NO_KNOWN_TERM = "(no topic)", "(no known term)"
 _OF_ALL = (NO_TOPIC, NO_KNOWN_TERM)
-_OTHER_TOPICS = ("--top", "--all-topics", "--min-probability", "--automatic")  # rows lack some topics, or have others
+# rows lack some topics, or have additional ones
+_OTHER_TOPICS = ("--top", "--all-topics", "--min-probability", "--automatic")
 
 
 class RateChange(NamedTuple):
-    """Hold how the share of documents with a topic has changed.
+    """A change of the share of documents with a topic.
 
     Attributes
     ----------
     topic : str
-        Its id; ``(no topic)`` and ``(no known term)`` are the shares of such documents.
+        Its id; ``(no topic)`` stands for documents without a topic, ``(no known term)`` for documents without a term of
+        the model.
     before, now : float
-        The share until the change, and from then to the day on which it was first told.
+        The share before `since`, and the share from `since` to `told`.
     since, told : str
-        The day from which the share probably differs, to a week, and the day at whose end that was beyond chance.
+        The day on which the share probably changed, accurate to a week; and the day on which the change became
+        significant.
     """
 
     topic: str
@@ -42,7 +45,7 @@ class RateChange(NamedTuple):
 
 
 class Monitoring(NamedTuple):
-    """Hold what `monitor_tags` has found.
+    """The result of `monitor_tags`.
 
     Attributes
     ----------
@@ -51,17 +54,17 @@ class Monitoring(NamedTuple):
     reference, documents : int
         The number of documents before `since`, and from then on.
     undated : int
-        The number of documents without a date, which do not count.
+        The number of documents without a date, which are ignored.
     model : str
-        The id of the model that tagged them; several, by language, are joined by commas.
+        The id of the model that tagged the documents; with models by language, their ids, joined by commas.
     left_out : int
-        The number of documents that only former models have tagged, which do not count.
+        The number of documents with tags by former models only, which are ignored.
     level : float
-        The chance, at most, that a year has any false alarm.
+        An upper bound of the probability of any false alarm within a year.
     changes : list of RateChange
-        The first told first.
+        Sorted by `told`.
     is_alarm : bool
-        Whether a change was told in the present year since `since`.
+        Whether a change became significant in the current year, counted from `since`.
     """
 
     since: str
@@ -79,17 +82,17 @@ class Monitoring(NamedTuple):
 def monitor_tags(
     folders: Iterable[str | os.PathLike[str]], since: str | None = None, level: float = LEVEL
 ) -> Monitoring:
-    """Find the topics of which an archive has got more or fewer documents than before, beyond chance.
+    """Find topics that significantly more or fewer documents of an archive get than before.
 
     Parameters
     ----------
     folders : iterable of path
-        Folders that `textcat tag --out` has written, all by the same model. Tags by models before it do not count.
+        Folders that `textcat tag --out` has written, all by the same model. Tags by former models are ignored.
     since : str, optional
         A day, such as "2026-01-01": documents from then on are compared with earlier ones. By default, the first day
-        behind the first half of the documents.
+        after the first half of the documents.
     level : float, default 0.05
-        The chance, at most, that a year since `since` has any false alarm, however often one looks.
+        An upper bound of the probability of any false alarm within a year after `since`, however often you look.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def monitor_tags(
     ------
     TextcatError
         If a folder has no tags, or only those of former models or other options; if models of folders differ; if
-        documents have no dates; or if there are none before `since`, or none later.
+        documents have no dates; or if all are before `since`, or all later.
     """
     if not 0 < level < 1:
         raise TextcatError(f"The level cannot be {level}: give a chance between 0 and 1, such as .05.")
@@ -157,9 +160,9 @@ def monitor_tags(
 
 
 class _Tags:
-    """The days of documents, and their tags: for each, the number of the document, and that of its name.
+    """Days of documents, and their tags: for each tag, the number of its document, and that of its topic's name.
 
-    Documents that other models than `models` have tagged are left out.
+    Documents tagged by models that are not in `models` are left out.
     """
 
     def __init__(self, tagged: Iterable[TaggedDocument], models: Set[str]) -> None:

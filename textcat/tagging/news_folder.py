@@ -1,4 +1,4 @@
-"""Keep a folder of written files, each put in place in one step, and its journal, which lists them."""
+"""Keep a folder of written files, each put in place atomically, and a journal that lists them."""
 
 import errno
 import hashlib
@@ -47,7 +47,7 @@ def open_news_folder(folder: Path, base: str, facts: Mapping[str, Any], *, resta
                 what = f"{folder} holds {foreign[0]!r}, but no journal of --write-back"
                 raise TextcatError(f"{what}: name another folder.")
             news = NewsFolder(folder, base, facts, restart)
-            shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)  # of a run that was killed
+            shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)  # left by a killed run
             (folder / _TEMPORARY).mkdir()
         try:
             yield news
@@ -60,16 +60,16 @@ def open_news_folder(folder: Path, base: str, facts: Mapping[str, Any], *, resta
 
 
 class NewsFolder:
-    """Hold which files were written to a folder, and of which state of the input, listed in a journal.
+    """The files written to a folder, with the state of their input files, as listed in its journal.
 
     Parameters
     ----------
     folder : Path
         The folder, which exists.
     base : str
-        Files have the same paths in the folder as below this one.
+        Paths in the folder are the input files' paths relative to this folder.
     facts : dict of JSON values
-        What decides how files are written: the journal lists files that were written by other facts no longer.
+        The settings that determine the files' content; files written with other settings are dropped from the journal.
     restart : bool
         Begin the journal anew.
     """
@@ -78,13 +78,14 @@ class NewsFolder:
         self.folder = folder
         self._base, self._real = base, os.path.realpath(folder)
         self._key = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).digest()
-        self._listed = array("Q", sorted(self._read_journal(restart)))  # eight bytes a file: there may be millions
+        # eight bytes per file, because there may be millions
+        self._listed = array("Q", sorted(self._read_journal(restart)))
         self._n_copies = 0
         self._new = array("Q")  # files that are in place, but not in the journal yet
-        self._targets: dict[Path, bool] = {}  # the folders of these, and whether files may be written there
+        self._targets: dict[Path, bool] = {}  # their folders, and whether files may be written there
 
     def _read_journal(self, restart: bool) -> "array[int]":
-        """Return the checksums of the files that the journal lists; begin it anew if it is of another run."""
+        """Return the checksums of the files in the journal; begin the journal anew if it belongs to another run."""
         path, sums = self.folder / _JOURNAL, array("Q")
         header = {_MARK: _FORMAT, "run": self._key.hex()}
         journal = read_journal(path)
@@ -146,7 +147,7 @@ class NewsFolder:
         self._new, self._targets = array("Q"), {}
 
     def _may_hold(self, folder: Path) -> bool:
-        """Return whether a folder, which is made if need be, is this one or inside of it, whatever links there are."""
+        """Return whether a folder, created if necessary, is inside this one (or the same), after resolving links."""
         if folder not in self._targets:
             self._targets[folder] = os.path.commonpath([os.path.realpath(folder), self._real]) == self._real
             if self._targets[folder]:

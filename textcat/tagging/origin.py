@@ -1,4 +1,4 @@
-"""Note beside the tags of an archive which model they are by, and from where and how its documents were read."""
+"""Store beside the tags of an archive which model made them, and how the documents were read."""
 
 import json
 import os
@@ -19,20 +19,20 @@ Row: TypeAlias = tuple[str, int, str]  # the source, the position and the id of 
 
 @dataclass(frozen=True)
 class RunOrigin:
-    """Hold which model the tags of an archive are by, and from where and how its documents were read.
+    """The model that made the tags of an archive, and the inputs and settings by which its documents were read.
 
     Parameters
     ----------
     model : str
         The folder of the model, or of the models by language.
     digest : str
-        The checksum of the model; "": there are several, by language.
+        The checksum of the model; "" if there are several, by language.
     inputs : list of str
-        The inputs as they were named, in the folder `folder`.
+        The inputs as given, relative to `folder`.
     folder : str
         The folder in which `textcat tag` was run.
     settings : dict
-        The settings of reading that are not the default ones.
+        The settings of reading that differ from the defaults.
     """
 
     model: str
@@ -43,7 +43,7 @@ class RunOrigin:
 
     @classmethod
     def of(cls, model: str, digest: str, sources: Sequence[Source], settings: InputSettings) -> "RunOrigin":
-        """Return the origin of tags that are made now, in this process's working folder."""
+        """Return the origin of tags made now, with this process's working directory."""
         return cls(model, digest, [source.name for source in sources], os.getcwd(), settings.as_entries())
 
     def write(self, folder: Path) -> None:
@@ -78,7 +78,7 @@ class RunOrigin:
         Returns
         -------
         dict of tuple of (str, int, str) to Record
-            A document is missing if it is not at its place any more.
+            Documents that are no longer in their place are missing.
         """
         settings = InputSettings.from_entries(self.settings)
         above = {part for source, *_ in rows for part in _parts(self._absolute(source))}
@@ -109,15 +109,15 @@ class RunOrigin:
             try:
                 yield from find_sources([name if is_url(name) else self._absolute(name)], settings)
             except TextcatError:
-                continue  # it is gone: its documents are missing
+                continue  # the file is gone: its documents are missing
 
     def _is_same(self, id_: str, record: Record) -> bool:
-        """Return whether a record is the one with an id, which may have been made of the name of its source."""
+        """Return whether a record is the one with an id, which may have been derived from the name of its source."""
         id_read = escape_undecodable(record.id)
         return id_ in (id_read, f"'{id_read}") or self._absolute(id_) == id_read
 
     def _absolute(self, name: str) -> str:
-        name = name.removeprefix("'") if name.startswith(("'=", "'+", "'-", "'@")) else name  # a cell of CSV
+        name = name.removeprefix("'") if name.startswith(("'=", "'+", "'-", "'@")) else name  # as written in a CSV cell
         return name if is_url(name) else os.path.join(self.folder, name) if name != "." else self.folder
 
 

@@ -1,4 +1,4 @@
-"""Encode the tags of records as `tag --to` asks: rows of JSON Lines, CSV or Parquet; check its settings."""
+"""Encode the tags of records as rows of JSON Lines, CSV or Parquet; check the settings of the output."""
 
 import csv
 import io
@@ -17,25 +17,25 @@ from textcat.model.topic_names import name_entry
 from textcat.reading import Record, packed_column, time_of
 from textcat.runs.output import ParquetFile, PlainFile, ZstandardFile
 
-DECIMALS = 4  # of scores and probabilities
+DECIMALS = 4  # decimals of scores and probabilities
 MODEL = "model"  # the id of the model that tagged the document
-# Columns of a document, of one of its topics, and of all of them.
+# Columns for a document, for one of its topics, and for all of its topics.
 _OF_DOCUMENT = ("id", "source", "position", "date", "date_text", MODEL)
 _OF_TOPIC = ("topic", "name", "score", "probability", "status")
 _OF_TOPICS = ("topics", "names", "scores", "probabilities", "statuses")
-BETWEEN_TOPICS = "; "  # in a cell that has all topics of a document
+BETWEEN_TOPICS = "; "  # separator of topics in one cell
 
-RECALL = "expected_recall"  # of the tags of a document, by models that make promises
-REASON = "reason"  # why a document gives no evidence for any topic
+RECALL = "expected_recall"  # status of a tag, from models that make promises
+REASON = "reason"  # reason why a document gives no evidence for any topic
 # A document's tags: topic, score, probability (None if the model has no probabilities), and status (None if it makes no
 # promises, or the score is below all thresholds).
 Tags: TypeAlias = Sequence[tuple[str, float, float | None, str | None]]
-# A function of a record and topics, which returns for each topic how much terms add to its score.
+# A function of a record and topics, which returns the contributions of terms to each topic's score.
 TermsOf: TypeAlias = Callable[[Record, Sequence[str]], Sequence[Mapping[str, float]]]
 
 
 class OutputSettings(NamedTuple):
-    """Hold the settings of the output: which topics of each document are written, and in which format.
+    """The settings of the output: which topics of each document are written, and in which format.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class OutputSettings(NamedTuple):
     compress : {"", "zst"}
         Compression of JSON Lines and CSV; Parquet is always compressed.
     top : int >= 1, optional
-        Write this many topics of each document, those with the highest scores, instead of those above their thresholds.
+        Write the topics with the highest scores, this many of each document, instead of those above their thresholds.
     all_topics : bool
         Write all topics of each document.
     explain : int >= 0
-        Write this many terms with each topic: those that change its score most.
+        Write with each topic the terms that change its score most, this many.
     topics : tuple of str
         Write only these topics of the model; (): all.
     min_probability : float in [0, 1], optional
@@ -57,26 +57,25 @@ class OutputSettings(NamedTuple):
     names : bool
         Write the name of each topic next to its id. A run sets it to whether its model has names of topics.
     rules : str
-        The path of a file of rules, in place of the one beside the model; "": that one, if it is there.
+        The path of a file of rules; "": use the file beside the model, if there is one.
     automatic : bool
         Write only topics that may be given without a person. The model must make promises.
     expected_recall : bool
-        Write what share of each document's topics its tags above their thresholds are expected to find. The model must
-        make promises.
+        Write the expected recall of each document: the share of its topics that its tags above thresholds are expected
+        to find. The model must make promises.
     keep_fields : tuple of str
         Copy these fields of each record, such as ``("title", "url")``: to an object ``fields`` in JSON Lines, to a
         column each in CSV and Parquet.
     per_document : bool
         Write one row of CSV per document, with its topics in one cell: ``"corn; wheat"``.
     no_csv_escape : bool
-        Write texts in CSV as they are. Otherwise, a text that spreadsheets would run as a formula, as it begins with
-        ``=``, ``+``, ``-``, ``@`` or a control character, gets an apostrophe before it.
+        Write texts in CSV as they are. Otherwise, a text that begins with ``=``, ``+``, ``-``, ``@`` or a control
+        character, which spreadsheets would run as a formula, gets an apostrophe before it.
     other_languages : {"rejected", "untagged"}
-        With models by language, what becomes of documents in a language without a model: they are rejected, each with a
-        reason, or written without topics.
+        With models by language: reject documents in a language without a model, or write them without topics.
     duplicates : str
-        The file that `textcat duplicates` wrote of the same inputs: each document gets the field `group`, the id of the
-        first document with its text; "": there is none.
+        A file that `textcat duplicates` wrote for the same inputs: each document gets the field `group`, the id of the
+        first document with its text; "": no file.
     """
 
     to: str = "jsonl"
@@ -162,11 +161,11 @@ def _encode_jsonl(
     recalls: Sequence[float] | None = None,
     model: str = "",
 ) -> bytes:
-    """Return a line for each record, with a JSON object of its id, source, position, topics, scores and probabilities.
+    """Return a JSON object per record, one per line: its id, source, position, topics, scores and probabilities.
 
-    It has the record's date and the id of the model, unless they are "", and the status of each topic that has one. If
-    the function `terms` is given, the object of each topic has the terms that the function returns. If `names` are
-    given, it has the name of the topic. A document that gives no evidence has its reason.
+    The object also has the record's date and the model's id, unless they are "". Each topic has its status, if it has
+    one, its name, if `names` are given, and the terms that the function `terms` returns, if that is given. A document
+    that gives no evidence has its reason.
     """
     is_plain = terms is None and names is None
     lines, keeps_fields = [], bool(settings.keep_fields)
@@ -179,7 +178,7 @@ def _encode_jsonl(
         if record.date:
             line["date"] = record.date
         if keeps_fields:
-            kept, fields = settings.keep_fields, record.fields or {}  # with those that rules look at
+            kept, fields = settings.keep_fields, record.fields or {}  # including fields that only rules use
             line["fields"] = {name: value for name, value in fields.items() if name in kept or "*" in kept}
         line["topics"] = topics
         if model:
@@ -190,14 +189,14 @@ def _encode_jsonl(
             line["reason"] = reason
         try:
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-        except TypeError:  # a file's name is not UTF-8
+        except TypeError:  # a file's name may not be valid UTF-8
             line |= {name: escape_undecodable(line[name]) for name in ("id", "source", "date") if name in line}
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     return b"".join(lines)
 
 
 def _rounded(recalls: Sequence[float] | None, records: Sequence[Record]) -> list[float | None]:
-    """Return the expected recall of each record, rounded; None where it is not known."""
+    """Return the expected recall of each record, rounded; None where it is unknown."""
     return [None] * len(records) if recalls is None else [round(recall, DECIMALS) for recall in recalls]
 
 
@@ -222,7 +221,7 @@ def _topic_object(topic: str, score: float, probability: float | None, status: s
 
 
 def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[dict[str, float]]:
-    """Return, for each tag, how much each term adds to its score, rounded; [] if terms are not requested."""
+    """Return, for each tag, the rounded contribution of each term to its score; [] if terms are not requested."""
     if terms is None or not tags:
         return []
     contributions = terms(record, [tag[0] for tag in tags])
@@ -233,9 +232,9 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
 
 
 def _kept_cells(record: Record, settings: OutputSettings) -> list[str]:
-    """Return the values of the fields that are copied from a record to its row, each converted to a text.
+    """Return the values of the fields to copy from a record to its row, each converted to a text.
 
-    A list of texts is joined by "; ", a missing value is "", and any other value that is no text is written as JSON.
+    A list of texts is joined by "; ", a missing value is "", and any other value that is not a text is written as JSON.
     """
     return [_text_of(value) for value in map((record.fields or {}).get, settings.keep_fields)]
 
@@ -256,15 +255,15 @@ def _encode_csv(
     recalls: Sequence[float] | None = None,
     model: str = "",
 ) -> bytes:
-    """Return CSV with a row per document and topic; a document without topics has one row, with an empty topic.
+    """Return CSV rows: one per document and topic; a document without topics has one row, with an empty topic.
 
-    Dates are written as `time_of` has them, and again as the record has them.
+    Dates are written twice: as `time_of` returns them, and as in the record.
 
     With `settings.per_document`, there is one row per document instead. If terms are requested, a column has a JSON
     object of terms. The last column has the reason of a document that gives no evidence.
     """
     rows = io.StringIO(newline="")
-    # All texts are quoted: a carriage return would not be, where lines end without one.
+    # All texts are quoted, because carriage returns are not quoted otherwise if lines end without one.
     write_row = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
     safe = (lambda cell: cell) if settings.no_csv_escape else safe_cell
 
@@ -294,8 +293,8 @@ def _encode_csv(
 def _columns_of(tags: Tags, names: Mapping[str, str] | None) -> list[list[str]]:
     """Return the cells of a document's topics, as lists of texts: topics, names, scores, probabilities and statuses.
 
-    If `names` is None, there is no list of names; if the model has no probabilities, their list is empty, and if no
-    topic has a status, that of statuses.
+    If `names` is None, there is no list of names. The list of probabilities is empty if the model has none, and so is
+    the list of statuses.
     """
     topics = [tag[0] for tag in tags]
     scores = [str(round(tag[1], DECIMALS)) for tag in tags]
@@ -317,8 +316,9 @@ def _encode_parquet(
 ) -> bytes:
     """Return rows for a Parquet file, serialised as an Arrow IPC stream.
 
-    There is a row per document, with a list of its topics; if terms are requested, each topic has a list of its terms.
-    A document that gives no evidence has its reason. What is missing, such as a date, a model or a status, is null.
+    There is one row per document, with a list of its topics; if terms are requested, each topic has a list of its
+    terms. A document that gives no evidence has its reason. Missing values, such as a date, a model or a status, are
+    null.
     """
     import pyarrow as pa
 
@@ -357,7 +357,7 @@ def _arrow_schema(settings: OutputSettings, with_terms: bool, with_names: bool) 
     return pa.schema(types.items())
 
 
-# Functions of records, the tags of each, and perhaps a function of terms, that return encoded rows.
+# A function of records, the tags of each, and optionally a function of terms, which returns encoded rows.
 ENCODERS: dict[str, Callable[..., bytes]] = {"jsonl": _encode_jsonl, "csv": _encode_csv, "parquet": _encode_parquet}
 
 
@@ -371,7 +371,7 @@ def file_format(settings: OutputSettings) -> PlainFile:
 
 
 def _csv_head(settings: OutputSettings) -> bytes:
-    """Return the first line of CSV: the names of the columns, quoted only where they must be."""
+    """Return the header line of CSV, with names of columns quoted only where necessary."""
     topic, name, *others = _OF_TOPICS if settings.per_document else _OF_TOPIC
     topic_columns = [topic, *([name] if settings.names else []), *others]
     columns = settings.keep_fields

@@ -1,4 +1,4 @@
-"""Plan a run: find its inputs and models, settle what is written, and list the facts that its output depends on."""
+"""Plan a run: find inputs and models, decide what is written, and list the settings that the output depends on."""
 
 import os
 from collections import Counter
@@ -24,21 +24,21 @@ from textcat.tagging.summary import Trained
 
 INPUT: InputSettings = InputSettings()
 OUTPUT: OutputSettings = OutputSettings()
-_AUTO = "auto"  # the language that is identified
+_AUTO = "auto"  # pseudo-language for identification
 
 
 class TaggingPlan(NamedTuple):
-    """Hold all that a run needs: model and settings, inputs, the model's topics, and how the work is done."""
+    """Everything a run needs: model and settings, inputs, the model's topics, and how to distribute the work."""
 
     job: Job
     sources: Sequence[Source]  # the inputs
-    trained: Trained  # the topics of the model, or of all models by language
+    trained: Trained  # topics of the model, or of all models by language
     jobs: int = -1  # number of processes; -1: one per core
     scheduler: str = ""  # address of a Dask cluster; "": this machine
-    strict: bool = False  # whether a rejection ends the run with an error
-    start_over: str = START_OVER  # how the run is begun again, as sentences say it
-    part: Share | None = None  # the share of the inputs that is tagged, to be merged with others; None: all
-    max_rejected: RejectionLimit | None = None  # None: the run goes on however many documents it rejects
+    strict: bool = False  # whether a rejected document ends the run with an error
+    start_over: str = START_OVER  # how to begin the run again, as part of a message
+    part: Share | None = None  # the share of the inputs to tag, to be merged with others; None: all inputs
+    max_rejected: RejectionLimit | None = None  # None: no limit on rejected documents
 
 
 def make_plan(
@@ -73,7 +73,7 @@ def make_plan(
     trained, kept = _trained([*manifests.values()]), output_settings.keep_fields
     topics = tuple(find_topic(trained.sizes, trained.names, topic) for topic in output_settings.topics)
     if output_settings.duplicates:
-        open_groups(output_settings.duplicates)  # which refuses a file that cannot be read
+        open_groups(output_settings.duplicates)  # raises an error for a file that cannot be read
         kept = tuple(dict.fromkeys((*kept, FIELD)))
     output = output_settings._replace(topics=topics, keep_fields=kept)
     output = output._replace(names=bool(trained.names))
@@ -95,7 +95,7 @@ def make_plan(
 
 
 def _fields_of_rules(folder: Path, manifests: dict[str, Manifest], rules: str | None) -> tuple[str, ...]:
-    """Return the fields that rules of models look at; raise TextcatError if the rules cannot be followed.
+    """Return the fields that the rules of models use; raise TextcatError if the rules are invalid for a model.
 
     `rules` is the text of the rules of all models; None: each model in the folder has its own.
     """
@@ -107,7 +107,7 @@ def _fields_of_rules(folder: Path, manifests: dict[str, Manifest], rules: str | 
 
 
 def _manifests_by_language(folder: Path, lang: str, output: OutputSettings) -> dict[str, Manifest]:
-    """Return the manifests of the models in a folder by language; "": the folder is a model, for all languages."""
+    """Return manifests by language of the models in a folder; key "": the folder is a single model."""
     models = [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))] if not (folder / MANIFEST).exists() else []
     languages = ", ".join(model.name for model in models)
     if lang not in ("", _AUTO):
@@ -136,9 +136,9 @@ def _check_calibrated(folder: Path, manifests: Iterable[Manifest]) -> None:
 
 
 def _trained(manifests: Sequence[Manifest]) -> Trained:
-    """Return the topics of one or several models, with the sums of their training documents.
+    """Return the topics of one or several models, with their numbers of training documents summed.
 
-    A topic has the name that the first model with a name for it has.
+    The name of a topic comes from the first model that has one for it.
     """
     sizes: Counter[str] = Counter()
     names: dict[str, str] = {}
@@ -149,7 +149,7 @@ def _trained(manifests: Sequence[Manifest]) -> Trained:
 
 
 def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
-    """Return the model, versions and settings that the output depends on, under names that error messages can show."""
+    """Return the model, versions and settings that the output depends on, keyed by names for error messages."""
     write = job.output
     of_reading = facts_of_reading(sources, job.input)
     rules = [rules_beside(one.model) if job.rules is None else job.rules for one in job.jobs().values()]
@@ -170,7 +170,7 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         **({"--no-csv-escape": True} if write.no_csv_escape else {}),
         **({"--rules": sha256("\0".join(rules).encode()).hexdigest()[:16]} if any(rules) else {}),
         **({"--automatic": True} if write.automatic else {}),
-        # Columns of rows depend on it, whatever model comes later.
+        # The columns of rows depend on it, so it must stay the same when the model changes.
         **({"names": True} if write.names else {}),
         **({"--expected-recall": True} if write.expected_recall else {}),
         **({"--duplicates": write.duplicates} if write.duplicates else {}),

@@ -1,4 +1,4 @@
-"""Choose the files that are read to be written back: those that may hold news, and that are new or have changed."""
+"""Choose the files to read and write back: files that may hold news, and that are new or have changed."""
 
 import os
 from collections import Counter, deque
@@ -27,7 +27,7 @@ from textcat.tagging.edit_news import EDITORS
 from textcat.tagging.file_copy import state_of
 from textcat.tagging.news_folder import NewsFolder
 
-# What a name may say of content that holds news.
+# endings of names of files that may hold news
 _MAY_BE_NEWS = frozenset({"", "json", "jsonl", "rcv1", *EDITORS})
 
 
@@ -62,13 +62,14 @@ def _file_names(sources: Iterable[Source]) -> Iterator[str]:
 
 def _is_archive(name: str, settings: InputSettings) -> bool:
     form = format_by_name(name, settings).format
-    if form or settings.skip or "." in os.path.basename(name):  # content tells of archives without an ending only
+    # archives without such an ending are recognised by their content
+    if form or settings.skip or "." in os.path.basename(name):
         return form in ARCHIVES and not settings.skip
     try:
         with closing(open_file(name)) as stored:
             return format_of(unpacked_stream(stored, name), name, settings) in ARCHIVES
     except UnreadableError:
-        return False  # reading it gives the reason
+        return False  # the reason is found when it is read
 
 
 class NewsFiles:
@@ -83,8 +84,8 @@ class NewsFiles:
     formats : Counter of str
         Number of files that are not read because their format has no place for tags, by format.
     to_copy : deque of (FileState, str), optional
-        If files without tags are passed on, those that are not read, each with its format; whoever copies one removes
-        it. None: they are not passed on, and counted in `formats`.
+        Files that are not read but copied unchanged, each with its format; they are removed from the queue as they are
+        copied. None: they are not copied, only counted in `formats`.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class NewsFiles:
         try:
             state = state_of(name)
         except OSError:
-            return True  # reading it gives the reason
+            return True  # the reason is found when it is read
         if self._written.has(state):
             self.before += 1
             return False

@@ -1,4 +1,4 @@
-"""End a run early if it rejects too many documents, as when an archive is damaged or read by wrong settings."""
+"""End a run early if it rejects too many documents, as when the archive is damaged or settings are wrong."""
 
 import re
 from typing import NamedTuple
@@ -6,11 +6,12 @@ from typing import NamedTuple
 from textcat.base.errors import TextcatError
 from textcat.runs.results import Counts
 
-_JUDGED = 1000  # documents that are read before a share of them is judged: a few broken ones may come first
+# number of documents read before a percentage is checked, because the first ones may be broken by chance
+_JUDGED = 1000
 
 
 class RejectionLimit(NamedTuple):
-    """Hold how many documents, or what percentage of those read, a run may reject before it ends."""
+    """The number or percentage of documents that a run may reject before it ends with an error."""
 
     most: float
     is_share: bool  # whether `most` is a percentage
@@ -20,9 +21,9 @@ class RejectionLimit(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "RejectionLimit | None":
-        """Return the limit that a text such as ``"500"`` or ``"2.5%"`` gives; None if it is empty.
+        """Parse a limit such as ``"500"`` or ``"2.5%"``; return None for an empty text.
 
-        A TextcatError is raised if it gives none.
+        A TextcatError is raised if it is not a limit.
         """
         if not text:
             return None
@@ -34,14 +35,14 @@ class RejectionLimit(NamedTuple):
         return cls(float(text.rstrip("%")), is_share)
 
     def check(self, counts: Counts, last: object = "") -> None:
-        """Raise a TextcatError if the documents of a run that were rejected because of an error are too many.
+        """Raise a TextcatError if too many documents of a run were rejected because of an error.
 
         Parameters
         ----------
         counts : Counts
-            Of the documents that this run has read.
+            Counts of the documents that this run has read.
         last : Rejection or str
-            The last rejection, for the message; "": none.
+            The last rejection, for the message; "" if there is none.
         """
         n, read = counts.faults, counts.records
         is_judged = not self.is_share or read >= _JUDGED

@@ -33,9 +33,9 @@ from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
 
 log = logging.getLogger(__name__)
 
-MODEL_CHANGES = ("ask", "new", "all")  # what may be done if a folder has tags by another model
-_MAX_LOGGED = 100  # inputs whose formats are logged
-_MOST_NAMED = 5  # files that have changed, and files that are gone, in warnings
+MODEL_CHANGES = ("ask", "new", "all")  # choices for a folder with tags by another model
+_MAX_LOGGED = 100  # maximum number of inputs whose formats are logged
+_MOST_NAMED = 5  # maximum number of changed files, and of missing files, in warnings
 
 
 def tag_archive(
@@ -59,9 +59,9 @@ def tag_archive(
     """Tag an archive of any size: write the tags of its documents to a folder of shards.
 
     If the folder holds an interrupted run with the same model, inputs and settings, the run resumes where its journal
-    ends. If that run is finished, only files that are new or have changed since are read, into further shards; the
-    earlier tags of changed files are removed, and those of files that are gone stay. Documents that cannot be read are
-    listed in ``_rejected.jsonl`` there, with the reason.
+    ends. If that run is finished, only files that are new or have changed since are read, into further shards; earlier
+    tags of changed files are removed, and tags of missing files stay. Documents that cannot be read are listed in
+    ``_rejected.jsonl`` in the folder, with the reason.
 
     Parameters
     ----------
@@ -87,18 +87,18 @@ def tag_archive(
         "auto": identify the language of each document, and tag it by the model of this language.
     model_changes : {"", "ask", "new", "all"}
         What to do if the folder has tags by another model. "new": tag files that are new or have changed by this one;
-        other tags stay. "all": tag all documents by this one, in a folder ``OUT.next``, which is put in the place of
-        `out` in one step when it is finished; files that this model has tagged are not read again. "ask": raise an
-        error. "": "new" if the model was made of the other one by `textcat learn`, else "ask".
+        other tags stay. "all": tag all documents by this one, in a folder ``OUT.next``, which replaces `out` atomically
+        when it is finished; files that this model has tagged already are not read again. "ask": raise an error. "":
+        "new" if the model was made from the other one by `textcat learn`, otherwise "ask".
     keep : int, default 2
         With "all", how many folders of tags to keep: the new one, then the one before, as ``OUT.before``, then
         ``OUT.before-2`` and so on.
     part : str
         A share of the inputs to tag, such as ``"2/3"``, the second of three, which `merge_parts` joins; "": all inputs.
     max_rejected : int or str
-        Raise an error when this run has rejected more documents than this number, or than a share of those that it has
-        read, such as ``"5%"``, of 1,000 or more; "": go on however many they are. Documents that were left out on
-        purpose do not count.
+        Raise an error when this run has rejected more documents than this number, or than a percentage of the documents
+        read, such as ``"5%"`` (checked from 1,000 documents on); "": no limit. Documents that were left out on purpose
+        do not count.
 
     Returns
     -------
@@ -136,8 +136,8 @@ def tag_to_folder(
 ) -> Summary:
     """Tag the inputs of a plan, write the tags to the folder `out`, and return the summary: see `tag_archive`.
 
-    If this process has written the folder, so that its shards need not be verified, `trusted` is True. `limits` are the
-    arguments `max_records` and `max_bytes` of `ShardWriter`.
+    `trusted`: this process wrote the folder, so its shards need not be verified. `limits` are the arguments
+    `max_records` and `max_bytes` of `ShardWriter`.
     """
     check_output_apart(plan.sources, out)
     if model_changes not in ("", *MODEL_CHANGES):
@@ -168,23 +168,23 @@ def _tag(
     changes: str,
     **limits: Any,
 ) -> Summary:
-    from textcat.tagging.score_bins import write_model_counts  # here, as it needs numpy
+    from textcat.tagging.score_bins import write_model_counts  # imported here, because it needs numpy
 
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
     former = {} if restart else facts_of_run(out)
-    # Several models' scores could not be added up.
+    # Scores of several models cannot be added up.
     plan = plan._replace(job=plan.job._replace(keeps_scores=not plan.job.by_language))
     facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
     is_part = plan.part is not None
     facts |= {PART: str(plan.part)} if is_part else {}
-    # Merged, the parts are to be by one model.
+    # All parts must be tagged by the same model, so that they can be merged.
     changing = () if is_part else _changing(plan, out, former.get("model"), facts["model"], changes)
     log_plan(plan, str(out))
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
     remove, before = partial(remove_rows, plan.job.output), None
     while True:
         growing = Growing(plan.sources, remove, trusted, renews=changes == "all", is_part=is_part)
-        # Workers first: they would hold what they are forked with, such as the lock, longer than a killed process.
+        # Start workers first: a forked worker would inherit the lock, and hold it longer than a killed process.
         with (
             workers_of(plan, n_bytes) as workers,
             open_folder(out, facts, inputs, restart=restart, growing=growing, changing=changing) as state,
@@ -205,8 +205,8 @@ def _tag(
         summary = summary if before is None else before.followed_by(summary)
         if is_whole:
             return summary
-        # The run was resumed with the files that it began with: others may be new, or have changed. Or newer versions
-        # have gone with the content of a changed file, so that older ones in other files count again.
+        # Look for further work: the run was resumed with its old list of files, and others may be new or have changed;
+        # or a changed file has lost newer versions of news, so that older versions in other files count again.
         before, restart, trusted = summary, False, True
 
 
@@ -217,7 +217,7 @@ def _batches_left(plan: TaggingPlan, state: RunState) -> Iterator[Batch]:
 
 
 def _changing(plan: TaggingPlan, out: Path, before: str | None, now: str, model_changes: str) -> tuple[str, ...]:
-    """Return which facts of a run may have changed, given the ids of its former and its present model."""
+    """Return which settings of a run may change, given the ids of its former and its present model."""
     if before in (None, now):
         return ()
     if model_changes == "ask" or (not model_changes and not descends_from(plan.job.model, before)):

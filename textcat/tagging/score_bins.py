@@ -1,8 +1,8 @@
-"""Keep in which bins of log odds the scores of each tagged document are, beside each shard, to estimate prevalences.
+"""Store the log odds of tagged documents in bins, beside each shard, to estimate prevalences.
 
-A shard (numbered output file) has a file of frames, one for each time that documents were scored together, in the order
-of its rows. A frame has for each document its place in the input, its day, and the topics whose log odds are not in the
-lowest bin. Rows that are removed from a shard later keep their entries: readers leave them out.
+A shard (numbered output file) has a file of frames; a frame holds documents that were scored together, in the order of
+the shard's rows. It has for each document its place in the input, its day, and the topics whose log odds are above the
+lowest bin. Rows that are later removed from a shard keep their entries, which readers ignore.
 """
 
 import zlib
@@ -32,27 +32,27 @@ from textcat.trends.held_out import HeldOut
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
-NO_DAY = np.iinfo(np.int32).min  # of a document without a date, in place of its days since 1970
+NO_DAY = np.iinfo(np.int32).min  # in place of days since 1970, for a document without a date
 _EPOCH = date(1970, 1, 1)
-_MARGIN = 1e-3  # log odds, for the rounding of scores
-_LENGTH, _GIVEN = 4, 0x80  # bytes of a frame's length; the bit of a topic that the document got
+_MARGIN = 1e-3  # margin in log odds, because scores are rounded
+_LENGTH, _GIVEN = 4, 0x80  # bytes of a frame's length; bit that marks a topic that the document got
 
 
 class _Frame(msgspec.Struct, array_like=True):
-    """Hold the documents of a frame; arrays are bytes, in the order of little-endian machines."""
+    """The documents of a frame; arrays are stored as little-endian bytes."""
 
     model: str  # the id of the model
-    sources: list[tuple[str, int]]  # each with the number of documents in a row that come from it
-    positions: bytes  # int64: by how much each differs from the one before
-    days: bytes  # int32: the same
-    reprints: bytes  # bool: whether it repeats another document
-    entries: bytes  # int32: the number of its topics
+    sources: list[tuple[str, int]]  # each source, with the number of consecutive documents from it
+    positions: bytes  # int64: differences between consecutive positions
+    days: bytes  # int32: differences between consecutive days
+    reprints: bytes  # bool: whether the document repeats another one
+    entries: bytes  # int32: number of topics of each document
     topics: bytes  # int32
     bins: bytes  # uint8
 
 
 class FrameArrays(NamedTuple):
-    """Hold what a frame has of its documents, as arrays."""
+    """The documents of a frame, as arrays."""
 
     model: str
     sources: list[str]
@@ -68,7 +68,7 @@ class FrameArrays(NamedTuple):
 def encode_frame(
     tagger: "Tagger", model: str, records: Sequence[Record], scores: np.ndarray, given: np.ndarray
 ) -> bytes:
-    """Return a frame of records; b"" if the tagger has no counts of held-out documents.
+    """Encode the scores of records as a frame; return b"" if the tagger has no counts of held-out documents.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ def encode_frame(
         The model's id.
     records : sequence of Record
     scores, given : ndarray of shape (n_records, n_topics)
-        The scores of the records, and which topics they got.
+        The scores of the records, and whether they got the topics.
     """
     curves = tagger.decisions.calibration
     if tagger.decisions.held_out is None or curves is None:
         return b""
-    # Few topics of a document are above the floor; only their bins are computed.
+    # Few topics of a document are above the floor; bins are computed for these only.
     rows, topics = np.nonzero((scores > _floors(curves)) | given)
     in_bins = bins_of(scores[rows, topics] * curves.a[topics] + curves.b[topics])
     is_given = given[rows, topics]
@@ -103,7 +103,7 @@ def encode_frame(
 
 
 def _floors(curves: Calibration) -> np.ndarray:
-    """Return a score of each topic that is just below the floor of the bins."""
+    """Return for each topic a score just below the floor of the bins."""
     with np.errstate(divide="ignore"):
         floors = (FLOOR - _MARGIN - curves.b) / curves.a
     return np.where(curves.a > 0, floors, -np.inf).astype(np.float32)
@@ -115,7 +115,7 @@ def _differences(values: Sequence[int], dtype: type) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _days(day: str) -> int:
-    """Return the days from 1970 to a day, or to the first day of a month or a year; `NO_DAY` if it is none."""
+    """Return the days from 1970 to a day, or to the first day of a month or a year; `NO_DAY` for other texts."""
     day = day_of(day) if day else ""
     return (date.fromisoformat(day) - _EPOCH).days if day else NO_DAY
 
@@ -159,7 +159,7 @@ def _arrays(frame: _Frame) -> FrameArrays:
 
 
 class ModelCounts(msgspec.Struct):
-    """Hold the topics of a model, and the counts of its held-out documents, in a folder of tags."""
+    """The topics of a model, and the counts of its held-out documents, as stored in a folder of tags."""
 
     topics: list[str]
     names: dict[str, str]
@@ -175,7 +175,7 @@ class ModelCounts(msgspec.Struct):
 def write_model_counts(folder: Path, model: str, topics: Sequence[str]) -> None:
     """Write the counts of a model's held-out documents into a folder of tags, if the model has any.
 
-    `model` is the model's folder; `topics` are those that the run writes, () all of them.
+    `model` is the model's folder; `topics` are those that the run writes, () for all.
     """
     manifest = read_manifest(model)
     path = held_out_of(folder, manifest.id)

@@ -1,4 +1,4 @@
-"""Read the shards of a run again: take out the documents of some files or older versions, or read all documents."""
+"""Read the shards of a run again: remove the documents of some files, or replaced versions, or list all documents."""
 
 import csv
 import io
@@ -22,28 +22,29 @@ from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import counted_of
 from textcat.tagging.output import BETWEEN_TOPICS, MODEL, REASON, OutputSettings, file_format
 
-_MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression
+_MOST_UNPACKED = 1 << 31  # size of a shard in bytes: some 64 MiB before compression
 
 
 class TaggedDocument(NamedTuple):
-    """Hold a document in the output of a run: its id, its place in the input, and its topics."""
+    """A document in the output of a run: its id, its place in the input, and its topics."""
 
     id: str
     source: str
     position: int
     topics: tuple[str, ...]
-    reason: str | None = None  # why it gives no evidence for any topic
-    probabilities: tuple[float | None, ...] = ()  # of the topics; None: the model has none
-    statuses: tuple[str | None, ...] = ()  # of the topics; None: the model makes no promises, or it was not given
-    model: str = ""  # the id of the model that tagged it; "": no model knows its language
-    date: str = ""  # "": it has none
+    reason: str | None = None  # reason why it gives no evidence for any topic
+    probabilities: tuple[float | None, ...] = ()  # probabilities of the topics; None: the model has none
+    # statuses of the topics; None: the model makes no promises, or rows have no statuses
+    statuses: tuple[str | None, ...] = ()
+    model: str = ""  # id of the model that tagged it; "": no model has its language
+    date: str = ""  # date; "" if it has none
 
 
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
-    """Return the content of a shard without the rows of some input files, and without rows that newer versions replace.
+    """Return the content of a shard without the rows of some input files, and without rows replaced by newer versions.
 
-    A shard is an output file. `names` has the input files, and `rows` the places of news rows that newer versions
-    replace; rejections are returned for these, and they are removed from `rows`.
+    A shard is an output file. `names` has the input files, `rows` the places of news rows that newer versions replace;
+    these are returned as rejections, and removed from `rows`.
     """
     rejections: list[Rejection] = []
     places = {key[:2] for key in rows}
@@ -107,13 +108,13 @@ def _as_written(name: str, settings: OutputSettings) -> Iterator[str]:
 
 
 def _as_read(text: str, settings: OutputSettings) -> tuple[str, ...]:
-    """Return the texts that may have been written as a cell."""
+    """Return the texts from which a CSV cell may have been written."""
     may_be_safe = text.startswith("'") and settings.to == "csv" and not settings.no_csv_escape
     return (text, text[1:]) if may_be_safe else (text,)
 
 
 def _counted(shard: Path) -> dict[tuple[str, int], Sequence[str]]:
-    """Return the topics that the run counts of each row that a shard had, by source and position."""
+    """Return the topics counted for each row that a shard had, by source and position."""
     path = counted_of(shard)
     try:
         lines = map(orjson.loads, path.read_bytes().splitlines())
@@ -148,7 +149,7 @@ def _document_of(row: dict[str, Any]) -> TaggedDocument:
 
 
 def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
-    """Yield each document with its rows of CSV, as they are written; the first line has the names of the columns."""
+    """Yield each document with its rows of CSV, as written; the first line has the names of the columns."""
     head, _, rest = data.partition(b"\n")
     names = next(csv.reader([head.decode()]))
     document: TaggedDocument | None = None
@@ -179,7 +180,7 @@ def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
         yield document, b"".join(rows)
 
 
-# The columns that have a fact of one tag, and of all tags of a document.
+# Columns with a fact about one tag, and those with a list for all tags of a document.
 _OF_TAGS = (("topic", "topics"), ("probability", "probabilities"), ("status", "statuses"))
 _LISTS = ("topics", "probabilities", "statuses")
 

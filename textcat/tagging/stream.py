@@ -25,11 +25,11 @@ def tag_to_stream(
     progress: ShowProgress | None = None,
     **settings: Any,
 ) -> Summary:
-    """Tag the inputs, and write the rows to a stream, which is flushed after each batch; return the summary.
+    """Tag inputs, and write rows to a stream, which is flushed after each batch; return the summary.
 
-    The input ``-`` is standard input. `on_rejection` is called with each rejection, and `progress` with the progress
-    after each batch. `settings` are `input_settings`, `output_settings`, `jobs`, `scheduler`, `strict`, `lang` and
-    `max_rejected`, as for `tag_archive`. A TextcatError is also raised if the format of the output is Parquet.
+    The input ``-`` stands for standard input. `on_rejection` is called with each rejection, and `progress` with the
+    progress after each batch. `settings` are `input_settings`, `output_settings`, `jobs`, `scheduler`, `strict`, `lang`
+    and `max_rejected`, as for `tag_archive`. A TextcatError is also raised if the format of the output is Parquet.
     """
     plan = make_plan(model, inputs, **settings)._replace(start_over="give the same command again")
     if plan.job.output.to == "parquet":

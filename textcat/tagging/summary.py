@@ -1,4 +1,4 @@
-"""Summarise a run, and find topics that are much more or less frequent in its archive than in training."""
+"""Summarise a run, and find topics that are much more or less frequent in the archive than in training."""
 
 import math
 from collections.abc import Sequence
@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     from textcat.runs.growth import Growth
     from textcat.runs.inputs import InputChange
 
-_RATIO = 3.0  # between rates: thresholds chosen for F1 may well pass twice as many documents as have the topic
-_P = 0.001  # significance, for all topics together
+# minimum factor between rates: thresholds chosen for F1 may give a topic to twice as many documents as have it
+_RATIO = 3.0
+_P = 0.001  # significance level for all topics together
 
 
 class Drift(NamedTuple):
-    """Describe a topic that is much more or less frequent in an archive than in training."""
+    """A topic that is much more or less frequent in an archive than in training."""
 
     topic: str
     rate: float  # fraction of the archive's documents above the topic's threshold
     prevalence: float  # fraction of the training documents that have the topic
-    g: float  # how significant the difference is: its `log_likelihood_ratio`
+    g: float  # significance of the difference: `log_likelihood_ratio`
 
 
 def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
@@ -45,35 +46,35 @@ def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
 
 
 class Trained(NamedTuple):
-    """Hold what a summary compares an archive with: the topics of a model, or of several, and their training."""
+    """The topics of one or several models, with their training counts, to compare an archive with."""
 
     sizes: dict[str, int]  # the number of training documents of each topic, in the order of the model
     documents: int  # the number of all training documents
-    names: dict[str, str]  # of topics that have one
+    names: dict[str, str]  # names of topics that have one
 
 
 class Summary(NamedTuple):
-    """Hold the result of a run: its inputs, the counts of documents, and its time and memory."""
+    """The result of a run: its inputs, the counts of documents, and its time and memory."""
 
     trained: Trained
     sources: "Sequence[Source]"  # the inputs
     topics: tuple[str, ...]  # the requested topics
-    counts: Counts  # of all documents in the folder, including those that interrupted runs wrote
+    counts: Counts  # counts of all documents in the folder, including those that interrupted runs wrote
     before: RunState  # the state from which this run resumed
     shards: int  # number of shards in the folder
     formats: list[str]  # formats of the inputs that this run read
     seconds: float  # duration of this run
     memory: int  # peak memory of this run's processes in bytes
     changes: "tuple[InputChange, ...]" = ()  # inputs that changed while they were read
-    growth: "Growth | None" = None  # what is new in the inputs since the run before; None: this is the first run
-    wake: float | None = None  # the earliest time at which a file is to be read again, see `Rejection`; None: never
+    growth: "Growth | None" = None  # inputs that are new since the previous run; None: this is the first run
+    wake: float | None = None  # the earliest time to read a file again, see `Rejection`; None: never
 
     def __repr__(self) -> str:
         counts = (f"{n:,} {what.replace('_', ' ')}" for what, n in vars(self.counts).items() if isinstance(n, int))
         return f"<Summary: {', '.join(counts)}>"
 
     def followed_by(self, later: "Summary") -> "Summary":
-        """Return one summary of this run and a later run over the same inputs."""
+        """Merge the summaries of this run and a later run over the same inputs."""
         formats, seconds = sorted({*self.formats, *later.formats}), self.seconds + later.seconds
         growth = later.growth if self.growth is None else self.growth
         return later._replace(before=self.before, formats=formats, seconds=seconds, growth=growth)
@@ -85,7 +86,7 @@ class Summary(NamedTuple):
 
     @property
     def grown(self) -> tuple[str, ...]:
-        """Names of inputs that only grew while they were read, so that nothing is missing."""
+        """Names of inputs that only grew while they were read, so that no document is missing."""
         return tuple(change.name for change in self.changes if change.grew)
 
     @property

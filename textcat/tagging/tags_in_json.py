@@ -1,4 +1,4 @@
-"""Write tags into news items of ninjs, the JSON of news agencies: as a subject each, the way its version has them."""
+"""Write tags into news items of ninjs, the JSON format of news agencies, as subjects in the item's version."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from textcat.reading import IPTC_URIS, ValueSpan, is_own, members_of, values_in
 from textcat.tagging.concepts import Edit, Tag
 
 _SPACE, _MOST_SPACE = b" \t\r\n", 1000
-_VERSION = re.compile(r"(?<!\d)(\d{1,3})\.(\d{1,3})")  # which is looked for in texts of any length
+_VERSION = re.compile(r"(?<!\d)(\d{1,3})\.(\d{1,3})")  # keyword that is searched for in texts of any length
 _OF_FIRST = re.compile(r"(?:subject|person|place|organisation|event|object|genre|infosource|byline|mimetype|headline)"
                        r"|(?:headline|body|description)_\w+|(?:char|word)count|\$standard|trustindicator")  # fmt: skip
 _CREATORS = ("creator", "rel")
@@ -18,7 +18,7 @@ _CREATORS = ("creator", "rel")
 def edits_of_ninjs(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
     """Return the edits that write the tags into an item as subjects, and remove those of earlier runs.
 
-    Versions 1 have the subjects in ``subject``, later ones in ``subjects``.
+    Versions 1.x have the subjects in ``subject``, later versions in ``subjects``.
     """
     members = members_of(data, 0)
     version = _version(data, members)
@@ -27,13 +27,13 @@ def edits_of_ninjs(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]
     member = members.get(name)
     if member is not None and data[member.start] == ord("["):
         return _edits_of_list(data, member, subjects)
-    if member is not None or not subjects:  # what is no list is left as it is: the item is not valid
+    if member is not None or not subjects:  # a value that is not a list is left as it is: the item is invalid
         return []
     return [_new_member(data, name, subjects)]
 
 
 def _version(data: bytes, members: Mapping[str, ValueSpan]) -> tuple[int, int]:
-    """Return the version of ninjs that an item has: the one that it declares, or else the least with its members."""
+    """Return an item's version of ninjs: the declared one, or else the lowest version with its members."""
     declared = members.get("standard") or members.get("$standard")
     if declared is not None:
         declared_by = _loaded(data, declared)
@@ -45,7 +45,7 @@ def _version(data: bytes, members: Mapping[str, ValueSpan]) -> tuple[int, int]:
         if match:
             return int(match[1]), int(match[2])
     if "subjects" not in members and any(map(_OF_FIRST.fullmatch, members)):
-        # Version 1.5 added what tells the creator and the confidence.
+        # Version 1.5 added members for the creator and the confidence.
         is_later = "digitalsourcetype" in members or any(
             "creator" in subject or "confidence" in subject for subject in _subjects(data, members)
         )
@@ -58,7 +58,7 @@ def _loaded(data: bytes, value: ValueSpan) -> Any:
 
 
 def _subject(tag: Tag, creator: str, version: tuple[int, int]) -> dict[str, Any]:
-    """Return a tag as an object; versions without members for the creator have it as the relation."""
+    """Return a tag as an object; in versions without a member for the creator, the creator becomes the relation."""
     concept = tag.concept
     scheme = IPTC_URIS.get(concept.scheme, concept.scheme)
     is_uri = scheme.endswith(("/", "#", ":")) and " " not in concept.code
@@ -75,7 +75,7 @@ def _subject(tag: Tag, creator: str, version: tuple[int, int]) -> dict[str, Any]
 
 
 def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, Any]]) -> list[Edit]:
-    """Return the edits that replace our own subjects in a list by others; if there are none, these are added."""
+    """Return the edits that replace our own subjects in a list; if there are none, new ones are appended."""
     values, _ = values_in(data, found.start)
     owned = [_is_own(_loaded(data, value)) for value in values]
     is_spaced = b'": ' in data[found.start : found.end] or not values
@@ -91,29 +91,29 @@ def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, A
         if owned[first + 1 : first + 2] == [True]:
             between = _comma(data, values[first], values[first + 1]) or between
         edits = [Edit(values[first].start, values[first].end, between.join(_encoded(subjects, is_spaced)))]
-    has_before = bool(subjects) or first > 0  # whether a subject that stays stands before
+    has_before = bool(subjects) or first > 0  # whether a subject that stays precedes
     for i in range(first + bool(subjects), len(values)):
         if not owned[i]:
             has_before = True
         elif has_before:
             edits.append(Edit(values[i - 1].end, values[i].end, b""))
-        else:  # the comma behind it goes, too
+        else:  # remove the following comma, too
             edits.append(Edit(values[i].start, values[i + 1].start if i + 1 < len(values) else values[i].end, b""))
     return edits
 
 
 def _comma(data: bytes, value: ValueSpan, other: ValueSpan) -> bytes:
-    """Return what stands between two neighbours of a list; b"" if it is so long that it must not be repeated."""
+    """Return the separator of two neighbours in a list; b"" if it is too long to repeat."""
     return data[value.end : other.start] if other.start - value.end <= _MOST_SPACE else b""
 
 
 def _between(data: bytes, value: ValueSpan, is_spaced: bool) -> bytes:
-    """Return the comma and the space that stand between a value of a list and others."""
+    """Return the comma and white space that separate a value of a list from its neighbours."""
     return b"," + (_space_before(data, value.start) or (b" " if is_spaced else b""))
 
 
 def _new_member(data: bytes, name: str, subjects: Sequence[dict[str, Any]]) -> Edit:
-    """Return the edit that adds a list of subjects behind the last member of an item, written as the item is."""
+    """Return the edit that adds a list of subjects after the last member of an item, in the item's layout."""
     values, closing = values_in(data, 0)
     last = values[-1]
     space, end_space = _space_before(data, last.begin), _space_before(data, closing)
@@ -129,7 +129,7 @@ def _new_member(data: bytes, name: str, subjects: Sequence[dict[str, Any]]) -> E
 
 
 def _encoded(subjects: Sequence[dict[str, Any]], is_spaced: bool) -> list[bytes]:
-    """Return each object in ASCII, so that the file's encoding does not matter."""
+    """Return each object encoded in ASCII, so that the file's encoding does not matter."""
     separators = (", ", ": ") if is_spaced else (",", ":")
     return [json.dumps(subject, separators=separators).encode() for subject in subjects]
 

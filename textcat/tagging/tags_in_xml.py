@@ -1,4 +1,4 @@
-"""Write tags into items of XML: NewsML-G2 has them as `<subject>`, NITF as `<classifier>`, feeds as `<category>`."""
+"""Write tags into XML items: as `<subject>` in NewsML-G2, `<classifier>` in NITF, `<category>` in feeds."""
 
 import re
 from collections.abc import Callable, Sequence, Set
@@ -9,15 +9,15 @@ from textcat.reading import ElementSpan, child_elements, element_at, is_own
 from textcat.tagging.concepts import Edit, Tag
 
 _SPACE = b" \t\r\n"
-_MOST_SPACE = 1000  # bytes between two elements
+_MOST_SPACE = 1000  # maximum white space between two elements, in bytes
 _QCODE = re.compile(r"[^\s:]+:\S+")
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# What the schemas want before our elements in the element that holds them.
+# Elements that must precede ours in their parent, according to the schemas.
 _BEFORE_SUBJECT = frozenset(
     {"icon", "urgency", "contentCreated", "contentModified", "digitalSourceType", "located", "infoSource", "creator"}
     | {"contributor", "audience", "exclAudience", "altId", "rating", "userInteraction", "language", "genre", "keyword"}
 )
-_OF_NITF = ("head", "docdata", "identified-content")  # each within the one before
+_OF_NITF = ("head", "docdata", "identified-content")  # each element is inside the previous one
 _BEFORE_IN_NITF: dict[str, Set[str]] = {"head": frozenset(), "docdata": frozenset({"title", "meta", "tobject", "iim"})}
 
 
@@ -57,7 +57,7 @@ def edits_of_nitf(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
 def edits_of_rss(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
     """Return the edits that write the tags into an `<item>` of RSS 2.0 as categories, and remove those of earlier runs.
 
-    `creator` becomes the attribute ``domain`` of each category, which can be any text.
+    `creator`, any text, becomes the attribute ``domain`` of each category.
     """
     return _edits_of_feed(data, "domain", [({"domain": creator}, _escaped(tag.concept.topic)) for tag in tags])
 
@@ -86,7 +86,8 @@ def _last(elements: Sequence[ElementSpan], names: Set[str]) -> ElementSpan | Non
     return next((element for element in reversed(elements) if element.name in names), None)
 
 
-# --- what is written --------------------------------------------------------------------------------------------------
+# --- the elements to write
+# ----------------------------------------------------------------------------------------------
 
 
 def _subjects(tags: Sequence[Tag], creator: str, prefix: bytes) -> list[bytes]:
@@ -122,19 +123,20 @@ def _element(name: bytes, attributes: dict[str, str], content: bytes) -> bytes:
 
 
 def _escaped(text: str) -> bytes:
-    """Return a text as XML has it in any encoding that has the characters of ASCII."""
+    """Return a text escaped for XML in any encoding that includes ASCII."""
     return escape(_NO_XML.sub("\ufffd", text)).encode("ascii", "xmlcharrefreplace")
 
 
-# --- where it is written ----------------------------------------------------------------------------------------------
+# --- the positions to write them
+# -----------------------------------------------------------------------------------------
 
 
 def _replaced(
     data: bytes, parent: ElementSpan, own: Sequence[ElementSpan], before: ElementSpan | None, elements: Sequence[bytes]
 ) -> list[Edit]:
-    """Return the edits that replace our own elements by others, or if there are none, put these behind `before`.
+    """Return the edits that replace our own elements or, if there are none, insert elements after `before`.
 
-    Each element has the space before it that its neighbours have.
+    Each element is preceded by the same white space as its neighbours.
     """
     if not own:
         return _put(data, parent, before, elements) if elements else []
@@ -145,8 +147,8 @@ def _replaced(
 
 
 def _put(data: bytes, parent: ElementSpan, before: ElementSpan | None, elements: Sequence[bytes]) -> list[Edit]:
-    """Return the edit that puts elements behind `before`, or if it is None, at the start of their parent."""
-    if before is None and parent.content == parent.end:  # it has no end tag
+    """Return the edit that inserts elements after `before` or, if it is None, at the start of their parent."""
+    if before is None and parent.content == parent.end:  # an empty-element tag, without an end tag
         tag = parent.prefix + parent.name.encode()
         return [Edit(parent.end - 2, parent.end, b">%s</%s>" % (b"".join(elements), tag))]
     place, space = before.end if before else parent.content, _space_at(data, parent, before)
@@ -160,7 +162,7 @@ def _nested(
     missing: Sequence[bytes],
     elements: Sequence[bytes],
 ) -> list[Edit]:
-    """Return the edit that puts elements into a parent, within further elements, whose tags are `missing` there."""
+    """Return the edit that inserts elements into a parent, inside new enclosing elements with the tags `missing`."""
     if not elements:
         return []
     near = _space_at(data, parent, before)
@@ -173,7 +175,7 @@ def _nested(
 
 
 def _space_at(data: bytes, parent: ElementSpan, before: ElementSpan | None) -> bytes:
-    """Return the space that stands before `before`, or if it is None, at the start of the parent."""
+    """Return the white space before `before` or, if it is None, at the start of the parent."""
     if before is not None:
         return _space_before(data, before.start)
     rest = data[parent.content : parent.content + _MOST_SPACE]

@@ -1,4 +1,4 @@
-"""Tag files as they arrive in the inputs, until the process is stopped."""
+"""Tag files as they arrive, until the process is stopped."""
 
 import logging
 import os
@@ -18,15 +18,15 @@ from textcat.tagging.summary import Summary
 
 log = logging.getLogger(__name__)
 
-SETTLED = 0.4  # seconds without a change after which a file is taken to be complete
-_LOOKS = 0.1  # seconds between two looks at files that are not complete
-_POLLS = 1.0  # seconds between two looks where the system does not notify of changes
-_SHARE = 0.1  # of the time that polling may take
-_LONGEST = 60.0  # seconds between two tries to read what fails again and again
-_FEW_BYTES = 64 << 20  # of new files that one process tags, as others would take longer to start
+SETTLED = 0.4  # seconds without a change after which a file is considered complete
+_LOOKS = 0.1  # seconds between two checks of incomplete files
+_POLLS = 1.0  # seconds between two checks where the system does not notify of changes
+_SHARE = 0.1  # maximum share of the time spent on polling
+_LONGEST = 60.0  # maximum seconds between two attempts to read a file that keeps failing
+_FEW_BYTES = 64 << 20  # number of new files that one process tags, because starting others would take longer
 
 _PATTERN = frozenset("*?[")
-_GONE = "gone"  # instead of the state of a file that is no longer there
+_GONE = "gone"  # stands for the state of a missing file
 
 States = dict[str, FileState]
 
@@ -43,19 +43,19 @@ def watch_archive(
 ) -> None:
     """Tag the inputs into a folder, then each file that arrives or changes, once it is complete.
 
-    A file is complete when it has not changed for some tenths of a second. Whatever stops the process, the same call
-    resumes.
+    A file is complete when it has not changed for some tenths of a second. After the process was stopped in any way,
+    the same call resumes the work.
 
     Parameters
     ----------
     plan : callable
         Finds the inputs, and returns the plan of a run.
     inputs : sequence of str
-        The files, folders, patterns and URLs that the plan is made of.
+        The files, folders, patterns and URLs of the plan.
     out : path
         The folder of shards.
     show : callable
-        Called with the summary of each round in which something was new, and of the first.
+        Called with the summary of the first round, and of each later round with new documents.
     rounds : int, optional
         Stop after this many rounds; None: never.
     after : callable, optional
@@ -87,17 +87,17 @@ def watch_archive(
             continue
         new = {name: state for name, state in complete.items() if (done or {}).get(name) != state}
         if any(state.is_blocked and complete.get(name) != state for name, state in (done or {}).items()):
-            renew.set()  # the system does not notify of changes in what was a folder that could not be listed
+            renew.set()  # the system does not notify of changes in a folder that could not be listed
         n_bytes = sum(state.size for state in new.values())
         jobs = planned.jobs if done is None or n_bytes > _FEW_BYTES else 1
         round_ = planned._replace(sources=sources, jobs=jobs)
         try:
             summary = tag_to_folder(round_, out, trusted=done is not None, **options)
-        except ModelReplacedError as error:  # between its plan and its work
+        except ModelReplacedError as error:  # between planning and tagging
             log.warning("%s It is read again.", error)
             clock.set(0.0, began)
             continue
-        options.pop("restart", None)  # which the first round has done
+        options.pop("restart", None)  # the first round has already called it
         again = summary.growth.again if summary.growth else ()
         new |= {name: complete[name] for name in again if name in complete}
         if after is not None and (new or done is None):
@@ -114,20 +114,20 @@ def watch_archive(
 
 
 class _Clock:
-    """Tell when something is to be read again: when an embargo ends, and now and then what cannot be read yet."""
+    """Determine when to read files again: when an embargo ends, and at intervals for files that cannot be read yet."""
 
     def __init__(self) -> None:
-        self._wake: float | None = None  # in seconds since 1970; None: nothing is to be read again
-        self._next, self._pause = 0.0, _POLLS  # when to try at the earliest, by a clock that nobody sets
+        self._wake: float | None = None  # in seconds since 1970; None: no file must be read again
+        self._next, self._pause = 0.0, _POLLS  # earliest time of the next attempt, by the monotonic clock
 
     def is_due(self) -> bool:
-        """Return whether it is time."""
+        """Return whether the time to read again has come."""
         return self._wake is not None and self._wake <= time.time() and self._next <= time.monotonic()
 
     def set(self, wake: float | None, began: float, *, is_again: bool = False) -> None:
-        """Wait until a time, see `Rejection`, and at least for a pause, after a look that began at the time `began`.
+        """Set the time to read again (see `Rejection`), at least a pause after the last check, which began at `began`.
 
-        `is_again`: what had failed was read again. As long as it fails again, the pauses grow.
+        `is_again`: failed files were tried again; the pauses grow while they keep failing.
         """
         self._wake = wake
         self._pause = min(2 * self._pause, _LONGEST) if is_again and wake == 0 else _POLLS
@@ -138,7 +138,7 @@ class _Clock:
 class SettledFiles:
     """Decide which input files are complete, that is, no longer being written.
 
-    `waiting` has each incomplete file by name: its size and time, and the moment at which it was first seen with these.
+    `waiting` has each incomplete file by name: its size and time, and when it was first seen with them.
     """
 
     def __init__(self) -> None:
@@ -150,8 +150,8 @@ class SettledFiles:
 
         A file is complete if its size and time have not changed for some tenths of a second. `done` has the states in
         which files were read before. A file that is changing, or has just disappeared, keeps its state in `done`; if it
-        has none, it is left out. So a renamed file disappears and appears at the same time. At the first look, all
-        files are complete except those that changed a moment ago.
+        has none there, it is left out. So a renamed file disappears and appears in the same round. In the first round,
+        all files are complete except those that changed a moment ago.
         """
         now, before, self.waiting = time.monotonic(), self.waiting, {}
         listed = {file.name: FileState(file.name, *file.content) for file in list_files(sources) or ()}
@@ -173,7 +173,7 @@ class SettledFiles:
 
 
 def _is_fresh(state: FileState) -> bool:
-    """Return whether, by its time of change, a file was changed less than some tenths of a second ago."""
+    """Return whether a file's time of change is less than some tenths of a second ago."""
     return isinstance(state.state, int) and abs(time.time_ns() - state.state) < SETTLED * 1e9
 
 
@@ -192,14 +192,14 @@ def _with_states(source: Source, states: States) -> Iterator[Source]:
 
 
 def _unchanged() -> None:
-    """Return None, "not changed", in place of a comparison: a change is found at the next look at the inputs."""
+    """Return None ("not changed") instead of comparing: a change is found at the next check of the inputs."""
 
 
 def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool], renew: Event) -> Iterator[bool]:
-    """Yield True whenever the inputs are to be looked at: at first, after a change, and while `is_waiting()` is True.
+    """Yield True whenever the inputs should be checked: at first, after a change, and while `is_waiting()` is True.
 
-    False is yielded when nothing has happened for a while. When `renew` is set, the system is asked anew to notify of
-    changes.
+    False is yielded when nothing has happened for a while. If the event `renew` is set, notification of changes is set
+    up anew.
     """
     yield True
     folders = None if any(map(is_url, inputs)) else sorted(set(map(folder_of, inputs)))
@@ -218,7 +218,7 @@ def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool], renew: Event) 
         renew.clear()
         try:
             for number, changes in enumerate(watch(*folders, raise_interrupt=True, **options)):
-                # The first time, for what has changed before changes were notified.
+                # The first check is for changes before notification began.
                 yield not number or bool(changes) or is_waiting()
         except OSError as error:
             log.warning("The system notifies of no changes (%s): they are looked for.", error)
@@ -235,7 +235,7 @@ def _polls(is_waiting: Callable[[], bool]) -> Iterator[bool]:
 
 
 def folder_of(text: str) -> str:
-    """Return the folder to watch for changes of an input."""
+    """Return the folder to watch for changes to an input."""
     path = text
     while not _PATTERN.isdisjoint(path) and not os.path.exists(path):
         path = os.path.dirname(path)

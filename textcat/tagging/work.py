@@ -20,11 +20,11 @@ from textcat.tagging.summary import Summary
 
 _log = logging.getLogger(__name__)
 
-_MAX_LOGGED = 100  # inputs whose formats are logged
+_MAX_LOGGED = 100  # maximum number of inputs whose formats are logged
 
 
 def workers_of(plan: TaggingPlan, n_bytes: int | None) -> AbstractContextManager[WorkerPool]:
-    """Return the workers of a plan, for a ``with`` block: this process, or others that have loaded the model.
+    """Return the workers of a plan, for a ``with`` block: this process, or other processes that have loaded the model.
 
     `n_bytes` is the stored size of the inputs; None if it is unknown.
     """
@@ -36,7 +36,7 @@ def tagged_batches(
 ) -> Generator[tuple[Batch, BatchResult]]:
     """Tag batches in the workers; yield each batch with its result, in order.
 
-    When the caller has written the result and asks for the next one, the result is added to `tally`. A TextcatError is
+    A result is added to `tally` when the caller asks for the next one, and has therefore written it. A TextcatError is
     raised if more documents are rejected than the plan allows.
     """
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
@@ -58,14 +58,14 @@ class Tally:
 
     def __init__(self, plan: TaggingPlan, before: RunState, progress: ShowProgress | None):
         self._plan, self._before, self._progress = plan, before, progress
-        # How many bytes a part of the inputs has is not known, as large files are dealt among several parts.
+        # The total bytes of a part of the inputs are unknown, because large files are divided among parts.
         self.sources, self._total = before.sources, total_size(before.sources) if plan.part is None else None
         self._counts = Counts()
         self._counts.add(before.counts)
         self._started = time.monotonic()
         self._memory: dict[str, int] = {}
         self._formats: set[str] = set()
-        self._missing: Counter[str] = Counter()  # bytes that could not be read of each input
+        self._missing: Counter[str] = Counter()  # bytes of each input that could not be read
         self._changes: list[InputChange] = []
         self._wake = before.wake
         self._of_this_run = Counts()  # documents that were read, and those that were rejected
@@ -112,7 +112,8 @@ class Tally:
                 "No document has the field %s, which --keep-fields names: its cells are empty.", ", ".join(missing)
             )
         named = (name for name in self._plan.job.input.fields if name not in self._plan.job.output.keep_fields)
-        named = (name for name in named if name not in ("language", "source"))  # which may be known without a field
+        # formats that are known without reading a field
+        named = (name for name in named if name not in ("language", "source"))
         if missing := [name for name in named if counts.tagged and not counts.fields[name]]:
             _log.warning("No document has the field %s, for which there is a rule.", ", ".join(missing))
         formats, changes = sorted(self._formats), tuple(self._changes)

@@ -1,7 +1,7 @@
-"""Write news files again, with their tags in the place that their standard has for them, into a folder.
+"""Write copies of news files into a folder, with their tags in the place that their standard defines.
 
-A file is copied byte for byte, but for the tags. It gets its name in the folder when it is whole on the disk, and a
-journal lists it then, so that the next run does not write it again unless it has changed.
+Apart from the tags, a file is copied byte for byte. When the copy is complete on disk, it gets its name and is listed
+in a journal, so that the next run does not write it again unless the input has changed.
 
 There are three steps: `read_news` chooses the files to read, `edit_news` tags the items of each batch and returns the
 changes of their files, and `write_news` writes files with these changes, into a `news_folder`.
@@ -40,14 +40,14 @@ _AGAIN = "give the same command again"
 
 
 class WriteBackSummary(NamedTuple):
-    """Hold how many files a run has written with their tags or left out, and its counts, time and memory."""
+    """Counts of files that a run has written with tags or left out, counts of documents, time and memory."""
 
-    counts: Counts  # of documents in the files that were read
-    written: int  # files
-    before: int  # files that earlier runs wrote
-    left_out: int  # files without a document that was tagged, and files that are broken
+    counts: Counts  # documents in the files that were read
+    written: int  # files written
+    before: int  # files written by earlier runs
+    left_out: int  # files without a tagged document, and broken files
     formats: Counter[str]  # files of formats without a place for tags
-    copied: Counter[str]  # files that were copied as they are, by the reason why they have no tags
+    copied: Counter[str]  # files copied unchanged, by the reason why they have no tags
     seconds: float
     memory: int
 
@@ -70,15 +70,15 @@ def write_back(
     plan : TaggingPlan
         The model, the inputs, and which topics are written.
     folder : Path
-        Where files get the same paths as below `base`. It is made if it does not exist.
+        The folder to write to, with the same paths as below `base`; it is created if it does not exist.
     base : str
         The folder above all inputs, see `base_of`.
     codes : str
-        The path of a table with the codes of topics, see `textcat.tagging.concepts.read_codes`; "": there is none.
+        The path of a table with the codes of topics, see `textcat.tagging.concepts.read_codes`; "": no table.
     restart : bool
-        Also write the files again that an earlier run wrote.
+        Write files again even if an earlier run wrote them.
     copy_rest : bool
-        Copy all files as they are that get no tags, also those of other formats, so that the folder is complete.
+        Copy all files without tags unchanged, including those of other formats, so that the folder is complete.
     on_rejection : callable
         Called with each document or file that is left out; with `copy_rest`, only with those that could not be read.
     progress : callable, optional
@@ -158,15 +158,15 @@ class _Tally:
 
 
 def _why_copied(reason: str) -> str:
-    """Return the kind of reason why a file has no tags, without a clause on what to do, or that it is left out."""
+    """Return the kind of reason why a file has no tags, without clauses on remedies."""
     return kind_of_reason(re.split(r"[;:] |, so it is left out|\.$", reason, maxsplit=1)[0] + ".")
 
 
 def check_inputs(plan: TaggingPlan, folder: Path, *, copy_rest: bool = False) -> None:
     """Raise TextcatError if inputs of a plan, or files in them, cannot be written back to a folder.
 
-    Zips and tars are refused here, unless they are copied as they are; `write_back` itself leaves them out, because
-    they may arrive in a watched folder.
+    Zips and tars are errors here, unless they are copied unchanged. `write_back` itself skips them, because they may
+    arrive in a watched folder.
     """
     check_sources(plan.sources, folder)
     if not copy_rest:

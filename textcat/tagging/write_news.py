@@ -1,6 +1,6 @@
-"""Write files of news with their edits: each becomes a copy, which gets its name when it is whole on the disk.
+"""Write edited copies of news files; a copy gets its name when it is complete on disk.
 
-Whatever keeps a file that was read from being written is a `Fate` here.
+`Fate` lists the reasons why a file that was read is not written.
 """
 
 from collections import deque
@@ -15,38 +15,38 @@ from textcat.tagging.edit_news import EditedBlock
 from textcat.tagging.file_copy import ChangedError, FileCopy
 from textcat.tagging.news_folder import RESUMES, NewsFolder
 
-_THREADS = 16  # that wait for the disk, which takes longer than all else
-_MOST_OPEN = 128  # files that wait for the disk
+_THREADS = 16  # threads that wait for the disk, which is the slowest part
+_MOST_OPEN = 128  # maximum number of files that wait for the disk
 _CHANGED = "It has changed while it was read, so it is left out: give the same command again."
 _NO_PLACE = "It is {}, which has no place for tags."
 _NO_NEWS = "It has no news item that could be tagged."
 
 
 class Fate(Enum):
-    """List the outcomes for a file that is to be written back with its tags."""
+    """The possible outcomes for a file to be written back with its tags."""
 
     WRITTEN = auto()
     NO_PLACE = auto()  # its format has no place for tags
     NO_NEWS = auto()  # none of its items was tagged
-    BROKEN = auto()  # a part of it cannot be read, or its items cannot be told apart
-    CHANGED = auto()  # since its items were read
-    NO_NAME = auto()  # the folder cannot hold a file of its name
+    BROKEN = auto()  # part of it cannot be read, or its items cannot be told apart
+    CHANGED = auto()  # it changed after its items were read
+    NO_NAME = auto()  # the folder cannot hold a file with its name
 
 
 class Outcome(NamedTuple):
-    """Hold what happened to a file, and the Rejection that reports it, if none was reported before."""
+    """The outcome for a file, with the Rejection that reports it unless it was reported before."""
 
     fate: Fate
-    format: str = ""  # of a file without a place for tags
+    format: str = ""  # the format of a file without a place for tags
     rejection: Rejection | None = None
-    copied: str = ""  # why the file was copied as it is; "": it was not
+    copied: str = ""  # the reason why the file was copied unchanged; "": it was not
 
 
 class EditedFile:
     """Copy one file while the edits of its blocks arrive, block by block."""
 
     def __init__(self, name: str, state: FileState | None) -> None:
-        self.name, self._state = name, state  # None: it was not there as it is when files were chosen
+        self.name, self._state = name, state  # None: the file was not there in its listed state
         self._fate, self._format, self._reason = Fate.NO_NEWS, "", ""
         self.is_due = False
         self.copy: FileCopy | None = None
@@ -87,9 +87,9 @@ class EditedFile:
         return Outcome(self._fate, self._format, self._rejection())
 
     def copy_as_it_is(self, folder: NewsFolder) -> str:
-        """Copy the file without tags; return the reason why it has none, or "" if it cannot be copied.
+        """Copy the file unchanged; return the reason why it has no tags, or "" if it cannot be copied.
 
-        The file is to be written again if it is broken, as then it may become whole.
+        A broken file must be written again later, because it may be completed.
         """
         if self._state is None or self._fate not in (Fate.NO_PLACE, Fate.NO_NEWS, Fate.BROKEN):
             return ""
@@ -114,8 +114,8 @@ class EditedFile:
 class NewsWriter:
     """Write edited copies of files into a folder, one file after the other, while blocks of edits arrive.
 
-    `states` has the size and time of each file that is being read, as it was listed. `to_copy`, if it is given, has
-    files that are not read, each with its format: these, and files that get no tags, are copied as they are.
+    `states` has the listed size and time of each file that is being read. `to_copy`, if given, has files that are not
+    read, each with its format: these, and files without tags, are copied unchanged.
     """
 
     def __init__(
@@ -125,8 +125,8 @@ class NewsWriter:
         to_copy: deque[tuple[FileState, str]] | None = None,
     ) -> None:
         self._folder, self._states, self._to_copy = folder, states, to_copy
-        self._file: EditedFile | None = None  # whose last block may not have come yet
-        # Whole copies, whether they are due again, and the outcomes of their files.
+        self._file: EditedFile | None = None  # whose last block may not have arrived yet
+        # Complete copies, whether they must be written again, and the outcomes of their files.
         self._waiting: list[tuple[FileCopy, bool, Future[None], Outcome]] = []
         self._threads = ThreadPoolExecutor(_THREADS)
 
@@ -151,7 +151,7 @@ class NewsWriter:
         with disk.raise_write_errors(self._folder.folder, RESUMES):
             outcomes = self._finish_file() + self._copy_unread()
             if self._to_copy is not None:
-                for name in sorted(self._states):  # of which no record was read, as they are empty
+                for name in sorted(self._states):  # files without any record, because they are empty
                     self._file = EditedFile(name, self._states.pop(name))
                     outcomes += self._finish_file()
             outcomes += self._put_in_place()
@@ -159,7 +159,7 @@ class NewsWriter:
         return outcomes
 
     def close(self) -> None:
-        """Close all files; copies that are not in their places yet are discarded."""
+        """Close all files; discard copies that are not in their place yet."""
         self._threads.shutdown(cancel_futures=True)
         if self._file is not None and self._file.copy is not None:
             self._file.copy.close()
@@ -178,12 +178,12 @@ class NewsWriter:
         return self._wait_for(file.copy, outcome, is_due=file.is_due)
 
     def _wait_for(self, copy: FileCopy, outcome: Outcome, *, is_due: bool) -> list[Outcome]:
-        """Sync a whole copy in a thread; return the outcomes of files that are in their places by now."""
+        """Sync a complete copy in a thread; return the outcomes of files that are in their place by now."""
         self._waiting.append((copy, is_due, self._threads.submit(copy.sync), outcome))
         return self._put_in_place() if len(self._waiting) >= _MOST_OPEN else []
 
     def _copy_unread(self) -> list[Outcome]:
-        """Copy the files that are not read; return the outcomes of files that are in their places by now."""
+        """Copy the files that are not read; return the outcomes of files that are in their place by now."""
         outcomes: list[Outcome] = []
         while self._to_copy:
             state, form = self._to_copy.popleft()

@@ -1,1 +1,1 @@
-"""Documents and a recipe → a trained tagger."""
+"""Train a tagger from documents and a recipe."""

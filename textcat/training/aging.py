@@ -1,8 +1,8 @@
-"""Measure how rankings get worse with time: train on the earlier documents, and look at later ones.
+"""Measure how rankings get worse with time: train on earlier documents, and measure on later ones.
 
-Rankers are trained on four fifths of the earlier half of the dated training documents, and measured on the last fifth,
-which is of the same time, and on five later parts. The final model knows all documents; what is measured is how fast
-such a model ages.
+Rankers are trained on four fifths of the earlier half of the dated training documents. They are measured on the other
+fifth of that half, which is of the same period, and on five later periods. The final model is trained on all documents;
+these figures estimate how fast it ages.
 """
 
 from typing import Any, NamedTuple
@@ -15,22 +15,22 @@ from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
 
-_PARTS, _HELD_OUT = 5, 5  # later parts; one of so many earlier documents is held out
-_FEWEST = 100  # documents with a topic in a part
+_PARTS, _HELD_OUT = 5, 5  # number of later parts; one of this many earlier documents is held out
+_FEWEST = 100  # minimum number of documents with a topic in a part
 
 
 class AgedPart(NamedTuple):
-    """Hold how often the topic ranked first is right, of documents with a topic that are some days older or younger."""
+    """Accuracy of the first topic, for documents with a topic that are some days from those trained on."""
 
-    days: int  # from the last document trained on to the middle one of the part; 0: of the same time
+    days: int  # from the last document trained on to the median document of the part; 0: of the same period
     documents: int
     accuracy: float
-    low: float  # the 95 % interval, by Clopper and Pearson
+    low: float  # 95 % interval, by Clopper and Pearson
     high: float
 
 
 def measure_aging(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = None) -> dict[str, Any] | None:
-    """Measure rankings of later documents than those trained on.
+    """Measure the accuracy of the topic ranked first on documents later than those trained on.
 
     Parameters
     ----------
@@ -42,8 +42,9 @@ def measure_aging(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = N
     Returns
     -------
     dict or None
-        ``until``, the last day of the documents trained on, and ``parts``, a list of `AgedPart`, the first of the same
-        time. None if fewer than about 1,100 documents have a date and a topic, or one day has half of them.
+        ``until`` is the last day of the documents trained on; ``parts`` is a list of `AgedPart`, of which the first is
+        of the same period. None if fewer than about 1,100 documents have a date and a topic, or if half of them have
+        the same date.
     """
     labels = counted.labels.tocsr()
     dates = [day_of(document.date) if document.date else "" for document in counted.corpus.train]
@@ -51,7 +52,7 @@ def measure_aging(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = N
     days = np.array([dates[i] for i in dated], "datetime64[D]")
     order = np.argsort(days, kind="stable")
     dated, days = dated[order], days[order]
-    half = int(np.searchsorted(days, days[len(days) // 2])) if len(days) else 0  # a day is not divided
+    half = int(np.searchsorted(days, days[len(days) // 2])) if len(days) else 0  # documents of one day stay in one part
     if half < _FEWEST * _HELD_OUT or len(dated) - half < _FEWEST * _PARTS:
         return None
     earlier = np.random.default_rng(0).permutation(dated[:half])

@@ -19,13 +19,13 @@ class Change(NamedTuple):
     """Changes of a model's documents.
 
     `old` has the model's `n_train` training documents, then its test documents. The documents that are `gone` or
-    `corrected` are given by their positions in `old`. A correction of a document in `partly` says for which topics this
-    was judged besides those before.
+    `corrected` are given by their positions in `old`. If a document is in `partly`, its correction adds topics that it
+    was judged for, to those judged before.
     """
 
     gone: tuple[int, ...]
     corrected: dict[int, Document]
-    added: tuple[tuple[Document, ...], tuple[Document, ...]]  # to the training and the test part
+    added: tuple[tuple[Document, ...], tuple[Document, ...]]  # added to the training part and to the test part
     old: Sequence[Document]
     n_train: int
     partly: Container[str]  # ids
@@ -34,8 +34,8 @@ class Change(NamedTuple):
     def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str], partly: Container[str]) -> Change:
         """Return the change that adds or corrects the documents `new`, and removes those with the ids `remove`.
 
-        `partly` has the ids of those of which only some labels are corrected. Raise TextcatError if the change is not
-        possible.
+        `partly` has the ids of documents that are corrected for some topics only. Raise TextcatError if the change is
+        not possible.
         """
         old = [*corpus.train, *corpus.test]
         position_of = {document.id: i for i, document in enumerate(old)}
@@ -65,7 +65,7 @@ class Change(NamedTuple):
 
     @property
     def counted(self) -> list[Document]:
-        """New and corrected documents whose terms are to be counted: all but corrections without a text."""
+        """New and corrected documents whose terms must be counted: all except corrections without a text."""
         return [*(d for d in self.corrected.values() if any(d.zones.values())), *self.added[0], *self.added[1]]
 
     def ids(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -80,7 +80,7 @@ class Change(NamedTuple):
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
     def order(self) -> np.ndarray:
-        """Return where the documents after the change are: in `old` or, behind that, in `counted`."""
+        """Return for each new document its position in `old`, or `len(old)` plus its position in `counted`."""
         position_of = {document.id: len(self.old) + i for i, document in enumerate(self.counted)}
         order = [
             position_of.get(id_, i)
@@ -113,7 +113,7 @@ class Change(NamedTuple):
             [replace(d, split="") if d.split else d for d in (*map(current, stay), *added)]
             for stay, added in zip(self._staying(), self.added, strict=True)
         ]
-        # Topics that only removed documents had must be forgotten, as if no document had been judged for them.
+        # Topics of which all documents were removed must be forgotten, as if no document had been judged for them.
         left = {topic for part in staying for document in part for topic in document.topics}
         forgotten = {topic for i in self.gone for topic in self.old[i].topics} - left
         train, test = ([_without(document, forgotten) for document in part] for part in staying)
@@ -161,9 +161,10 @@ def all_names(
 
 
 def _with_current_topics(corpus: Corpus, vocabulary: Vocabulary, place: str, *, warn: bool) -> Corpus:
-    """Return a corpus whose topics that a vocabulary says are deprecated are replaced or left out.
+    """Return a corpus in which topics that a vocabulary marks as deprecated are replaced or removed.
 
-    Topics that an earlier vocabulary called deprecated stay so, unless `vocabulary` names them. Warnings name `place`.
+    Topics that an earlier vocabulary marked as deprecated remain deprecated, unless `vocabulary` names them. Warnings
+    name `place`.
     """
     earlier = {topic: others for topic, others in corpus.replacements.items() if topic not in vocabulary.names}
     combined = Vocabulary({}, place, replacements={**earlier, **vocabulary.replacements})
@@ -173,12 +174,12 @@ def _with_current_topics(corpus: Corpus, vocabulary: Vocabulary, place: str, *, 
 
 
 def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
-    if corpus.topic_rule == "described":  # then each concept of the vocabulary is a topic
+    if corpus.topic_rule == "described":  # in this case, each concept of the vocabulary is a topic
         described = vocabulary.names.keys() | vocabulary.descriptions.keys()
         topics = tuple(sorted({*corpus.topics, *described}))
         corpus = replace(corpus, topics=topics)
     names, language = all_names(corpus.names, corpus.names_language, corpus.topics, vocabulary)
-    # A vocabulary without descriptions leaves those that the corpus has.
+    # A vocabulary without descriptions keeps the descriptions that the corpus has.
     about = {**corpus.descriptions, **vocabulary.descriptions_of(corpus.topics)}
     broader = vocabulary.broader_of(corpus.topics) or corpus.broader
     return replace(corpus, names=names, names_language=language, descriptions=about, broader=broader)
@@ -195,10 +196,10 @@ def change_corpus(
     place: str = "",
     warn: bool = True,
 ) -> tuple[Change, Corpus]:
-    """Return the change that `textcat learn` makes of its inputs, and the corpus after it.
+    """Return the change that `textcat learn` makes for its inputs, and the corpus after the change.
 
-    `partly` has the ids of documents of which only some labels are corrected: for other topics, they stay judged as
-    they are. Warnings name `place`; with `warn` False, there are none. Raise TextcatError if the change is impossible.
+    `partly` has the ids of documents that are corrected for some topics only; their labels for other topics stay.
+    Warnings name `place`; with `warn` False, there are none. Raise TextcatError if the change is impossible.
     """
     former = corpus if vocabulary is None else _with_current_topics(corpus, vocabulary, place, warn=warn)
     new = Vocabulary({}, place, replacements=former.replacements).current(new, warn=warn)

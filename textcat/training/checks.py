@@ -1,4 +1,4 @@
-"""Check a corpus, a recipe and options before training, and warn of what is probably not meant."""
+"""Check a corpus, a recipe and options before training, and warn of probable mistakes."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from textcat.reading.document import Document
 from textcat.reading.labels import NO, YES, folded_name
 from textcat.recipes.recipe import Recipe
 
-# Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
+# Languages written without spaces, by their scripts; a text with kana is Japanese, even if it has Chinese characters.
 _UNSPACED = {
     "ja": re.compile("[\u3040-\u30ff\u3400-\u9fff]{5,}"),
     "th": re.compile("[\u0e00-\u0e7f]{5,}"),
@@ -24,12 +24,12 @@ _UNSPACED = {
 }
 _KANA = re.compile("[\u3040-\u30ff]")
 _CUT_THEM = "Leave out segmenter = 'spacy' in [tokens] of the recipe, or name their language by lang = {code!r} there"
-SCRIPT_SAMPLE = 500  # documents by which the script of a corpus is found
-MOST_KEPT = 20_000  # training documents; a model of more keeps support documents only if asked to
+SCRIPT_SAMPLE = 500  # number of documents sampled to identify the script of a corpus
+MOST_KEPT = 20_000  # number of training documents above which a model keeps support documents only on request
 _NOT = re.compile(r"(?:non|not|no)[ _-]?(.+)")
 _SEPARATORS = (";", "|", ",", "/")
 _MISSING = frozenset({"<na>", "n/a", "na", "nan", "nat", "none", "null"})
-_JOINED_SHARE = 0.2  # if at least this share of the topics have a sign, the sign is taken for a separator
+_JOINED_SHARE = 0.2  # if at least this share of the topics contain the same character, it is taken for a separator
 
 
 def check_training(
@@ -40,7 +40,7 @@ def check_training(
     rows_dir: str | os.PathLike[str] | None = None,
     updatable: bool = False,
 ) -> str:
-    """Check that a corpus can be trained on by a recipe; return what the model keeps of its support documents.
+    """Check that a recipe can be trained on a corpus; return what the model keeps of its support documents.
 
     Support documents are the training documents that the weights are sums of. If `keep_support` is None, the size of
     the corpus, the recipe and `rows_dir` decide. Raise TextcatError if the corpus has no topic, `rows_dir` is not free,
@@ -54,7 +54,7 @@ def check_training(
         check_target(rows_dir)
     recipe.check()
     kept = checked_keep_support(keep_support)
-    if kept is None:  # what would make a model much larger is kept only for those who ask for it
+    if kept is None:  # data that makes a model much larger is kept only on request
         few = len(corpus.train) <= MOST_KEPT
         kept = "ids" if few and rows_dir is None and not recipe.topics.shortlist else "none"
     if recipe.topics.shortlist and kept != "none":
@@ -124,8 +124,8 @@ def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
 def _warn_of_joined_topics(topics: Collection[str]) -> None:
     """Warn if many topics are probably lists of topics in one string, such as ``"corn;wheat"``.
 
-    The warning is given if at least a fifth of the topics contain the same separator, such as ";", and many parts
-    recur: if these topics are split at the separator, there are at most as many distinct parts as there were topics.
+    The warning is given if at least a fifth of the topics contain the same separator, such as ";", and their parts
+    recur: splitting them gives at most as many distinct parts as there were topics.
     """
     for separator in _SEPARATORS:
         joined = [topic for topic in topics if separator in topic.strip(separator)]
@@ -141,7 +141,7 @@ def _warn_of_joined_topics(topics: Collection[str]) -> None:
 
 
 def _warn_of_missing_values(topics: Collection[str], documents: Sequence[Document]) -> None:
-    """Warn of a topic whose name is a word that programs write for a missing value, such as nan."""
+    """Warn of a topic whose name is a usual mark of a missing value, such as nan."""
     if missing := sorted(topic for topic in topics if topic.strip().lower() in _MISSING):
         n = sum(missing[0] in document.topics for document in documents)
         those = "this document" if n == 1 else f"these {n:,} documents"
@@ -170,7 +170,7 @@ def _warn_of_topics_written_alike(topics: Collection[str]) -> None:
 
 
 def _warn_of_topics_that_say_no(topics: Collection[str]) -> None:
-    """Warn if topics are answers to one question, such as "yes" and "no", or "spam" and "not spam"."""
+    """Warn if topics look like answers to one question, such as "yes" and "no", or "spam" and "not spam"."""
     names = {topic.casefold(): topic for topic in topics}
     if names and names.keys() <= YES | NO:
         saying = sorted(names.keys() & NO)

@@ -1,4 +1,4 @@
-"""Train on a sample of a corpus, and measure what each stage takes in time and memory, and the model on disk."""
+"""Train on a sample of a corpus; measure time and memory of each stage, and the size of the model on disk."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _Item = TypeVar("_Item")
 
 
 class Seconds(NamedTuple):
-    """Seconds by the clock, and seconds of processor time of all threads of this process."""
+    """Elapsed seconds, and processor seconds of all threads of this process."""
 
     by_clock: float = 0.0
     of_threads: float = 0.0
 
     @classmethod
     def now(cls) -> Seconds:
-        """Return the present readings of both clocks; only differences between two readings have a meaning."""
+        """Return the present readings of both clocks; only differences between two readings are meaningful."""
         return cls(time.perf_counter(), time.process_time())
 
     def times(self, factor: float) -> Seconds:
@@ -56,7 +56,7 @@ class Seconds(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Hold what it took to train a model on `documents` documents, and to evaluate it on `tested` documents.
+    """Time and memory used to train a model on `documents` documents and to evaluate it on `tested` documents.
 
     `seconds` and `memory` (bytes at the peak) have an entry for each stage; `used_memory` is the memory of the process
     before the first stage, None if unknown; `model_bytes` is the size of the saved model.
@@ -64,16 +64,16 @@ class Cost(NamedTuple):
 
     documents: int
     tested: int
-    seconds: Mapping[str, Seconds]  # of each stage; of another, none
-    used_memory: int | None  # bytes before training; None: the system does not report it
-    memory: Mapping[str, float]  # bytes at the peak of each stage, besides what was used before; {} if unknown
+    seconds: Mapping[str, Seconds]  # by stage; a stage that did not run has no entry
+    used_memory: int | None  # bytes before training; None: the system does not report them
+    memory: Mapping[str, float]  # peak bytes of each stage above `used`; {} if unknown
     model_bytes: float
 
 
 class MeasuredStages(Stages):
-    """Measure for each stage the seconds by the clock and of all threads, and the peak memory.
+    """Measure for each stage the elapsed seconds, the processor seconds of all threads, and the peak memory.
 
-    `memory` has the peak of each stage in bytes, without the bytes that were `used` before the first stage.
+    `memory` has the peak of each stage in bytes, above the `used` bytes of the process before the first stage.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class MeasuredStages(Stages):
 
     @contextmanager
     def stage(self, name: str, total: int | None = None, **options: Any) -> Iterator[Bar]:
-        """Time the ``with`` block as a stage, as `Stages.stage` does, and measure its peak of memory."""
+        """Time the ``with`` block as a stage, as `Stages.stage` does, and measure its peak memory."""
         started, is_reset = Seconds.now(), reset_peak()
         with super().stage(name, total, **options) as bar:
             yield bar
@@ -96,16 +96,16 @@ class MeasuredStages(Stages):
 
 
 def at_equal_distances(items: Sequence[_Item], n: int) -> list[_Item]:
-    """Return n of the items, at equal distances from the first to the last; if there are at most n, return all."""
+    """Return n of the items, evenly spaced from the first to the last; all items if there are at most n."""
     return [items[i] for i in np.linspace(0, len(items) - 1, min(n, len(items))).astype(int)]
 
 
 def sampled(corpus: Corpus, n: int, n_topics: int) -> Corpus:
     """Return a corpus of n of the training documents, and of `n_topics` of the topics that these documents have.
 
-    If the corpus has no more than `n_topics` topics, all are kept. Only test documents with one of these topics are
-    taken: as large a share of all test documents as of the training documents or, with 1,000 topics or more, one
-    batch. The documents are copies, because training may clear their texts.
+    If the corpus has no more than `n_topics` topics, all are kept. Test documents are sampled from those with one of
+    these topics: the same share as of the training documents or, with 1,000 topics or more, one batch. The documents
+    are copies, because training may clear their texts.
     """
     train, topics = at_equal_distances(corpus.train, n), corpus.topics
     if n_topics < len(topics):
@@ -123,7 +123,7 @@ def sampled(corpus: Corpus, n: int, n_topics: int) -> Corpus:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Hold back warnings, issued or logged: users are warned of the corpus itself when it is trained on."""
+    """Suppress warnings, issued or logged: users get them when the whole corpus is trained on."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

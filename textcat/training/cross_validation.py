@@ -1,4 +1,4 @@
-"""Cross-validate on training documents: compute held-out scores of a recipe, and measure recipes by such scores."""
+"""Cross-validate on training documents: compute held-out scores of a recipe, and compare recipes by their measures."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from textcat.training.examples import CountedCorpus, Examples, examples_without
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
-#: A held-out sample is one document of ten, but 5,000 documents at most.
+# A held-out sample is one document of ten, at most 5,000.
 MOST_HELD_OUT, ONE_OF = 5_000, 10
 
-# The rarest topics have too few positives to be cross-validated: their averages are mostly noise. They are simulated:
-# topics of at least _MIN_COMMON positives are trained with as few as the smallest _N_RARE topics have, and tested on
-# all held-out ones.
+# The rarest topics have too few positives for cross-validation: their averages are mostly noise. They are simulated
+# instead: topics of at least _MIN_COMMON positives are trained with only as many positives as the _N_RARE smallest
+# topics have, and tested on all held-out positives.
 RARE, EXPECTED, POOLED = "RARE", "EXPECTED", "POOLED"
 MAP, MEAN_SUPPORT = "macro_average_precision", "mean_support"
 _MIN_COMMON = 15
 _N_RARE = 30
 
-_BATCH = 12  # settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress
+_BATCH = 12  # settings trained in one call of the solver: enough to fill the SIMD lanes, few enough to show progress
 
 
 class HoldOut(NamedTuple):
-    """The positions of documents to train on, and of documents that are held out, each in ascending order."""
+    """Positions of documents to train on, and of held-out documents, each in ascending order."""
 
     trained: np.ndarray
     held_out: np.ndarray
@@ -86,15 +86,15 @@ def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | No
 
 
 def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
-    """Return the number by which each topic's scores are divided, so that all folds' scores have the same scale."""
+    """Return the number to divide each topic's scores by, so that scores of all folds have the same scale."""
     return np.array([solution.unit for solution in solutions], dtype)
 
 
 def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
-    """Return labels without those that cross-validation cannot test: the labels of topics of a single document.
+    """Return labels without those of topics with a single document, which cross-validation cannot test.
 
-    If this document is held out, nothing is left to learn the topic from. If the recipe trains on descriptions, the
-    topic can be learnt from its description, and the labels are returned unchanged.
+    While this document is held out, no document is left to learn the topic from. If the recipe trains on descriptions,
+    the topic can be learnt from its description, and the labels are returned unchanged.
     """
     is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.topics.description_copies else 2)
     return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)
@@ -105,8 +105,8 @@ def cross_validated(
 ) -> tuple[np.ndarray, Calibration, sp.csc_matrix] | None:
     """Cross-validate a tagger's recipe on its training documents.
 
-    Return the out-of-fold scores of the documents, the curves from these scores to probabilities, and the labels that
-    the scores are measured by.
+    Return the out-of-fold scores of the documents, the calibration curves fitted to these scores, and the labels that
+    the scores are compared with.
 
     Return None if the tagger has no recipe, if the recipe scores only a document's nearest topics (a shortlist), or if
     there is only one document.
@@ -130,7 +130,7 @@ def cross_validated_scores(
     rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> np.ndarray:
-    """Return a score of each training document for each topic, by rankers trained without the document's fold.
+    """Return the out-of-fold score of each training document for each topic.
 
     There are at most as many folds as documents. Rows are kept in memory or, if `rows_dir` is given, in a temporary
     folder next to `rows_dir`.
@@ -163,7 +163,7 @@ def scores_of_split(
         if not rows.shape[1]:
             return np.zeros((len(split.held_out), counts.labels.shape[1]), np.float32)
         new = counts.held_out_rows(features, split.held_out)
-        del features  # one fold's at a time in memory, as are rows
+        del features  # rows and scores of only one fold are in memory at a time
         learner = recipe.make_learner(n_jobs=n_jobs)
         problems = learner.topic_problems(rows, positives, left_out)
         options: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
@@ -190,37 +190,37 @@ class Trial:
     Cross-validation measures "macro_average_precision", averaged over topics, then over folds. A topic counts in a fold
     if it has positives among the held-out documents and among the others. There are three additional bands:
 
-    - "RARE": common topics, trained with as few positives as the rarest topics have.
-    - "EXPECTED": all topics, but the thirty smallest count with the value of RARE.
-    - "POOLED": all topics of two documents or more, each ranked once over the documents of all folds.
+    - "RARE": common topics, trained with only as many positives as the rarest topics have. - "EXPECTED": all topics,
+    with the value of RARE in place of the figures of the thirty smallest topics. - "POOLED": all topics of two
+    documents or more, each ranked once over the documents of all folds.
 
-    On a held-out sample, the measures are "ndcg@10" and others of `evaluate_at_k`. Both ways also measure
-    "mean_support", the mean number of support documents.
+    A held-out sample measures "ndcg@10" and others of `evaluate_at_k`. Both methods also measure "mean_support", the
+    mean number of support documents.
     """
 
     recipe: Recipe
     measures: dict[str, dict[str, float]]
-    measured_on: str = ""  # which documents were held out; empty for cross-validation
+    measured_on: str = ""  # the hold-out design; empty for cross-validation
 
     @property
     def judged_by(self) -> tuple[str, str]:
-        """The measure and the band whose figure is to be maximised, such as ("ndcg@10", "ALL")."""
+        """The measure and the band of the figure to maximise, such as ("ndcg@10", "ALL")."""
         return (MAP, EXPECTED) if MAP in self.measures else ("ndcg@10", "ALL")
 
     @property
     def goal(self) -> float:
-        """The figure to maximise: that of the measure and the band in `judged_by`."""
+        """The figure to maximise, which `judged_by` names."""
         measure, band = self.judged_by
         return self.measures[measure][band]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the trial in the form of JSON output."""
+        """Return the trial as JSON values."""
         held_out = {"measured_on": self.measured_on} if self.measured_on else {}
         return {"recipe": {"name": self.recipe.name, **self.recipe.as_dict()}, **self.measures, **held_out}
 
     @classmethod
     def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
-        """Return a trial of `recipe` with the figures that `as_dict` returned; the recipe in the figures is ignored."""
+        """Return a trial of `recipe` with figures from `as_dict`; the recipe in the figures is ignored."""
         measures = {name: value for name, value in figures.items() if isinstance(value, dict) and name != "recipe"}
         return cls(recipe, measures, figures.get("measured_on", ""))
 
@@ -237,10 +237,9 @@ def measure_by_folds(
 ) -> Iterator[Trial]:
     """Measure recipes by k-fold cross-validation on the training documents of a corpus.
 
-    Features are fitted without the held-out documents, as they would be for new documents. Within a fold, a ranker is
-    trained for every pair of a topic and a recipe, without the held-out rows. Consecutive recipes with the same
-    features share their rows. Each repeat splits the documents with the next seed: one split alone says little about
-    topics of few documents.
+    Features are fitted without the held-out documents. In each fold, a ranker is trained for every pair of a topic and
+    a recipe, without the held-out rows. Consecutive recipes with the same features share their rows. Each repeat splits
+    the documents with the next seed, because a single split is noisy for topics of few documents.
     """
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
@@ -248,7 +247,7 @@ def measure_by_folds(
             f"No topic of corpus {corpus.name} has two training documents to compare by: give it more documents."
         )
     folds = list(repeated_splits(labels, n_folds, n_repeats, seed))
-    tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
+    tokens: dict[str, Tokens] = {}  # one cache serves all recipes with the same tokenization
     for _, alike in groupby(recipes, key=feature_key):
         same_features = list(alike)
         first = same_features[0]
@@ -257,7 +256,7 @@ def measure_by_folds(
         examples = list(examples_without([fold.held_out for fold in folds], corpus, first, tokens[key]))
         for start in range(0, len(same_features), _BATCH):
             candidates = [_Candidate(recipe, labels) for recipe in same_features[start : start + _BATCH]]
-            with ThreadPoolExecutor(1) as executor:  # a fold is measured while the next one is trained on
+            with ThreadPoolExecutor(1) as executor:  # measure one fold while the next one is trained
                 tasks = []
                 for fold, examples_of_fold in zip(folds, examples, strict=True):
                     bands = choose_bands(corpus.topics, fold.sizes, DEFAULT_BANDS)
@@ -285,7 +284,7 @@ def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: i
 def _train(
     candidates: Iterable[_Candidate], fold: HeldOutFold, examples: Examples, n_jobs: int | None
 ) -> Iterator[tuple[_Candidate, list[Solution]]]:
-    """Yield each candidate (a recipe to measure) with the trained solution of each topic, without a fold's documents.
+    """Train each candidate (a recipe to measure) without a fold's documents; yield it with the solution of each topic.
 
     Candidates whose learners have the same seed are trained together, so the order of the candidates may change.
     """
@@ -320,9 +319,9 @@ class _Candidate:
         self._support.append({band.name: float(support[list(band.topics)].mean()) for band in chosen})
         self._scores[fold.held_out] = fold.scores(solutions)
         self._n_scored += len(fold.held_out)
-        if self._n_scored % len(self._scores) == 0:  # a split is complete
+        if self._n_scored % len(self._scores) == 0:  # all folds of a split are done
             precisions = average_precisions(self._labels, self._scores)
-            precisions[fold.sizes < 2] = np.nan  # never in training and held out at once
+            precisions[fold.sizes < 2] = np.nan  # descriptions are only trained on, never held out
             self._pooled.append(float(np.nanmean(precisions)))
 
     def trial(self) -> Trial:
@@ -332,7 +331,7 @@ class _Candidate:
 
 
 class _RareTopic(NamedTuple):
-    """A common topic that is trained as if it were rare: with few positives, while its other positives are left out."""
+    """A common topic that is trained as if it were rare: most of its positives are left out of training."""
 
     topic: int
     positives: np.ndarray
@@ -340,10 +339,10 @@ class _RareTopic(NamedTuple):
 
 
 class HeldOutFold:
-    """A fold of held-out documents: name the rows to train on without it, and measure solutions on the fold.
+    """A fold of held-out documents: select the rows to train on without it, and measure solutions on it.
 
     `held_out` has the positions of the fold's documents, and `labels` has the labels of all documents. If a random
-    generator is given, common topics are also trained as rare ones, with positives that the generator draws.
+    generator is given, common topics are also trained as if they were rare, with positives that it draws.
     """
 
     def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator | None = None):
@@ -352,7 +351,8 @@ class HeldOutFold:
         self.positives = rows_by_column(labels)
         self.sizes = np.array([len(rows) for rows in self.positives])
         self._held_out_labels = self.labels[held_out]
-        self.trained = self.sizes - np.asarray(self._held_out_labels.sum(axis=0)).ravel()  # positives, per topic
+        # number of positives of each topic
+        self.trained = self.sizes - np.asarray(self._held_out_labels.sum(axis=0)).ravel()
         self.rare_topics = [] if random is None else list(self._simulate(random))
         self._rare_labels = self._held_out_labels[:, [rare.topic for rare in self.rare_topics]]
 
@@ -379,16 +379,16 @@ class HeldOutFold:
 
     def scores(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the scores of the held-out documents for every topic, shape (n_held_out, n_topics)."""
-        n = len(self.held_out)  # other rows that were left out come after them
+        n = len(self.held_out)  # the other left-out rows come after the documents
         return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
         """Return the mean average precision of each band of topics, by its name; nan if a band has no topic.
 
-        The bands are those in `chosen`, and RARE and EXPECTED, which `Trial` explains.
+        The bands are those in `chosen`, plus RARE and EXPECTED (see `Trial`).
         """
         precisions = average_precisions(self._held_out_labels, self.scores(solutions))
-        precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
+        precisions[self.trained == 0] = np.nan  # no positive to learn from: this says nothing about the recipe
         figures = {band.name: nanmean(precisions[list(band.topics)]) for band in chosen}
         scores = np.zeros(self._rare_labels.shape, np.float32)
         for k, solution in enumerate(solutions[len(self.positives) :]):
@@ -403,7 +403,7 @@ class HeldOutFold:
 
 
 def nanmean(values: np.ndarray) -> float:
-    """Return the mean of the values without nan; nan if no value is finite."""
+    """Return the mean of the values, ignoring nan; nan if no value is finite."""
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 

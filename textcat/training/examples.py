@@ -1,4 +1,4 @@
-"""Documents → rows and labels to train on, with the topics' descriptions as further positive examples."""
+"""Turn documents into rows and labels to train on, with the topics' descriptions as further positive examples."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from textcat.recipes.recipe import Recipe
 
 
-ROWS_PER_BLOCK = 4096  # rows that are made and written together
-_OF_COUNTING = ("zones", "zone_terms", "ngrams", "chars")  # settings of features; the others need the counts alone
+ROWS_PER_BLOCK = 4096  # number of rows that are computed and written together
+# settings that change features only; all others change the counts
+_OF_COUNTING = ("zones", "zone_terms", "ngrams", "chars")
 
 
 class Examples(NamedTuple):
-    """Rows to train on, a row per example, with their labels.
+    """Rows to train on, one per example, with their labels.
 
     `labels` and `left_out` are int8 matrices with a row per example and a column per topic.
     """
@@ -41,8 +42,8 @@ class Examples(NamedTuple):
     rows: scipy.sparse.csr_matrix | StoredRows  # documents, then copies of the topics' descriptions
     labels: scipy.sparse.csc_matrix  # 1 where a row is a positive example
     left_out: scipy.sparse.csc_matrix | None = None
-    """1 where a row is no example of a topic: documents that were not judged for it, and descriptions of other topics,
-    for it would be wrong to take the description of wheat as a negative example of grain."""
+    """1 where a row is not used for a topic: documents that were not judged for it, and descriptions of other topics
+    (the description of wheat would be a wrong negative example of grain)."""
 
 
 class _CountedWords(NamedTuple):
@@ -50,13 +51,13 @@ class _CountedWords(NamedTuple):
 
     vectors: WordVectors
     ids: np.ndarray  # shape (n_words,), int32
-    first_added: int  # words from this id on occur in no document
+    first_added: int  # words with this id or a larger one occur in no document
 
 
 class CorpusStream(Protocol):
     """A corpus whose texts are read while it is iterated over."""
 
-    corpus: Corpus  # available once all texts were read; its documents have them as `zones`
+    corpus: Corpus  # available after all texts were read; its documents have the texts as `zones`
 
     def __iter__(self) -> Iterator[dict[str, str]]:
         """Yield the texts of documents by zone (a named part, such as title), as they are read."""
@@ -66,12 +67,11 @@ class CountedCorpus:
     """Counts of the terms of a corpus' training documents and topic descriptions, to build examples from.
 
     Build training examples from document positions; texts are no longer needed. The texts of a stream are counted while
-    they are read, including those of test documents; `serves` then takes the recipe that suits them. `tokens` must have
-    the recipe's settings; its token cache may have been filled by other recipes. Without `keep_texts`, the zones of
-    each document are emptied once the document is counted. The attributes `labels` and `unjudged` describe the training
-    documents. If `updatable`, test documents are counted, too, and the attribute `document_counts` has the counts of
-    the training documents, followed by those of the test documents. A zone is a named part of a document, such as its
-    title.
+    they are read, including those of test documents; `serves` then switches to the recipe that suits them. `tokens`
+    must have the recipe's settings; its token cache may have been filled by other recipes. Without `keep_texts`, the
+    zones (the named texts of a document, such as its title) are emptied once a document is counted. The attributes
+    `labels` and `unjudged` describe the training documents. If `updatable`, test documents are counted, too, and the
+    attribute `document_counts` has the counts of the training documents, followed by those of the test documents.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class CountedCorpus:
     ):
         features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.topics.description_copies
         self._words: _CountedWords | None = None
-        self.tokens: Tokens | None = None  # only if their cache is small enough to give them to a tagger
+        self.tokens: Tokens | None = None  # kept only if its cache is small enough to pass to a tagger
         if tokens is not None:
             features.set_params(tokens=tokens)
         features.take_tokens()
         self._take_vectors(recipe)
-        zones: list[dict[str, str]] = []  # all that were counted
+        zones: list[dict[str, str]] = []  # the counts of all documents
         counted_parts = (corpus.train, corpus.test if updatable else []) if isinstance(corpus, Corpus) else ()
 
         def documents() -> Iterator[Document]:
@@ -152,11 +152,11 @@ class CountedCorpus:
         self._all_counts = None
 
     def _take_vectors(self, recipe: Recipe) -> None:
-        """Take the vectors of words that a recipe trains on; None: only on terms."""
+        """Load the word vectors that a recipe trains on; None if it trains on terms only."""
         self.vectors = named_vectors(recipe.topics.vectors) if recipe.topics.uses_vectors else None
 
     def serves(self, recipe: Recipe) -> bool:
-        """Take another recipe from now on if it needs no other counts; return whether that is so."""
+        """Switch to another recipe if it needs the same counts; return whether it does."""
         counted, asked = self._recipe, recipe.features
         serves = (
             recipe.tokens == counted.tokens
@@ -174,15 +174,15 @@ class CountedCorpus:
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
         """Fit features of the recipe to the training documents at the positions `documents`; None: to all.
 
-        The descriptions of topics that none of these documents has are used, too, because their words may occur nowhere
-        else. In cross-validation on Reuters-21578, this makes rankings no worse. With a shortlist, all words of
-        descriptions get a column, however rare they are; with vectors, all words that have one, or, if `documents` are
-        given, those of them that any document has.
+        Descriptions of topics without a document among them are used, too, because their words may occur nowhere else;
+        in cross-validation on Reuters-21578, this makes rankings no worse. With a shortlist, every word of a
+        description gets a column, even if it is rare. With vectors, every word that has a vector gets one; if
+        `documents` are given, only words that occur in any document.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
         chosen = np.append(self._positions(documents), self._described[unknown])
-        # Only with a shortlist, so that the rows of other recipes depend on documents as they always did.
+        # Only with a shortlist, so that the columns of other recipes depend on documents alone.
         named = self._described if self._copies and self._recipe.topics.shortlist else None
         words = None if self.vectors is None else self._counted_words(self.vectors)
         if words is None:
@@ -191,7 +191,7 @@ class CountedCorpus:
         return features.fit_counted(self._counts, chosen, named, ids)
 
     def _counted_words(self, vectors: WordVectors) -> _CountedWords:
-        """Return the ids of the words that have a vector; add those to the terms that no document has."""
+        """Return the ids of the words that have a vector; words that no document has are added to the terms."""
         if self._words is None or self._words.vectors is not vectors:
             counts = self._counts.counts
             first_added = len(counts.terms) if self._words is None else self._words.first_added
@@ -217,7 +217,7 @@ class CountedCorpus:
         return self.vectors.of_columns(column_of, self._recipe.topics.vector_weight)
 
     def share_of_known_words(self) -> float:
-        """Return the share of the training documents' words that have a vector, from 0 to 1, as occurrences count."""
+        """Return the share of word occurrences in the training documents whose word has a vector, from 0 to 1."""
         known = {} if self.vectors is None else self.vectors.position_of
         counts = StoredCounts.of_documents(self._counts.parts, self._counts.counts, self._train).counts
         n_of = np.bincount(counts.ids[counts.ids >= 0], counts.counts[counts.ids >= 0], len(counts.terms))
@@ -226,15 +226,15 @@ class CountedCorpus:
         return float(n_of[is_word & is_known].sum() / max(n_of[is_word].sum(), 1))
 
     def held_out_rows(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
-        """Return the rows of the training documents at the positions `documents`, as rankers trained on others need.
+        """Return the rows of the training documents at the positions `documents`, for rankers trained on others.
 
-        With vectors, they have dimensions as further columns. `features` were fitted by `fit`.
+        With vectors, their dimensions are further columns. `features` were fitted by `fit`.
         """
         rows, vectors = features.rows_of(self._counts, self._train[documents]), self.column_vectors(features)
         return rows if vectors is None else vectors.beside(rows)
 
     def test_rows(self, features: TfIdf) -> scipy.sparse.csr_matrix | None:
-        """Return the rows of the test documents; None if these were not counted. `features` were fitted by `fit`."""
+        """Return the rows of the test documents; None if they were not counted. `features` were fitted by `fit`."""
         return features.rows_of(self._counts, self._test) if (self._test >= 0).all() else None
 
     def counts_of(self, documents: np.ndarray) -> StoredCounts:
@@ -247,7 +247,7 @@ class CountedCorpus:
         return StoredCounts.of_documents(self._counts.parts, self._counts.counts, positions)
 
     def add_char_ngrams(self, recipe: Recipe) -> None:
-        """Add a recipe's character n-grams to the counts; the recipe's other terms must be those already counted."""
+        """Add a recipe's character n-grams to the counts; its other terms must have been counted already."""
         n, divides_runs = recipe.features.chars, recipe.make_tokens().divides_runs
         self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n, divides_runs=divides_runs)
         if self.document_counts is not None:
@@ -273,13 +273,14 @@ class CountedCorpus:
     ) -> Examples:
         """Return rows and labels of the training documents at the positions `documents`, and of topics' descriptions.
 
-        If `documents` is None, all training documents are used; `features` were fitted by `fit`. With vectors, rows
-        have dimensions as further columns.
+        If `documents` is None, all training documents are used; `features` were fitted by `fit`. With vectors, their
+        dimensions are further columns.
 
-        Each description is repeated as often as the recipe's `description_copies` says; one without a known term is no
-        positive example. If `rows_dir` is given, rows are written to this folder, and `advance` is called with the
-        number of rows written. A topic is trained without the descriptions of other topics, which `Examples.left_out`
-        marks. If `left_out` is False, these marks are not made, because with thousands of topics they take much memory.
+        Each description is repeated `description_copies` times (a setting of the recipe); a description none of whose
+        terms has a column is not used. If `rows_dir` is given, rows are written to this folder, and `advance` is called
+        with the number of rows written. A topic is trained without the descriptions of other topics, which
+        `Examples.left_out` marks. With `left_out` False, this matrix is not made: with thousands of topics, it takes
+        much memory.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
@@ -300,12 +301,12 @@ class CountedCorpus:
     def _finite_rows(
         self, features: TfIdf, positions: np.ndarray, vectors: ColumnVectors | None
     ) -> scipy.sparse.csr_matrix:
-        """Return the rows of documents or topics' descriptions, which are chosen by their positions in the counts.
+        """Return the rows at some positions in the counts (documents, then descriptions of topics).
 
-        Raise TextcatError if the recipe's weights make values that are not finite.
+        Raise TextcatError if the recipe's weights lead to values that are not finite.
         """
         rows = features.rows_of(self._counts, positions)
-        if not np.isfinite(rows.data.sum()):  # no entry is above 1
+        if not np.isfinite(rows.data.sum()):  # every entry is at most 1
             raise TextcatError(
                 f"Recipe {self._recipe.name} cannot be followed: rows have values that are not finite; "
                 "choose less extreme weights of zones and n-grams, or a smaller k1."
@@ -313,7 +314,7 @@ class CountedCorpus:
         return rows if vectors is None else vectors.beside(rows)
 
     def descriptions(self, features: TfIdf) -> scipy.sparse.csr_matrix:
-        """Return a row per topic for its description; the rows are empty if descriptions are no examples."""
+        """Return one row per topic, for its description; the rows are empty if descriptions are not examples."""
         if not self._copies:
             return scipy.sparse.csr_matrix((len(self.corpus.topics), len(features.idf_)), dtype=np.float32)
         return features.rows_of(self._counts, self._described)
@@ -331,7 +332,7 @@ def examples_without(
     """Yield the examples of a recipe for each set of held-out training documents.
 
     `held_out` has an array of positions for each set. All documents have rows, but the vocabulary and the document
-    frequencies come from the other documents only. Examples are rows with labels.
+    frequencies are computed without the held-out documents.
     """
     counts = CountedCorpus(corpus, recipe, tokens)
     features = recipe.make_features()
@@ -349,8 +350,8 @@ def _append_labels(
 ) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix | None]:
     """Append the labels of the descriptions to the documents' labels; return all labels, and `Examples.left_out`.
 
-    `has_term` tells which topics' descriptions have a known term, and `copies` how often descriptions are repeated. If
-    `left_out` is False, None is returned in place of `Examples.left_out`.
+    `has_term` is True for topics whose description has a term with a column; `copies` is how often descriptions are
+    repeated. If `left_out` is False, None is returned in place of `Examples.left_out`.
     """
     own_terms = scipy.sparse.diags_array(has_term, dtype=np.int8)
     appended = scipy.sparse.vstack([labels] + [own_terms] * copies, format="csc")

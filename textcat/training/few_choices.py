@@ -1,6 +1,6 @@
-"""Choose by a short cross-validation what few documents leave open: the weight of vectors, and the margins.
+"""Choose the weight of word vectors and the margins by a short cross-validation, for corpora of few documents.
 
-What a recipe says is kept unless another choice is significantly better, since figures of few documents are noisy.
+The recipe's own values are kept unless others are significantly better, since figures of few documents are noisy.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from textcat.training.cross_validation import HoldOut, is_first_right, scores_of
 from textcat.training.examples import CountedCorpus
 
 OWN, EVEN = "the recipe's own", "more even"
-# The recipe's own margins are larger for rare topics, as in a small sample a topic may be rare by chance. If topics are
-# rare among new documents, too, more even margins are better: scores of frequent and of rare topics then compare.
-_EVEN: dict[str, float] = {"kappa": -5.0, "scale": 60.0}  # of PAUM
-_WEIGHTS = (1.0, 0.0, 0.5, 2.0)  # of vectors, relative to the recipe's weight
+# The recipe's margins are larger for rare topics, because a topic may be rare in a small sample by chance. If topics
+# are rare among new documents, too, more even margins are better: they make scores of frequent and rare topics
+# comparable.
+_EVEN: dict[str, float] = {"kappa": -5.0, "scale": 60.0}  # candidates for PAUM's margins
+_WEIGHTS = (1.0, 0.0, 0.5, 2.0)  # candidates for the weight of vectors, relative to the recipe's weight
 _FOLDS = 5
-_MOST = 2_000  # documents that are looked at, drawn at random
-_FEWEST = 20  # documents with a topic: with fewer, nothing is chosen
-_SCORED = 1_000  # held-out documents: of few documents, more splits are made, and of many only one,
-MOST_FOLDS = 25  # but at most so many
-_SIGNIFICANT = 1.64  # standard errors: one-sided, at 5 %
+_MOST = 2_000  # maximum number of documents, drawn at random
+_FEWEST = 20  # minimum number of documents with a topic; below it, the recipe is kept
+_SCORED = 1_000  # target number of held-out documents: small corpora are split several times, large ones once,
+MOST_FOLDS = 25  # up to this number of splits
+_SIGNIFICANT = 1.64  # standard errors: a one-sided test at 5 %
 
 
 class Chosen(NamedTuple):
-    """Hold a recipe with what was chosen, and the choices as models store them, by what was chosen."""
+    """A recipe with the chosen values, and the choices as models store them, by setting."""
 
     recipe: Recipe
     choices: dict[str, Any]
@@ -40,9 +41,9 @@ class Chosen(NamedTuple):
 def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = None) -> Chosen:
     """Choose the weight of word vectors, and the margins, by the accuracy of the first topic on held-out documents.
 
-    The accuracy is the share of documents that have the topic of their highest score. A choice other than the recipe's
-    is made only if it is right for significantly more documents, by a paired comparison. Training documents are split
-    into folds several times if they are few. Afterwards, `counted` has the settings of the chosen recipe.
+    The accuracy is the share of documents that have the topic of their highest score. Other values than the recipe's
+    are chosen only if significantly more documents are right, by a paired comparison. Small corpora are split into
+    folds several times. Afterwards, `counted` has the settings of the chosen recipe.
 
     Parameters
     ----------
@@ -75,15 +76,15 @@ def _vectors(recipe: Recipe, weight: float) -> dict[str, Any]:
 
 
 class _Comparison(NamedTuple):
-    """Compare recipes by the held-out documents of the same splits."""
+    """Compare recipes on the same held-out documents."""
 
     counted: CountedCorpus
     splits: Sequence[HoldOut]
     n_jobs: int | None
-    compared: list[tuple[Recipe, np.ndarray]]  # recipes, and how often each document's best topic is right
+    compared: list[tuple[Recipe, np.ndarray]]  # recipes, with the mean accuracy of each document's first topic
 
     def best(self, recipes: Mapping[str, Recipe]) -> tuple[Recipe, dict[str, Any]]:
-        """Return the first recipe, or the one with the largest significant lead over it, and the figures by name.
+        """Return the first recipe, or the one with the largest significant lead over it; and all figures by name.
 
         The figures are the shares of held-out documents whose topic with the highest score is right.
         """
@@ -91,13 +92,13 @@ class _Comparison(NamedTuple):
         if len(recipes) == 1 or not self.splits:
             return recipes[first], {"chosen": first, "precision@1": {}, "held_out": 0}
         right = {name: self._right(recipe) for name, recipe in recipes.items()}
-        chosen = max(right, key=lambda name: _lead(right[name], right[first]))  # of equal ones the first
+        chosen = max(right, key=lambda name: _lead(right[name], right[first]))  # the first of equally good recipes
         precision = {name: float(np.nanmean(shares)) for name, shares in right.items()}
         n_scored = sum(len(split.held_out) for split in self.splits)
         return recipes[chosen], {"chosen": chosen, "precision@1": precision, "held_out": n_scored}
 
     def _right(self, recipe: Recipe) -> np.ndarray:
-        """Return how often the topic with each document's highest score is right, from 0 to 1; nan: never held out."""
+        """Return each document's share of splits in which its first topic is right; nan if it was never held out."""
         for other, right in self.compared:
             if other == recipe:
                 return right
@@ -114,7 +115,7 @@ class _Comparison(NamedTuple):
 
 
 def _splits(labels: sp.csc_matrix) -> Iterator[HoldOut]:
-    """Yield splits of the documents that have a topic: all folds of some assignments, or one fold if it is large."""
+    """Yield splits of the documents with a topic: all folds of several partitions, or one fold if it is large."""
     documents = np.flatnonzero(np.diff(labels.tocsr().indptr))
     if len(documents) < _FEWEST:
         return
@@ -127,7 +128,7 @@ def _splits(labels: sp.csc_matrix) -> Iterator[HoldOut]:
 
 
 def _lead(right: np.ndarray, by_first: np.ndarray) -> float:
-    """Return by how much more often a recipe is right than the first one; 0 if that may be chance."""
+    """Return how much more accurate a recipe is than the first one; 0 if the difference may be chance."""
     differences = right - by_first
     differences = differences[np.isfinite(differences)]
     lead, error = float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(len(differences)))

@@ -1,9 +1,9 @@
-"""Forecast how much more training documents would help: a learning curve, measured on parts of those that there are.
+"""Forecast the gain from more training documents, by a learning curve measured on parts of the training documents.
 
-Rankers are trained on nested parts of the training documents, and measured on held-out ones. Twice as many documents
-are further away than any part, so two curves are drawn through the measured accuracies p, and the forecast is their
-mean: a line in log-odds, which rises too far if p is high, and a power law of errors, ``1 - p = b · n^(-c)``, which
-rises too little if p is low. Both are straight lines over log n.
+Rankers are trained on nested parts of the training documents, and measured on held-out ones. The forecast for twice as
+many documents extrapolates, so it is the mean of two curves fitted to the measured accuracies p: a line in log odds,
+which rises too far if p is high, and a power law of errors, ``1 - p = b · n^(-c)``, which rises too little if p is low.
+Both are straight lines over log n.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from textcat.training.cross_validation import HoldOut, is_first_right, scores_of
 from textcat.training.examples import CountedCorpus
 
 _FOLDS = 5
-_SHARES = np.array([0.1, 0.2, 0.3, 0.4, 0.57, 1 - 1 / _FOLDS])  # of the training documents, to train on
-_GROWTH = np.array([1, 1.25, 1.5, 1.75, 2])  # training documents of the forecast, as multiples of those there are
-_FEWEST = 50  # documents with a topic: with fewer, nothing is forecast
-_SCORED = 1_000  # held-out documents: of few documents, more splits are made,
-MOST_SPLITS = 15  # but at most so many
+_SHARES = np.array([0.1, 0.2, 0.3, 0.4, 0.57, 1 - 1 / _FOLDS])  # shares of the training documents to train on
+_GROWTH = np.array([1, 1.25, 1.5, 1.75, 2])  # sizes to forecast, as multiples of the number of training documents
+_FEWEST = 50  # minimum number of documents with a topic; below it, there is no forecast
+_SCORED = 1_000  # target number of held-out documents: small corpora are split several times,
+MOST_SPLITS = 15  # up to this number of splits
 _RESAMPLES = 200
-_NORMAL = 1.645  # standard errors on either side of a forecast, for a band of 90 %
-_WIDER, _FURTHER_ERROR = 1.5, 0.2  # times the error by resampling, and in log-odds: see `extrapolated`
+_NORMAL = 1.645  # half-width of the 90 % band, in standard errors
+# factor on the bootstrap's standard error, and a further standard error in log odds: see `extrapolated`
+_WIDER, _FURTHER_ERROR = 1.5, 0.2
 
 
 class Forecast(NamedTuple):
-    """Hold a learning curve: how often the topic with the highest score is right, of documents with a topic."""
+    """A learning curve: accuracy of the topic with the highest score, on documents with a topic."""
 
-    documents: int  # training documents of the model
-    held_out: int  # documents that were scored, each as often as it was held out
-    measured: list[list[float]]  # number of training documents, and the accuracy
-    forecast: list[list[float]]  # number of training documents, the accuracy, and both ends of its 90 % band
+    documents: int  # number of training documents of the model
+    held_out: int  # number of scored documents, counted once for each time a document was held out
+    measured: list[list[float]]  # (number of training documents, accuracy)
+    forecast: list[list[float]]  # (number of training documents, accuracy, lower and upper end of its 90 % band)
 
     def facts(self) -> dict[str, Any]:
         """Return the forecast as models store it."""
@@ -42,7 +43,7 @@ class Forecast(NamedTuple):
 
 
 def forecast_growth(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = None) -> Forecast | None:
-    """Forecast the quality with up to twice as many training documents.
+    """Forecast accuracy for up to twice as many training documents.
 
     Parameters
     ----------
@@ -71,10 +72,11 @@ def _points(sizes: np.ndarray, figures: np.ndarray) -> list[list[float]]:
 
 
 def _right(counted: CountedCorpus, recipe: Recipe, documents: np.ndarray, n_jobs: int | None) -> tuple[np.ndarray, int]:
-    """Return how often the topic with a document's highest score is right, from 0 to 1, by the share trained on.
+    """Return for each share trained on, and each document, how often its topic with the highest score is right.
 
-    The array has a column for each document that was held out. Return also how many documents were scored. A topic that
-    no document trained on has counts as unknown, even if it has a description: so it is for topics of new documents.
+    The array has shape (n_shares, n_held_out), with values from 0 to 1; return also the number of scored documents. A
+    topic without a document among those trained on is treated as unknown even if it has a description, as a topic of
+    new documents may be.
     """
     labels = counted.labels.tocsr()
     n_right, n_scored = np.zeros((len(_SHARES), labels.shape[0])), np.zeros(labels.shape[0], int)
@@ -90,9 +92,9 @@ def _right(counted: CountedCorpus, recipe: Recipe, documents: np.ndarray, n_jobs
 
 
 def _splits(documents: np.ndarray, n_documents: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield documents to train on, in random order, and documents to hold out, those with a topic.
+    """Yield documents to train on, in random order, and documents with a topic to hold out.
 
-    Folds are not stratified: a new document, too, may have a topic that few training documents have, or none.
+    Folds are not stratified, because a new document may have a topic that few or no training documents have.
     """
     random = np.random.default_rng(0)
     n_splits = min(-(-_SCORED * _FOLDS // len(documents)), MOST_SPLITS)
@@ -109,7 +111,7 @@ def extrapolated(right: np.ndarray, shares: np.ndarray, growth: np.ndarray) -> n
     Parameters
     ----------
     right : ndarray of shape (n_shares, n_documents)
-        How often each held-out document is right, from 0 to 1, by the share of the training documents trained on.
+        How often each held-out document's first topic is right, from 0 to 1, for each share of the training documents.
     shares : ndarray of shape (n_shares,)
     growth : ndarray of shape (n_growth,)
         Numbers of training documents to forecast, as multiples of those that there are.
@@ -117,21 +119,21 @@ def extrapolated(right: np.ndarray, shares: np.ndarray, growth: np.ndarray) -> n
     Returns
     -------
     ndarray of shape (3, n_growth)
-        The forecast share of right documents, and the lower and the upper end of its 90 % band. Its error is that by
-        resampling the held-out documents, which were also trained on, and a further one of the curves and of other
-        documents; both were adapted to corpora: see docs/background/recipe-study.md.
+        The forecast accuracy, and the lower and upper end of its 90 % band. The band combines the bootstrap error over
+        held-out documents, times a factor, and a constant error of the curves; both were fitted to corpora: see
+        docs/background/recipe-study.md.
     """
     n_documents = right.shape[1]
     counts = np.random.default_rng(0).multinomial(n_documents, np.full(n_documents, 1 / n_documents), _RESAMPLES)
     resampled = right @ np.vstack([np.ones(n_documents), counts]).T / n_documents
-    least = 0.5 / n_documents  # log-odds are finite
+    least = 0.5 / n_documents  # clip, so that log odds are finite
     forecast = _log_odds(np.clip(_curves(np.clip(resampled, least, 1 - least), shares, growth), least, 1 - least))
     error = _NORMAL * np.hypot(_WIDER * forecast[:, 1:].std(axis=1), _FURTHER_ERROR)
     return _share(forecast[:, 0] + error * np.array([[0], [-1], [1]]))
 
 
 def _curves(measured: np.ndarray, shares: np.ndarray, growth: np.ndarray) -> np.ndarray:
-    """Continue each column of `measured`, a row per share; return a row per growth. No curve falls."""
+    """Extrapolate each column of `measured` (rows: shares) to `growth` (rows of the result). No curve falls."""
     x = np.log(shares)
     at, x = (np.log(growth) - x.mean())[:, np.newaxis], x - x.mean()
 

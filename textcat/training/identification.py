@@ -12,25 +12,25 @@ from textcat.features.language import UnknownLanguageError, open_language
 from textcat.features.scripts import NEUTRAL_LANGUAGE, UNSPACED_LANGUAGES
 from textcat.reading.document import Document
 
-LANGUAGE_SAMPLE = 500  # documents by which the language of a corpus is found
-_SPACYS = {"nn": "nb", "no": "nb"}  # codes that spaCy has another one for
-_MOST_CHARACTERS = 2_000  # of a document, which are enough
+LANGUAGE_SAMPLE = 500  # number of documents sampled to identify the language of a corpus
+_SPACYS = {"nn": "nb", "no": "nb"}  # codes for which spaCy has another code
+_MOST_CHARACTERS = 2_000  # number of characters read of each document
 
 
 class CorpusLanguage(NamedTuple):
-    """Hold the language of a corpus, and how many of the sampled documents are written in it.
+    """The language of a corpus, and how many of the sampled documents are written in it.
 
     `identified` is the code that was identified, such as "no"; `lang` is the code to use in recipes, such as "nb".
     """
 
-    lang: str  # a code that `Tokens` takes; "xx" if spaCy has no tokenizer of the language
+    lang: str  # a code that `Tokens` accepts; "xx" if spaCy has no tokenizer for the language
     identified: str  # the code of the language
-    n_documents: int  # of this language
+    n_documents: int  # number of sampled documents in this language
     n_sampled: int
 
 
 def identify_language(documents: Sequence[Document]) -> CorpusLanguage:
-    """Return the language that most documents are written in; of equally frequent languages, the first by its code.
+    """Return the language that most documents are written in; ties go to the first code in alphabetical order.
 
     Raise TextcatError if py3langid is not installed or no document has a letter.
     """
@@ -60,7 +60,7 @@ def identify_languages(documents: Iterable[dict[str, str]]) -> list[str]:
 
 
 def model_language(identified: str, languages: Container[str]) -> str:
-    """Return which of the given language codes is that of the identified language; "" if none is.
+    """Return which of the given language codes stands for the identified language; "" if none does.
 
     The codes may be spaCy's, which differ from the identified code for Norwegian ("nb" for "no" and "nn").
     """

@@ -1,4 +1,4 @@
-"""Measure the memory that this process uses, the peak of this memory, and the memory that it may use."""
+"""Measure the memory that this process uses, its peak, and the memory available to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _STATUS, _SYSTEM, _LIMITS = Path("/proc/self/status"), Path("/proc/meminfo"), Pa
 
 
 def available_memory() -> int | None:
-    """Return the memory in bytes that this process may use in all: what it uses already, and what is free for it.
+    """Return the bytes that this process may use in total: what it already uses, plus what is free.
 
     Return None if the system does not report it.
     """

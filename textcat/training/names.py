@@ -1,8 +1,9 @@
 """Train rankers of topics that have a name or a description but no labelled document, on unlabelled documents.
 
-At first, a document's score is its similarity to a topic's name, by words and by vectors of words. The documents whose
-best topic leads by most are then taken for examples, and rankers are trained on them; twice, the second time on more
-documents. The rankers' weights are added to those of the names, so that scores remain sums over words.
+A document's first score for a topic is its similarity to the topic's name, by words and by word vectors. The documents
+whose best topic leads by the largest distance become pseudo-labelled examples, and rankers are trained on them. This is
+done twice, the second time with more documents. The rankers' weights are added to the weights of the names, so that a
+score remains a sum over words.
 """
 
 from __future__ import annotations
@@ -40,12 +41,13 @@ from textcat.training.memory import available_memory
 from textcat.training.train import recipe_for
 
 _log = logging.getLogger(__name__)
-MOST = FEW_DOCUMENTS - 1  # unlabelled documents that are trained on
-_SHARES = (0.1, 0.25)  # of an even share of the documents, which a topic takes for examples: in each round
-_FEWEST = 3  # documents that a topic takes, if it leads so many
-_LEAST = 1e-9  # for a spread of 0
-_WEIGHTS_IN_MEMORY = 6  # matrices of weights at a time, at most: measured 5.2 with 900 topics
-_OF_RANKERS = 2.0  # by how much more scores by rankers differ than those by names
+MOST = FEW_DOCUMENTS - 1  # maximum number of unlabelled documents to train on
+# size of a topic's pseudo-labelled examples, as a share of an even division of the documents, in each round
+_SHARES = (0.1, 0.25)
+_FEWEST = 3  # minimum number of examples of a topic, if it leads in so many documents
+_LEAST = 1e-9  # replaces a standard deviation of 0
+_WEIGHTS_IN_MEMORY = 6  # matrices of weights in memory at the same time, at most: 5.2 were measured with 900 topics
+_OF_RANKERS = 2.0  # standard deviation of the rankers' scores, relative to that of the scores by names
 
 
 def train_by_names(
@@ -58,16 +60,16 @@ def train_by_names(
     n_jobs: int | None = None,
     stages: Stages | None = None,
 ) -> Tagger:
-    """Train a tagger of topics that are only named or described, without any labelled document.
+    """Train a tagger of topics that have only names or descriptions, without any labelled document.
 
     Parameters
     ----------
     names : mapping of str to str, or path
-        For each topic its description; "": only its name says what it is about. Or a file with topics and descriptions:
-        ``.toml``, ``.json``, ``.tsv``, ``.csv``, or ``.txt`` with a name per line.
+        The description of each topic; "" if it has only its name. Or a file of topics and descriptions: ``.toml``,
+        ``.json``, ``.tsv``, ``.csv``, or ``.txt`` with a name per line.
     unlabelled : Corpus, str or Path, DataFrame, or iterable of str, Document or dict
-        Documents such as will be tagged, or their path; labels that they have are not used. Of 5,000 or more, 4,999 are
-        drawn evenly.
+        Documents like those to be tagged, or their path; their labels, if any, are ignored. If there are 5,000 or more,
+        4,999 evenly spaced ones are used.
     recipe : Recipe, str or path, optional
         As for `train`.
     text : str or sequence of str, optional
@@ -82,13 +84,14 @@ def train_by_names(
     Returns
     -------
     Tagger
-        Its thresholds give a topic to as many of the unlabelled documents as it is the best topic of. The tagger is not
-        evaluated: `textcat.evaluate` does so, given labelled documents.
+        A topic's threshold gives it to as many unlabelled documents as have it as their best topic. The tagger is not
+        evaluated: call `textcat.evaluate` with labelled documents.
 
     Raises
     ------
     TextcatError
-        If there are no topics or no documents, no document has a word of a name, or the recipe has a shortlist.
+        If there are no topics or no documents, no document contains a word of a topic's name, or the recipe has a
+        shortlist.
     """
     corpus = names_corpus(names, unlabelled, text)
     recipe = recipe_for(corpus, recipe, single=single).with_values({"topics": {"description_copies": 1}})
@@ -112,7 +115,7 @@ def train_by_names(
         weights, taken = _weights(rows, named, len(features.idf_), recipe, n_jobs)
     bias = -(rows @ weights).mean(axis=0)
     scorer = Dense(weights if vectors is None else vectors.in_words(weights), bias)
-    scores = scorer.scores(Rows.of(rows[:, : len(features.idf_)]))  # as of documents that are tagged
+    scores = scorer.scores(Rows.of(rows[:, : len(features.idf_)]))  # tokenize as documents to be tagged are
     decisions = Decisions(_thresholds(scores), strategy=recipe.tags.strategy)
     facts = TrainingFacts(
         taken.sum(axis=0),
@@ -126,7 +129,7 @@ def train_by_names(
 
 
 def names_corpus(names: Mapping[str, str] | str | os.PathLike[str], unlabelled: Any, text: Any = None) -> Corpus:
-    """Return a corpus of topics that are named, as for `train_by_names`, and of at most 4,999 unlabelled documents."""
+    """Return a corpus of at most 4,999 unlabelled documents with the topics to train, as for `train_by_names`."""
     described = dict(names) if isinstance(names, Mapping) else read_names(names)
     if not described:
         raise TextcatError("No topic is named: give names, as training by names needs them.")
@@ -139,7 +142,7 @@ def names_corpus(names: Mapping[str, str] | str | os.PathLike[str], unlabelled: 
 
 
 def unlabelled_documents(unlabelled: Any, text: Any = None, trained_on: tuple[str, ...] = ()) -> list[Document]:
-    """Return the texts of documents, as for `train_by_names`: of 5,000 or more, 4,999 are drawn evenly.
+    """Return the texts of unlabelled documents, as for `train_by_names`; of 5,000 or more, 4,999 evenly spaced ones.
 
     `text` and `trained_on` are as for `document_stream`.
     """
@@ -162,7 +165,7 @@ def unlabelled_documents(unlabelled: Any, text: Any = None, trained_on: tuple[st
 
 
 def readable_documents(inputs: Sequence[str], settings: InputSettings) -> Iterator[Document]:
-    """Yield the documents of files, folders, patterns and URLs; log how many could not be read, and why the first."""
+    """Yield documents of files, folders, patterns and URLs; log how many could not be read, and the first reason."""
     first, n_rejected = None, 0
     for item in read_records(inputs, settings):
         if isinstance(item, Rejection):
@@ -175,7 +178,7 @@ def readable_documents(inputs: Sequence[str], settings: InputSettings) -> Iterat
 
 
 def _evenly_drawn(zones: Iterable[Mapping[str, str]]) -> list[Document]:
-    """Return documents: all, or `MOST` of them at even distances, while at most twice as many are in memory."""
+    """Return all documents, or `MOST` evenly spaced ones, holding at most twice as many in memory."""
     kept: list[Document] = []
     step = 1
     for number, texts in enumerate(zones):
@@ -198,14 +201,15 @@ def read_names(path: str | os.PathLike[str]) -> dict[str, str]:
 def _weights(
     rows: sparse.csr_matrix, named: sparse.csr_matrix, n_terms: int, recipe: Recipe, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of columns, and which documents topics took for examples: a row per document.
+    """Return the weights of columns, and a matrix of the documents that serve as examples of each topic.
 
-    `rows` has a row per document, `named` one per topic. The columns from `n_terms` on are dimensions of vectors.
+    `rows` has one row per document, `named` one per topic. Columns from `n_terms` on are dimensions of word vectors.
+    The matrix has one row per document and one column per topic.
     """
     weights = named.toarray().T
     words, dimensions = weights[:n_terms], weights[n_terms:]
     words /= _spread(rows[:, :n_terms] @ words)
-    if weights.shape[1] > 1:  # what all names have in common tells no topics apart
+    if weights.shape[1] > 1:  # subtract the mean of all names: what they share does not tell topics apart
         dimensions -= dimensions.mean(axis=1, keepdims=True)
     if len(dimensions):
         by_vectors = rows[:, n_terms:] @ dimensions
@@ -229,7 +233,7 @@ def _weights(
 
 
 def _check_memory(n_columns: int, n_topics: int) -> None:
-    """Raise TextcatError if the weights of so many columns and topics do not fit into memory."""
+    """Raise TextcatError if the weights of this many columns and topics do not fit into memory."""
     needed, available = _WEIGHTS_IN_MEMORY * 4 * n_columns * n_topics, available_memory()
     if available is not None and needed > available:
         raise TextcatError(
@@ -240,21 +244,21 @@ def _check_memory(n_columns: int, n_topics: int) -> None:
 
 
 def _thresholds(scores: np.ndarray) -> np.ndarray:
-    """Return thresholds that give each topic to as many documents as it is the best topic of; inf: to none."""
+    """Return thresholds that give each topic to as many documents as have it as their best topic; inf: none."""
     n_best = np.bincount(scores.argmax(axis=1), minlength=scores.shape[1])
     least = np.sort(scores, axis=0)[-np.maximum(n_best, 1), np.arange(scores.shape[1])]
     return np.where(n_best > 0, np.nextafter(least, np.float32(-np.inf)), np.float32(np.inf))
 
 
 def _spread(scores: np.ndarray) -> np.float32:
-    """Return the standard deviation of scores, but not 0."""
+    """Return the standard deviation of scores, or a small number instead of 0."""
     return np.float32(max(scores.std(dtype=np.float64), _LEAST))
 
 
 def surest(scores: np.ndarray, share: float) -> np.ndarray:
-    """Return for which documents a topic leads by most, as a matrix of bool: for each topic as many at most.
+    """Return a bool matrix that marks, for each topic, the documents in which it leads by the largest distance.
 
-    `share` is the share that these are of the documents that a topic would lead if all led equally many.
+    Each topic gets at most the same number: `share` times n_documents / n_topics.
     """
     n_documents, n_topics = scores.shape
     first = scores.argmax(axis=1)
@@ -270,7 +274,7 @@ def surest(scores: np.ndarray, share: float) -> np.ndarray:
 def _trained(
     rows: sparse.csr_matrix, named: sparse.csr_matrix, taken: np.ndarray, recipe: Recipe, n_jobs: int | None
 ) -> np.ndarray:
-    """Return the weights of rankers that are trained on the documents taken for examples, and on the topics' names."""
+    """Return the weights of rankers trained on the pseudo-labelled documents and on the topics' names."""
     used = taken.any(axis=1)
     labels = np.vstack([taken[used], np.eye(taken.shape[1], dtype=bool)])
     learner = recipe.make_learner(n_jobs=n_jobs)

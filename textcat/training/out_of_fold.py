@@ -1,4 +1,4 @@
-"""Documents and a recipe → how well it finds topics, by scores of rankers that were not trained on the documents."""
+"""Cross-validate a recipe on documents: each is scored by rankers that were trained without it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from textcat.training.train import evaluation_of, recipe_for, train_and_score
 
 
 class CrossValidation(NamedTuple):
-    """Hold what `cross_validate` measured, and the scores that it measured by."""
+    """The measures of a cross-validation, and the out-of-fold scores that they were computed from."""
 
     evaluation: Evaluation
-    #: The out-of-fold scores: a row per document, a column per topic.
+    #: Out-of-fold scores: one row per document, one column per topic.
     scores: Any
 
     def __repr__(self) -> str:
@@ -50,13 +50,14 @@ def cross_validate(
     n_jobs: int | None = None,
     stages: Stages | None = None,
 ) -> CrossValidation:
-    """Measure a recipe on training documents, each scored by rankers that were trained without its fold.
+    """Cross-validate a recipe on training documents: each is scored by rankers that were trained without its fold.
 
     The folds are stratified: the documents of each topic are spread over as many folds as possible; the same documents
-    give the same folds. The documents of all folds are ranked together. Vocabulary and document frequencies are those
-    of the other folds, too. A topic of one document counts only if descriptions are examples. F1 is measured at the
-    thresholds that training on all documents chooses; if these were chosen by cross-validation, F1 is slightly
-    optimistic. With five folds, the figures are those that `textcat train` prints for documents without a test part.
+    give the same folds. The documents of all folds are ranked together. Vocabulary and document frequencies, too, are
+    computed without the document's fold. A topic with a single document is measured only if descriptions are examples.
+    F1 is measured at the thresholds chosen by training on all documents; if they were chosen by cross-validation on the
+    same documents, F1 is slightly optimistic. With five folds, the figures are those that `textcat train` prints for
+    documents without a test part.
 
     Parameters
     ----------
@@ -74,8 +75,9 @@ def cross_validate(
     Returns
     -------
     CrossValidation
-        Its `evaluation`, and its `scores`: of a table, a table of the same library, with its index in pandas; otherwise
-        a DataFrame whose index has the documents' ids or, without pandas, an ndarray of shape (n_documents, n_topics).
+        With the attributes `evaluation` and `scores`. If the documents were a table, `scores` is a table of the same
+        library, with the same index in pandas. Otherwise it is a DataFrame indexed by document ids or, without pandas,
+        an ndarray of shape (n_documents, n_topics).
 
     Raises
     ------
@@ -95,7 +97,7 @@ def cross_validate(
             f"Recipe {recipe.name} has a shortlist, and is not cross-validated: measure it on test documents, which "
             "Corpus.split sets aside, or name another recipe."
         )
-    choose_bands(opened.topics, [0] * len(opened.topics), bands)  # one that cannot be understood is refused now
+    choose_bands(opened.topics, [0] * len(opened.topics), bands)  # check the bands now, before training
     stages = stages or Stages()
     trained = train_and_score(opened, recipe, n_folds=folds, n_jobs=n_jobs, stages=stages, keep_support="none")
     evaluation = evaluation_of(trained, opened, recipe, bands, stages)
@@ -107,7 +109,7 @@ def cross_validate(
 
 
 def _table(source: Any, corpus: Corpus, scores: np.ndarray) -> Any:
-    """Return out-of-fold scores as a table of the source's library, or of pandas, or, without pandas, as they are."""
+    """Return out-of-fold scores as a table of the source's library or of pandas; without pandas, as an array."""
     if (frame := Frame.of(source)) is not None:
         parts = (part for (part,) in frame.rows(["split"])) if "split" in frame.columns else ()
         left_out = {row for row, part in enumerate(parts) if part in ("test", "unused")}

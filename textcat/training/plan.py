@@ -1,6 +1,6 @@
-"""Plan a training: its time, its peak of memory and the size of the model, extrapolated from trainings on samples.
+"""Estimate time, peak memory and model size of a training, extrapolated from trainings on samples.
 
-No cost of a machine or of a stage is assumed. The stages themselves run on samples of the corpus, on this machine.
+The stages of training run on samples of the corpus, on this machine; no cost is assumed.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from textcat.training.examples import CountedCorpus
 from textcat.training.memory import available_memory
 from textcat.training.row_choice import MOST_DOCUMENTS, choose_rows
 
-_WITH_WORDS, _WITH_CHARACTERS = 48_000, 24_000  # documents of the larger sample, by what rows consist of
-_SMALL = 6_000  # documents of the smaller one: with fewer, a shortlist's evidence is weighed on too little to say much
-FEW = 2_000  # a corpus of so few documents is its own sample
-_CHARACTERS = 12_000_000  # samples have fewer documents if these have more characters than this
-_CHOOSING = 24_000  # documents by which rows are chosen
-# Without a shortlist, so many topics are trained on a sample, and half of them once more: more of many topics, as
-# weights of 1,000 topics are kept sparse; then, samples have fewer documents.
+_WITH_WORDS, _WITH_CHARACTERS = 48_000, 24_000  # documents of the larger sample, for each kind of rows
+# minimum size of the smaller sample: with fewer, the evidence of shortlists is weighed on too little data
+_SMALL = 6_000
+FEW = 2_000  # a corpus of at most this many documents is used whole
+_CHARACTERS = 12_000_000  # samples are smaller if their documents have more characters than this in total
+_CHOOSING = 24_000  # number of documents to choose the kind of rows by
+# Without a shortlist, a sample is trained with this many topics, and once more with half of them. With 1,000 topics or
+# more, weights are sparse, so more topics are trained, on fewer documents.
 TOPICS, _OF_MANY = 256, 2 * MANY_TOPICS
-_CELLS = 20_000_000  # documents times topics of a sample without a shortlist
-# On a busy machine, the seconds of the same work differ by half. So, by two measurements, they are not believed to grow
-# with documents by less than this share of proportional growth.
+_CELLS = 20_000_000  # maximum product of documents and topics of a sample without a shortlist
+# On a busy machine, the time of the same work may vary by a factor of two. So costs are assumed to grow with documents
+# at least by this share of proportional growth, whatever two measurements say.
 _LEAST_GROWTH = 0.5
-_WARMING = 100  # documents and topics of two first trainings, which tell what it takes to load what is used
-# Training is planned before it begins if one matrix of scores would take this share of the memory, or the texts that:
-# titles with n-grams of characters take 200 times the memory of their texts.
+_WARMING = 100  # documents and topics of two small first trainings, which measure the time to load code and data
+# A training is planned before it begins if one matrix of scores takes this share of the memory, or if the texts do:
+# training on titles with n-grams of characters takes 200 times the memory of their texts.
 _LARGE_SCORES, _LARGE_TEXTS = 0.1, 0.005
-_CHECKED = ("keep_support", "rows_dir", "updatable")  # options of training that are checked before it begins
+_CHECKED = ("keep_support", "rows_dir", "updatable")  # options that are checked before training begins
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,15 @@ class TrainingPlan:
 
     corpus: str
     recipe: str
-    why: str  # the reason for the choice of the recipe; "": it was named
-    documents: int  # of the training part
+    why: str  # the reason for the choice of the recipe; "": the user named it
+    documents: int  # number of training documents
     test_documents: int
     topics: int
-    seconds: dict[str, float]  # of each stage, by the clock, at the machine's present load
-    processor_seconds: dict[str, float]  # of all threads, which the load hardly changes; "read" has all before the plan
+    seconds: dict[str, float]  # elapsed seconds of each stage, at the machine's present load
+    # processor seconds of all threads, which hardly depend on the load; "read" is everything before the plan
+    processor_seconds: dict[str, float]
     peak_memory: int | None  # in bytes; None: the system does not report it
-    available_memory: int | None  # to this process, in bytes
+    available_memory: int | None  # available to this process, in bytes
     model_bytes: int
 
     @property
@@ -86,13 +88,13 @@ def plan_training(
     ----------
     corpus : Corpus
     recipe : Recipe
-        The recipe itself is followed, not its alternatives for many topics or short texts.
+        This recipe is used as it is, not its variants for many topics or short texts.
     train_and_evaluate : callable
         `textcat.training.train.train_and_evaluate`.
     why : str, optional
         The reason for the choice of the recipe, for `TrainingPlan.why`.
     stages : Stages, optional
-        Has timed the reading of the corpus; draws the progress of the plan.
+        Has the time of reading the corpus; draws the progress of the plan.
     **options
         Further options of `train_and_evaluate`: n_jobs, rows_dir, keep_support, updatable.
 
@@ -106,7 +108,7 @@ def plan_training(
         If the recipe cannot be followed.
     """
     checked = {name: options[name] for name in _CHECKED if name in options}
-    # What is kept of support documents depends on the size of the corpus: samples are trained as the whole is.
+    # What is kept of support documents depends on the size of the whole corpus, also when samples are trained.
     options["keep_support"] = check_training(corpus, recipe, **checked)
     stages, available = stages or Stages(), available_memory()
     planning = _Planning(corpus, recipe, train_and_evaluate, options)
@@ -181,7 +183,7 @@ class _Planning:
         return seconds, {stage: factor * peak for stage, peak in stages.memory.items()}
 
     def _sample_sizes(self, n_topics: int) -> tuple[int, int]:
-        """Return the numbers of documents of the smaller and of the larger sample, given the number of topics."""
+        """Return the numbers of documents in the smaller and the larger sample, given the number of topics."""
         n, recipe = len(self.corpus.train), self.recipe
         most = min(_WITH_CHARACTERS if recipe.features.chars else _WITH_WORDS, _affordable(self.corpus))
         if not recipe.topics.shortlist:
@@ -191,7 +193,7 @@ class _Planning:
 
 
 def _affordable(corpus: Corpus) -> int:
-    """Return about how many training documents have `_CHARACTERS` characters together: a sample may not have more."""
+    """Return about how many training documents have `_CHARACTERS` characters in total, the maximum size of a sample."""
     return max(int(_CHARACTERS * len(corpus.train) / max(_characters(corpus), 1)), 1)
 
 
@@ -247,11 +249,10 @@ def _of_all_topics(whole: Cost, large: Cost, half: Cost, n_sampled: int, n_topic
 
 
 def on_line(x: tuple[float, float], y: tuple[float, float], at: float, least: float = 0.0) -> float:
-    """Return the value at `at` on a straight line through the second of two points.
+    """Extrapolate to `at` along a straight line through the second of two points.
 
-    The line also goes through the first point, unless its slope is then outside two bounds: the slope of a value in
-    proportion to x (the upper bound), and the share `least` of that slope. The points have ascending, positive x, and
-    y of 0 or more. ::
+    Its slope is that between the two points, clipped to [`least` · s, s], where s is the slope of the line from the
+    origin through the second point. The points have ascending, positive x, and y of 0 or more. ::
 
         y₂ + (at - x₂) · min(max((y₂ - y₁) / (x₂ - x₁), least · y₂ / x₂), y₂ / x₂)
     """
@@ -267,8 +268,8 @@ def on_line(x: tuple[float, float], y: tuple[float, float], at: float, least: fl
 def check_memory(corpus: Corpus, recipe: Recipe, train_and_evaluate: TrainAndEvaluate, **options: Any) -> None:
     """Raise TextcatError if training on a corpus needs more memory than is available.
 
-    Planning takes some seconds, so only trainings are planned that look large by the number of scores or of
-    characters. The arguments are those of `plan_training`.
+    Planning takes some seconds, so a training is planned only if its number of scores or of characters is large. The
+    arguments are those of `plan_training`.
     """
     available = available_memory()
     if available is None:
@@ -289,7 +290,7 @@ def _characters(corpus: Corpus) -> float:
 
 
 def refusal(plan: TrainingPlan, recipe: Recipe) -> str:
-    """Return the message for a training that does not fit into memory: what it needs, and the remedies."""
+    """Return the error message for a training that does not fit into memory: the memory it needs, and the remedies."""
     remedies = []
     if plan.topics >= MANY_TOPICS and not recipe.topics.shortlist:
         remedies.append("take a recipe with a shortlist (--recipe many-topics, or --set topics.shortlist=200)")

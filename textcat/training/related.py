@@ -1,4 +1,4 @@
-"""Learn which topics go together, and how much the best topics of a document tell about its other topics."""
+"""Learn which topics occur together, and how much a document's best topics say about its other topics."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ from textcat.training.shortlist import (
     train_shortlist,
 )
 
-# How much related topics count is learnt by training on one document of five, 40,000 at most, and by ranking the topics
-# of others: the weight is the same as with all documents. A model of few documents ranks badly, and relies on related
-# topics more than the whole model should: with one document of five, 5,980 German texts have a weight of 2.7, and with
-# half of them one of 0.3. So 10,000 documents, or half of all, are the least.
+# The weight of related topics is learnt by training on one document of five, at most 40,000, and ranking the topics of
+# other documents: it comes out the same as with all documents. A model of few documents ranks badly, so it relies on
+# related topics more than the whole model should: with one document of five, 5,980 German texts get a weight of 2.7,
+# with half of them 0.3. So at least 10,000 documents, or half of all, are used.
 _TRAINED, _TRAINED_ONE_OF = 40_000, 5
 _TRAINED_OF_FEW, _TRAINED_OF_FEW_ONE_OF = 10_000, 2
 _HELD_OUT, _HELD_OUT_ONE_OF = 4_000, 10
-_PRIOR = 2.0  # documents with a topic that are added to its own, so that one or two documents make no certainty
-_MOST_SHARES = 100  # of a topic, the largest ones
-_MOST_TOPICS = 100  # of a document: pairs of topics of documents with more are not counted
-# A sum of probabilities times shares that adds log(2) times the weight. With a hundredth of it, nDCG@10 on held-out
-# titles in English and in Swedish is the same, and fewer of the topics of up to 20 documents are found.
+_PRIOR = 2.0  # added to a topic's number of documents, so that one or two documents do not give a share near 1
+_MOST_SHARES = 100  # number of shares kept for each topic, the largest ones
+_MOST_TOPICS = 100  # topics per document: pairs of topics are not counted in documents with more
+# A sum of shares times probabilities at which the contribution is log(2) times the weight. With a hundredth of it,
+# nDCG@10 on held-out titles in English and in Swedish is the same, and fewer of the topics of up to 20 documents are
+# found.
 _LEAST = 1e-3
 
 
@@ -52,20 +53,20 @@ def relate_topics(
     n_jobs: int | None = None,
     seed: int = 0,
 ) -> TrainedTopics:
-    """Return trained topics with the evidence of related topics, and with probabilities that take it into account.
+    """Add the evidence of related topics to trained topics, and refit their probabilities; return the result.
 
     The weight of the evidence is learnt by training all topics on at most 40,000 documents, and by a logistic
-    regression on at most 4,000 others. If the evidence does not help to rank the topics of these others, or the
-    shortlists have too few of their topics, `trained` is returned unchanged.
+    regression on at most 4,000 held-out documents. If the evidence does not improve the ranking of the held-out
+    documents' topics, or if their shortlists have too few of these topics, `trained` is returned unchanged.
 
     Parameters
     ----------
     trained : TrainedTopics
-        As `train_shortlist` returned them for the same rows, labels, names, learner, size and seed.
+        The result of `train_shortlist` for the same rows, labels, names, learner, size and seed.
     rows, labels, names, learner, size, n_documents, n_jobs, seed
         As for `train_shortlist`.
     best : int
-        The number of a document's best topics that raise the scores of other topics.
+        How many of a document's best topics raise the scores of other topics.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def relate_topics(
     if not FEWEST <= target.sum() < len(target):
         return trained
     curves = first.calibration
-    none = np.zeros(labels.shape[1], bool)  # most topics without documents in the part have some
+    none = np.zeros(labels.shape[1], bool)  # most topics without documents in this part have documents in the whole
     related = RelatedTopics(topic_shares(by_document[part]), curves.a, curves.b, best, 1.0, _LEAST, none)
     score = scores[documents, places].astype(float)
     evidence = related.evidence(listed, scores)[documents, places].astype(float)
@@ -117,8 +118,8 @@ def _with_related(
 ) -> TrainedTopics:
     """Return trained topics with the evidence of related topics, times `weight`, and with new probability curves.
 
-    `odds` has the coefficients of the former log odds and of log(1 + size), and the constant. `most` is the mean, over
-    documents, of the highest contribution to a topic: the curve of a topic without documents is moved by it.
+    `odds` has the coefficients of the previous log odds and of log(1 + size), and the intercept. `most` is the mean,
+    over documents, of the largest contribution to any topic; the curves of topics without documents are shifted by it.
     """
     of_odds, by_size, constant = odds
     a, b, sizes = trained.calibration.a, trained.calibration.b, np.asarray(labels.sum(axis=0)).ravel()
@@ -132,7 +133,7 @@ def _with_related(
 
 
 def topic_shares(labels: sp.csr_matrix) -> sp.csr_array:
-    """Return for each pair of topics the share of the documents with the first topic that also have the second.
+    """Return for each pair of topics the share of the first topic's documents that also have the second topic.
 
     Only the largest shares of each first topic are kept. Two documents without the second topic are added to the
     documents of the first, so that a topic of one or two documents has no share near 1.

@@ -1,7 +1,7 @@
-"""Replay the history of a model: find the labels that its documents have by some of the steps, without their texts.
+"""Replay the history of a model: compute the labels of its documents after some of its steps, without their texts.
 
-What stands for the text of a document is a checksum: the zone `TEXT` has that of the last text that a step brought; a
-document that no step gave a text has none.
+A checksum stands for a document's text: the zone `TEXT` has the checksum of the last text that a step brought. A
+document that got no text from any step has no such zone.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from textcat.model.training_counts import corpus_of_labels
 from textcat.training.change import change_corpus
 
 TEXT = "text"
-_LISTS = ("names", "broader", "replacements")  # of a vocabulary
+_LISTS = ("names", "broader", "replacements")  # keys of a vocabulary
 
 
 def replayed(steps: Sequence[LearningStep]) -> Corpus:
-    """Return the corpus after these steps, of which the first is the model that was found.
+    """Return the corpus after these steps, where the first step is the model as it was found.
 
-    An answer that a later step found taken back counts as not given. Raise TextcatError if a step is not possible
-    without those that are left out.
+    An answer that was retracted according to a later step is ignored. Raise TextcatError if a step depends on one that
+    is left out.
     """
     found, *others = steps
     assert found.labels is not None
@@ -49,7 +49,7 @@ def replayed(steps: Sequence[LearningStep]) -> Corpus:
 
 
 def learnt_corrections(steps: Iterable[LearningStep]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return what steps learnt last from each folder of corrections: what `answers_said` of each document, by id."""
+    """Return for each folder of corrections the answers last learnt from it: `answers_said` of each document, by id."""
     learnt: dict[str, dict[str, dict[str, Any]]] = {}
     for step in steps:
         if step.corrections:
@@ -58,7 +58,7 @@ def learnt_corrections(steps: Iterable[LearningStep]) -> dict[str, dict[str, dic
 
 
 def labels_said(document: Document) -> dict[str, Any]:
-    """Return what the history keeps of a document that was learnt: not its text, but a checksum of it."""
+    """Return what the history stores of a learnt document: its labels, and a checksum instead of its text."""
     judged = document.labelled_for
     said = {
         "topics": [*document.topics],
@@ -71,13 +71,13 @@ def labels_said(document: Document) -> dict[str, Any]:
 
 
 def answers_said(document: Document, answers: Mapping[str, bool], numbers: Iterable[int]) -> dict[str, Any]:
-    """Return what the history keeps of a document whose corrections, with these numbers, were learnt."""
+    """Return what the history stores of a document learnt from corrections; `numbers` are those of the corrections."""
     said = {"answers": {**answers}, "numbers": [*numbers], "date": document.date, "text": checksum_of_text(document)}
     return {name: value for name, value in said.items() if value != ""}
 
 
 def answers_in(document: Document) -> dict[str, bool]:
-    """Return the answers by which `Corrections.documents` has labelled a document."""
+    """Return the answers that `Corrections.documents` made a document's labels from."""
     return {topic: topic in document.topics for topic in document.labelled_for or ()}
 
 
@@ -89,7 +89,7 @@ def checksum_of_text(document: Document) -> str:
 
 
 def texts_in_folders(steps: Iterable[LearningStep], wanted: set[str]) -> dict[str, Document]:
-    """Return the documents whose texts have the wanted checksums, of the corrections that steps have learnt from."""
+    """Return the documents whose texts have the wanted checksums, from the folders of corrections in the steps."""
     folders = dict.fromkeys(step.corrections for step in steps if step.corrections)
     there = [folder for folder in folders if wanted and Path(folder, FILE).is_file()]
     documents = (correction.document for folder in there for correction in Corrections(folder))
@@ -97,14 +97,14 @@ def texts_in_folders(steps: Iterable[LearningStep], wanted: set[str]) -> dict[st
 
 
 def judged_partly(step: LearningStep) -> set[str]:
-    """Return the ids of documents of which a step corrected some labels only."""
+    """Return the ids of documents that a step corrected for some topics only."""
     return {id_ for id_, said in step.documents.items() if "answers" in said}
 
 
 def _standing_answers(steps: Sequence[LearningStep]) -> dict[int, dict[str, dict[str, bool] | None]]:
-    """Return the answers on documents, by step and id, that no later step found taken back or changed.
+    """Return, by step and document id, the answers that no later step found retracted or changed.
 
-    None: a later step found all answers on the document taken back.
+    None: according to a later step, all answers on the document were retracted.
     """
     lasting: dict[tuple[str, str], dict[str, bool] | None] = {}
     standing_of: dict[int, dict[str, dict[str, bool] | None]] = {}
@@ -123,14 +123,15 @@ def _standing_answers(steps: Sequence[LearningStep]) -> dict[int, dict[str, dict
 def documents_of(
     step: LearningStep, known: Mapping[str, Document], standing: Mapping[str, Mapping[str, bool] | None]
 ) -> Iterable[Document]:
-    """Yield the documents that a step learns, given those that there are, and the answers that still count.
+    """Yield the documents that a step learns, given the documents before the step and the answers that still count.
 
-    In place of its text, each has the checksum. Those that are `judged_partly` are labelled for the topics of answers.
+    Each has the checksum in place of its text. Documents in `judged_partly` are labelled for the topics of their
+    answers only.
     """
     for id_, said in step.documents.items():
         zones = {TEXT: said["text"]} if "text" in said else {}
         if id_ not in known and not zones and id_ not in step.added:
-            continue  # the step corrected topics of a document that is not there any more
+            continue  # the step corrected topics of a document that no longer exists
         if "answers" not in said:
             judged = said.get("labelled_for")
             labels = tuple(said["topics"]), said.get("date", ""), said.get("split", "")
@@ -162,6 +163,6 @@ def _vocabulary_of(entries: Mapping[str, Any]) -> Vocabulary:
 
 
 def vocabulary_said(vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return what the history keeps of a vocabulary."""
+    """Return what the history stores of a vocabulary."""
     lists = {name: {topic: [*others] for topic, others in getattr(vocabulary, name).items()} for name in _LISTS}
     return {name: getattr(vocabulary, name) for name in ("place", "language", "descriptions")} | lists

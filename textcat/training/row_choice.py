@@ -1,9 +1,9 @@
-"""Choose by a short cross-validation what rows consist of: words alone, or words and n-grams of characters.
+"""Choose by a short cross-validation whether rows consist of words alone, or of words and n-grams of characters.
 
-In languages with many endings and compound words, such as Swedish and Finnish, a word's n-grams of characters say more
-than the whole word, which few documents have. In other languages, they make rows long and add little. To choose, no
-ranker is trained: the topics of held-out documents are ranked by the similarity of a document to the topics' centroids
-alone.
+In languages with many endings and compound words, such as Swedish and Finnish, a whole word may occur in few documents,
+but its n-grams of characters in many. In other languages, n-grams make rows long and add little. To save time, the
+choice trains no ranker: the topics of held-out documents are ranked by the similarity of the document to the topics'
+centroids.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from textcat.training.shortlist import topic_centroids
 WORDS, CHARACTERS = "words", "words and n-grams of 4 characters"
 _FEATURES: dict[str, dict[str, Any]] = {
     WORDS: {},
-    # Chosen on 80,000 and 250,000 titles in Swedish and in English: 5 characters, a weight of 0.5, and n-grams of any
-    # frequency rank no better, the last one in a fifth more time.
+    # Chosen on 80,000 and 250,000 titles in Swedish and in English. Three alternatives rank no better: 5 characters, a
+    # weight of 0.5, and n-grams of any frequency, which also take a fifth more time.
     CHARACTERS: {"chars": 4, "char_weight": 0.7, "char_max_df": 0.01},
 }
-# N-grams of characters double the time of training. By centroids of 50,000 titles, they raise nDCG@10 to 1.9 times in
-# Swedish, and in English to 1.0 times, where rankers trained on 250,000 titles do not gain from them either.
+# N-grams of characters double the time of training. With centroids of 50,000 titles, they multiply nDCG@10 by 1.9 in
+# Swedish and by 1.0 in English; in English, rankers trained on 250,000 titles do not gain from them either.
 LEAST_GAIN = 1.1
-MOST_DOCUMENTS = 53_000  # that are looked at
+MOST_DOCUMENTS = 53_000  # maximum number of documents for the centroids
 _HELD_OUT, _ONE_OF = 3_000, 10
-_FEWEST = 30  # held-out documents with a topic; with fewer, words are taken
+_FEWEST = 30  # minimum number of held-out documents with a topic; with fewer, words are chosen
 
 
 class RowChoice(NamedTuple):
-    """Hold whether rows have words alone or n-grams of characters, too, and the nDCG@10 that decided this."""
+    """The choice between words alone and words with n-grams of characters, and the nDCG@10 that decided it."""
 
     recipe: Recipe  # with the chosen features
     chosen: str  # `WORDS` or `CHARACTERS`
-    ndcg: dict[str, float]  # nDCG@10 of the held-out documents, by what rows consist of
+    ndcg: dict[str, float]  # nDCG@10 of the held-out documents, for each kind of rows
     trained: int  # the number of documents that centroids were computed from
     held_out: int  # the number of documents that were ranked
 
@@ -53,12 +53,12 @@ class RowChoice(NamedTuple):
 
 
 def choose_rows(counted: CountedCorpus, recipe: Recipe, seed: int = 0) -> RowChoice:
-    """Choose whether rows consist of words alone, or of words and n-grams of characters: the kind that ranks better.
+    """Choose whether rows consist of words alone, or of words and n-grams of characters.
 
     With each kind of rows, the topics of held-out training documents are ranked, and nDCG@10 is measured.
 
     N-grams of characters are chosen, and added to `counted`, if they raise nDCG@10 by a tenth or more. At most 53,000
-    documents are used, which are drawn at random from `seed`.
+    random documents are used.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ def choose_rows(counted: CountedCorpus, recipe: Recipe, seed: int = 0) -> RowCho
 def _ndcg(stored: StoredCounts, recipe: Recipe, labels: sp.csc_matrix, relevant: sp.csc_matrix) -> float:
     """Return nDCG@10 of held-out documents whose topics are ranked by their centroids.
 
-    `stored` has the documents of `labels`, the held-out documents of `relevant`, and the descriptions of topics, if the
-    recipe trains on them.
+    `stored` has the rows of the documents of `labels`, then of the held-out documents of `relevant`, then of topics'
+    descriptions if the recipe trains on them.
     """
     features, n_trained, n_held_out = recipe.make_features(), labels.shape[0], relevant.shape[0]
     counted = stored.counted_for(features)

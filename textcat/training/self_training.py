@@ -1,8 +1,9 @@
-"""Train on unlabelled documents, too, by self-training (Yarowsky 1995), where this is better on held-out documents.
+"""Train on labelled and unlabelled documents by self-training (Yarowsky 1995), if this improves held-out accuracy.
 
-A first tagger is trained on the labelled documents. Each topic then takes those unlabelled documents of which it is the
-best one by the largest lead, as many for each topic, and a second tagger is trained on both kinds of documents. Whether
-it is better, its thresholds, and its figures come from labelled documents that neither tagger was trained on.
+A first tagger is trained on the labelled documents. Each topic then gets the same number of unlabelled documents as
+pseudo-labelled examples: those in which it leads the other topics by most. A second tagger is trained on both kinds of
+documents. Which tagger is better, the thresholds and the figures come from labelled documents that neither was trained
+on.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from textcat.training.names import surest, unlabelled_documents
 from textcat.training.thresholds import decisions_by_scores
 from textcat.training.train import train_and_evaluate, train_and_score, train_without
 
-_SHARE = 0.25  # of an even share of the unlabelled documents, which a topic takes at most
+# maximum number of pseudo-labelled documents per topic, as a share of an even division of the unlabelled documents
+_SHARE = 0.25
 _FOLDS = 5
-_SCORED, _MOST_REPEATS = 300, 3  # documents to score: of fewer, the folds are drawn again, but at most so often
-_FEWEST = 10  # labelled documents
+# target number of scored documents: for small corpora, folds are drawn again, at most this many times
+_SCORED, _MOST_REPEATS = 300, 3
+_FEWEST = 10  # minimum number of labelled documents
 
 
 def train_with_unlabelled(
@@ -44,27 +47,27 @@ def train_with_unlabelled(
     stages: Stages | None = None,
     **options: Any,
 ) -> Tagger:
-    """Train a tagger on the labelled training documents of a corpus and, if that is better, on unlabelled ones.
+    """Train a tagger on the labelled documents of a corpus and, if that is better, on unlabelled documents as well.
 
     Parameters
     ----------
     corpus : Corpus
     unlabelled : Corpus, str or Path, DataFrame, or iterable of str, Document or dict
-        As for `train_by_names`. Texts are in the columns or fields that were named for the corpus, if any were.
+        As for `train_by_names`. Texts are read from the columns or fields that were named for the corpus, if any.
     recipe : Recipe
-        As `Recipe.for_corpus` returns it.
+        The result of `Recipe.for_corpus`.
     n_jobs : int, optional
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
     stages : Stages, optional
         Object that times the work and draws progress bars.
     **options
-        Further ones of `train_and_evaluate`.
+        Further options of `train_and_evaluate`.
 
     Returns
     -------
     Tagger
-        Measured on the test documents or, if there are none, by cross-validation, on labelled documents.
-        ``facts.choices["unlabelled"]`` says by which figures unlabelled documents were used or not.
+        Evaluated on the labelled test documents or, if there are none, by cross-validation.
+        ``facts.choices["unlabelled"]`` has the figures that decided whether unlabelled documents were used.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def train_with_unlabelled(
             f"Corpus {corpus.name} has one topic, and unlabelled documents are taken for the topic that leads: leave "
             "them out, or label a second topic."
         )
-    # Now, as an input that cannot be read is told before training.
+    # Read now, so that an unreadable input is reported before training.
     documents = unlabelled_documents(unlabelled, trained_on=named_in_training(corpus.origin))
     options |= {"n_jobs": n_jobs, "stages": stages}
     plain = train_and_evaluate(corpus, recipe, **options)
@@ -117,10 +120,10 @@ def train_with_unlabelled(
 
 
 class _Counted(NamedTuple):
-    """The counts of labelled documents, followed by those of unlabelled ones, to train and score any of them."""
+    """Counts of labelled, then of unlabelled documents; any of them can be trained on or scored."""
 
     counts: CountedCorpus
-    labels: csc_matrix  # empty rows: unlabelled documents
+    labels: csc_matrix  # rows of unlabelled documents are empty
     n_labelled: int
     recipe: Recipe
     n_jobs: int | None
@@ -132,13 +135,13 @@ class _Counted(NamedTuple):
 
     @property
     def unlabelled(self) -> np.ndarray:
-        """The positions of unlabelled documents."""
+        """Positions of the unlabelled documents."""
         return np.arange(self.n_labelled, self.labels.shape[0])
 
     def scores(self, trained: np.ndarray, scored: np.ndarray, labels: csc_matrix) -> np.ndarray:
-        """Return the scores of some documents by rankers that are trained on others: one column per topic.
+        """Train rankers on some documents, and return their scores of others, shape (n_scored, n_topics).
 
-        A topic that no trained document has gets each document's lowest score.
+        A topic without a document among those trained on gets each document's lowest score.
         """
         self.counts.labels, split = labels, HoldOut(trained, scored)
         if self.recipe.topics.shortlist:
@@ -150,10 +153,10 @@ class _Counted(NamedTuple):
         return scores
 
     def taken(self, scores: np.ndarray, trained: np.ndarray) -> csc_matrix:
-        """Return labels as if each topic had those unlabelled documents that it leads by most.
+        """Return pseudo-labels: for each topic, the unlabelled documents in which it leads by most.
 
-        `scores` are those of the unlabelled documents, by rankers that `trained` gave. Topics that none of these has
-        take no document, and neither does a topic that is the only one to learn.
+        `scores` are those of the unlabelled documents, by rankers trained on the documents `trained`. A topic without a
+        document in `trained` gets none, nor does the only topic of a corpus with one topic.
         """
         is_learnt = self.labels[trained].sum(axis=0).A1 > 0
         taken = surest(np.where(is_learnt, scores - scores.mean(axis=0), -np.inf), _SHARE)
@@ -163,11 +166,11 @@ class _Counted(NamedTuple):
 
 
 class _HeldOut(NamedTuple):
-    """What rankers say of labelled documents that they were not trained on."""
+    """Scores of labelled documents by rankers that were not trained on them."""
 
-    scores: np.ndarray  # of rankers trained on both kinds of documents: shape (n_documents, n_topics)
-    with_unlabelled: float  # how often the topic of the highest score is right: by these rankers,
-    without: float  # and by those trained on labelled documents only
+    scores: np.ndarray  # by rankers trained on both kinds of documents: shape (n_documents, n_topics)
+    with_unlabelled: float  # accuracy of the topic with the highest score: by these rankers,
+    without: float  # and by rankers trained on labelled documents only
 
     @classmethod
     def of(cls, counted: _Counted) -> _HeldOut:
@@ -192,7 +195,7 @@ class _HeldOut(NamedTuple):
 
 
 def _with_taken(corpus: Corpus, unlabelled: Sequence[Document], taken: csc_matrix) -> Corpus:
-    """Return a corpus of the labelled documents, and of the unlabelled ones that topics took."""
+    """Return a corpus of the labelled and the pseudo-labelled documents."""
     documents, topics = taken[len(corpus.train) :].nonzero()
     labelled = [
         replace(unlabelled[i], id=f"unlabelled {unlabelled[i].id}", topics=(corpus.topics[topic],))

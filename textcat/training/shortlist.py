@@ -30,31 +30,31 @@ from textcat.model.csr import FEW_TOPICS, csr_weights
 from textcat.model.listed import Listed
 from textcat.model.shortlist import Shortlist, products_of_listed, rows_by_topic
 
-# A topic's sum of rows is divided by its length to this power. With 1, frequent topics are listed too seldom, with 0,
-# hardly any others.
+# A topic's sum of rows is divided by its length to this power. With 1, frequent topics are listed too seldom; with 0,
+# few other topics are listed.
 _POWER = 0.8
-# A centroid's entries below this share of its largest one are left out: a fifth of the entries of 22,000 topics of
-# titles with n-grams of characters. They list a little more of frequent topics; after ranking, no measure changes by
-# more than .001.
-_LEAST_SHARE = 0.02
-# Smaller weights, in log odds, are left out: with n-grams of characters a third of those above 0.2, and no measure
+# Entries of a centroid below this share of its largest entry are dropped: a fifth of the entries, for 22,000 topics of
+# titles with n-grams of characters. Shortlists then have slightly more frequent topics; after ranking, no measure
 # changes by more than .001.
+_LEAST_SHARE = 0.02
+# Smaller weights, in log odds, are dropped: with n-grams of characters, this leaves a third of those above 0.2, and no
+# measure changes by more than .001.
 _LEAST_WEIGHT = 0.3
 # A positive weighs as much as the inverse propensity of its topic, to this power. With 1.25, the first ten topics have
 # a fortieth more of the topics of 6 to 20 documents than with 1, for .0015 of nDCG@10; 1.5 costs three times as much.
 INVERSE_PROPENSITY = 1.25
-# Evidence is weighed on one held-out document of ten, 20,000 at most, for 2,500 topics, which are trained again.
+# The evidence is weighed on one held-out document of ten, at most 20,000, for 2,500 topics, which are trained again.
 _HELD_OUT, _ONE_OF = 20_000, 10
 _SAMPLE = 2_500
-# What a name says alone is weighed by hiding the documents of so many topics, one of eight at most.
+# The evidence of names alone is weighed by hiding the documents of this many topics, at most one of eight.
 _HIDDEN, _HIDDEN_ONE_OF = 1_000, 8
-FEWEST = 50  # rightly listed topics that weighing needs; with fewer, only the rankers count
-# Topics without documents are listed by their names' words and, with this weight, by terms that look like them or mean
-# the like. Where rows have n-grams of characters, the name's row has the former already. Chosen on 120,000 training
-# titles in English: with a weight of 0, recall@10 of hidden topics is lower by .014; with 1, it is the same.
+FEWEST = 50  # minimum number of correctly listed topics for weighing; with fewer, only the rankers' scores are used
+# A topic without documents is listed by the words of its name and, with this weight, by terms of similar spelling or
+# meaning. Rows with n-grams of characters already match similar spellings. Chosen on 120,000 training titles in
+# English: with a weight of 0, recall@10 of hidden topics is lower by .014; with 1, it is the same.
 _ALIKE = 0.5
-# A task of a thread or cluster worker lists topics for so many documents, or trains so many topics of so many rows on
-# average, so that less than some 4 MB are sent to it and back.
+# A task of a thread or cluster worker lists topics for this many documents, or trains this many topics of this many
+# rows on average, so that less than some 4 MB are sent in either direction.
 _DOCUMENTS, _TOPICS, _ROWS = 5_000, 16, 1_000_000
 
 
@@ -63,7 +63,7 @@ class TrainedTopics(NamedTuple):
 
     scorer: Listed  # its weights are in log odds: see `_Evidence`
     calibration: Calibration
-    facts: dict[str, list[Any]]  # of each topic: epochs, updates, support, stopped
+    facts: dict[str, list[Any]]  # for each topic: epochs, updates, support, stopped
     converged: np.ndarray  # shape (n_topics,), bool
     evidence: dict[str, float]  # the fields of `_Evidence`
 
@@ -86,7 +86,8 @@ class _Evidence(NamedTuple):
     name_by_size: float = 0.0
     size: float = 0.0
     constant: float = 0.0
-    # Coefficients of the unweighed log odds, which give probabilities: of the score, of log(1 + size), and a constant.
+    # Coefficients of the unweighted log odds, which give probabilities: of the score, of log(1 + size), and an
+    # intercept.
     odds_of_score: float = 1.0
     odds_by_size: float = 0.0
     odds: float = 0.0
@@ -95,15 +96,15 @@ class _Evidence(NamedTuple):
 class _NameEvidence(NamedTuple):
     """Coefficients of the score of a topic that has a name, but no training document.
 
-    They are for topics on a document's shortlist (the topics with the nearest centroids).
+    They apply to topics on a document's shortlist (the topics with the nearest centroids).
     """
 
     name: float  # of the similarity to the name
-    alike: float  # of the similarity to terms that look like the name's words,
-    meant: float  # and to those that mean the like
-    length: float  # of log(1 + words and n-grams of characters of the name), as one of many says less
+    alike: float  # of the similarity to terms spelt like the name's words,
+    meant: float  # and to terms of similar meaning
+    length: float  # of log(1 + words and n-grams of characters of the name), as one match among many says less
     constant: float
-    # Coefficients of the unweighed log odds, which give probabilities: of the score, and a constant.
+    # Coefficients of the unweighted log odds, which give probabilities: of the score, and an intercept.
     odds_of_score: float
     odds: float
 
@@ -122,9 +123,9 @@ def train_shortlist(
     seed: int = 0,
     progress: Advance = lambda n: None,
 ) -> TrainedTopics:
-    """Train each topic on its positives and, as negatives, on the other documents that have it on their shortlists.
+    """Train each topic on its positives and, as negatives, on the other documents whose shortlist has the topic.
 
-    A document's shortlist is the list of its nearest topics: those that it is scored for.
+    A document's shortlist is the list of its nearest topics; it is scored for these only.
 
     The score of a topic's ranker, the similarity to its centroid and the similarity to its name are three kinds of
     evidence. Their coefficients are found by logistic regression on held-out documents: for the score, the positives of
@@ -138,14 +139,14 @@ def train_shortlist(
     names : csr_matrix of shape (n_topics, n_features)
         Rows of the topics' names.
     learner : MarginClassifier
-        Gives the rule and settings of each topic's ranker; it is not fitted.
+        Has the rule and settings of each topic's ranker; it is not fitted.
     size, n_documents : int
         Number of topics to list for a document, and number of documents.
     terms : sequence of str, optional
-        The names of the features. With them, a topic without documents is also found by terms that look like the words
-        of its name: see `LookAlikes`.
+        The names of the features. If given, a topic without documents is also found by terms spelt like the words of
+        its name: see `LookAlikes`.
     vectors : WordVectors, optional
-        With them, such a topic is also found by terms that mean the like, unless most words of names have no vector.
+        If given, such a topic is also found by terms of similar meaning, unless most words of names have no vector.
     n_jobs, seed : int, optional
         The result is the same to the bit for any number of jobs, in threads or on the Dask cluster that is joblib's
         backend.
@@ -165,7 +166,7 @@ def train_shortlist(
     rankers = _combined_rankers(topics, evidence, of_names, progress)
     shortlist = Shortlist(topic_names.listing(topics.centroids), topics.size)
     log_sizes, n_features = np.log1p(topics.sizes), rows.shape[1]
-    del topics, topic_names  # the next step takes as much memory again
+    del topics, topic_names  # free memory: the next step needs as much again
     odds_of_score = np.full(len(log_sizes), max(evidence.odds_of_score, 0.0))
     odds = evidence.odds_by_size * log_sizes + evidence.odds
     if of_names is not None:
@@ -183,10 +184,10 @@ class _CombinedRankers(NamedTuple):
     """The combined ranker of each topic: its weights are a weighted sum of three vectors.
 
     The vectors are the weights of the topic's trained ranker, its centroid, and the row of its name. For a topic
-    without documents, terms that look like the words of its name, or mean the like, are added.
+    without documents, terms of similar spelling or meaning are added.
     """
 
-    columns: list[tuple[np.ndarray, np.ndarray]]  # of each topic: features, weights
+    columns: list[tuple[np.ndarray, np.ndarray]]  # for each topic: features, weights
     bias: np.ndarray
     facts: dict[str, list[Any]]
     converged: np.ndarray
@@ -197,8 +198,8 @@ def _combined_rankers(
 ) -> _CombinedRankers:
     """Train all topics, and combine each topic's ranker, centroid and name by the given coefficients.
 
-    `evidence` has the coefficients of topics with documents. `of_names` has those of topics without documents; None:
-    `evidence` serves for these topics, too. `progress` is called with 1 for each topic.
+    `evidence` has the coefficients of topics with documents, `of_names` those of topics without; if `of_names` is None,
+    `evidence` is used for all topics. `progress` is called with 1 for each topic.
     """
     n_features, n_topics = topics.centroids.shape
     log_sizes, names = np.log1p(topics.sizes), topics.names
@@ -250,7 +251,7 @@ def columns_in_rows(columns: list[tuple[np.ndarray, np.ndarray]], n_features: in
     for features, _ in columns:
         sizes[features + 1] += 1
     indptr = np.cumsum(sizes)
-    free, n_columns = indptr[:-1].copy(), len(columns)  # of each row: where its next entry belongs
+    free, n_columns = indptr[:-1].copy(), len(columns)  # for each row: the position of its next entry
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
     columns.reverse()
     for column in range(n_columns):
@@ -268,7 +269,7 @@ def topic_centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
     """
     sums = sp.csc_array(rows.T @ labels.astype(np.float32))
     sums.sort_indices()
-    # Memory is at its peak here: the 0 is not appended to a second array, and factors are repeated as float32.
+    # Memory is at its peak here: no second array is made to append the 0, and factors are repeated as float32.
     squares = np.zeros(len(sums.data) + 1)
     np.square(sums.data, out=squares[:-1], dtype=np.float64)
     lengths = np.where(np.diff(sums.indptr) > 0, np.sqrt(np.add.reduceat(squares, sums.indptr[:-1])), 1)
@@ -281,10 +282,10 @@ def topic_centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
 
 
 class _Ranker(NamedTuple):
-    """The trained ranker of a topic: its weights, bias, unit of scores, and facts on the training."""
+    """The trained ranker of a topic: its weights, bias, unit of scores, and facts about the training."""
 
     features: np.ndarray  # int32
-    weights: np.ndarray  # of these features, all others being 0
+    weights: np.ndarray  # weights of these features; all others are 0
     bias: float
     unit: float
     facts: tuple[int, int, int, str]  # epochs, updates, support, stopped
@@ -292,11 +293,11 @@ class _Ranker(NamedTuple):
 
 
 class _Names:
-    """The rows of topics' names and, for topics without documents, of terms that are like the words of names.
+    """Rows of topics' names and, for topics without documents, of terms similar to the words of their names.
 
-    `alike` has a matrix of the terms that look like them and, with vectors, one of those that mean the like: columns of
-    topics with documents are empty. It has none if `terms` is None: then no topic is without documents, or the columns
-    of rows have no names.
+    `alike` has a matrix of terms of similar spelling and, with vectors, one of terms of similar meaning; the columns of
+    topics with documents are empty. `alike` is empty if `terms` is None: then every topic has documents, or the
+    features have no names.
     """
 
     def __init__(
@@ -311,7 +312,7 @@ class _Names:
         self.alike = self.alike_of(np.flatnonzero(sizes == 0))
 
     def alike_of(self, topics: np.ndarray) -> list[sp.csc_array]:
-        """Return matrices as in `alike` for some topics, each of shape (n_features, n_topics)."""
+        """Return the matrices of `alike` for some topics, each of shape (n_features, n_topics)."""
         names = sp.csr_array(self.by_topic[:, topics].T)
         alike = [] if self._look_alikes is None else [self._look_alikes.rows(names)]
         if self._vectors is not None:
@@ -323,9 +324,10 @@ class _Names:
         return sp.csc_array((rows.data, (rows.indices, columns)), shape=self.by_topic.shape)
 
     def listing(self, centroids: sp.csr_array, hidden: Sequence[sp.csc_array] = ()) -> sp.csr_array:
-        """Return the columns by which shortlists are made: centroids and, for topics without documents, terms alike.
+        """Return the columns that shortlists are made with: centroids and, for topics without documents, similar terms.
 
-        `hidden` has the matrices of topics whose documents are hidden, so that they count as topics without documents.
+        `hidden` has the matrices of topics whose documents are hidden, so that they are treated as topics without
+        documents.
         """
         first = 1 if self._look_alikes is not None and len(self._look_alikes.ngrams) else 0
         added = [*self.alike[first:], *hidden[first:]]
@@ -363,7 +365,7 @@ class _ListedTopics:
         self._shared = workers.share(self.matrix if rows.dtype != np.float32 else rows)
         self.sizes = np.diff(self.labels[:n_documents].indptr)
         self.centroids = topic_centroids(self.matrix, self.labels)
-        # With uint16, the -1 of an unfilled place becomes 65,535, which is no topic's number: topics are fewer.
+        # In uint16, the -1 of an unfilled place becomes 65,535, which is no topic's number, as there are fewer topics.
         numbers = np.uint16 if labels.shape[1] < FEW_TOPICS else np.int32
         listed = self.listed(names.listing(self.centroids), np.arange(n_documents), numbers)
         labelled = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
@@ -384,7 +386,7 @@ class _ListedTopics:
     def train(self, topics: Sequence[int], is_held_out: np.ndarray | None = None) -> Iterator[_Ranker]:
         """Yield the ranker of each topic in `topics`, in this order.
 
-        Rows for which the mask `is_held_out` is True are left out of training; None: no row is left out.
+        Rows for which the mask `is_held_out` is True are left out of training; None: train on all rows.
         """
 
         def problem(topic: int) -> _Listed:
@@ -417,14 +419,14 @@ def are_labels(labels: sp.csr_matrix, documents: np.ndarray, column: np.ndarray)
 
 
 def rows_in_memory(rows: Any) -> sp.csr_matrix:
-    """Return rows, in memory or on disk, as a matrix in CSR form, float32."""
+    """Return rows, given in memory or on disk, as a csr_matrix of float32."""
     return (rows if sp.issparse(rows) else rows[:]).astype(np.float32, copy=False)
 
 
 def list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
     """Return the `size` topics whose centroids are nearest to each document: shape (n_documents, size).
 
-    `documents` are row numbers, and `sent` the rows, as `Workers.share` has sent them.
+    `documents` are row numbers; `sent` is the handle of the rows from `Workers.share`.
     """
     return Shortlist(centroids, size).topics(Rows.of(rows_in_memory(opened(sent))[documents]))
 
@@ -432,7 +434,7 @@ def list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> n
 def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
     """Train a block of topics, each over its positives and negatives, and over the features that occur in these rows.
 
-    `sent` is the rows, as `Workers.share` has sent them.
+    `sent` is the handle of the rows from `Workers.share`.
     """
     rows = opened(sent)
     arrays, position = Rows.of(rows), np.full(rows.shape[1], -1, np.int32)
@@ -498,7 +500,7 @@ def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
 def weigh_names(topics: _ListedTopics, seed: int) -> _NameEvidence | None:
     """Return the coefficients of the score of topics without documents.
 
-    To fit the coefficients, the documents of some other topics are hidden, so that only their names are known.
+    To fit the coefficients, the documents of some other topics are hidden, so that these topics have only their names.
 
     Return None if too few pairs of a held-out document and a hidden topic are left to fit the coefficients.
     """
@@ -541,7 +543,7 @@ def logistic_regression(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
 
     The columns of X are scaled for the regression, but the coefficients are those of the unscaled columns.
     """
-    from sklearn.linear_model import LogisticRegression  # here, as most training does not need it
+    from sklearn.linear_model import LogisticRegression  # imported here, because most training does not need it
 
     scale = np.sqrt(np.square(X).mean(axis=0))
     scale[scale == 0] = 1

@@ -1,4 +1,4 @@
-"""Choose thresholds and promises by held-out scores, which are computed in less time than cross-validation needs."""
+"""Choose thresholds and promises by held-out scores that are approximated faster than by cross-validation."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from textcat.training.cross_validation import score_units
 from textcat.training.examples import Examples
 from textcat.trends.held_out import HeldOut
 
-# Chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
-# Number of negatives to train on besides the support: shares of the support and of the documents, and a minimum.
+# Constants chosen on training documents of Reuters-21578, 20 Newsgroups and library titles. This one: number of
+# negatives to train on besides the support: shares of the support and of the documents, and a minimum.
 SHARE_OF_SUPPORT, SHARE_OF_DOCUMENTS, LEAST_NEGATIVES = 0.5, 1 / 32, 250
-ENOUGH_POSITIVES = 100  # held-out positives that suffice to choose a topic's threshold
-_NEAR_MINIMUM = 0.25, 1 / 64, 100  # the same three numbers, if a solution is changed instead of trained again
+ENOUGH_POSITIVES = 100  # number of held-out positives that is enough to choose a topic's threshold
+_NEAR_MINIMUM = 0.25, 1 / 64, 100  # the same three numbers, for a solution that is updated instead of trained again
 _PASSES, _OWN = 2, 0.4
 
 
 def decisions_by_scores(recipe: Recipe, topics: Sequence[str], scores: np.ndarray, labels: sp.csc_matrix) -> Decisions:
-    """Return what a recipe asks for: thresholds, curves to probabilities, and promises, all by held-out scores.
+    """Compute the decisions that a recipe asks for from held-out scores: thresholds, calibration curves, and promises.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def decisions_by_scores(recipe: Recipe, topics: Sequence[str], scores: np.ndarra
     Raises
     ------
     TextcatError
-        If nothing of what the recipe asks for can be promised, or it names a topic that is none.
+        If none of the promises that the recipe asks for can be made, or if it names an unknown topic.
     """
     tags = recipe.tags
     thresholds, curves = choose_thresholds(tags.strategy, scores, labels, tags.probability)
@@ -71,13 +71,13 @@ def decisions_by_scores(recipe: Recipe, topics: Sequence[str], scores: np.ndarra
 def _with_promises(
     decisions: Decisions, asked: PromiseSettings, topics: Sequence[str], scores: np.ndarray, labels: sp.csc_matrix
 ) -> Decisions:
-    """Return the decisions with promises; a topic's threshold is then the lower one, above which tags are reviewed."""
+    """Return decisions with promises; a topic's threshold becomes the lower one, above which tags are reviewed."""
     precision, recall = (
         _by_topic(*wanted, topics)
         for wanted in ((asked.precision, asked.precision_of), (asked.recall, asked.recall_of))
     )
     curves, confidence, in_sample = decisions.curves(), asked.confidence, scores
-    if decisions.single:  # a document is in the sample of the topic that it gets
+    if decisions.single:  # a document that gets a topic is part of that topic's sample
         in_sample = np.where(scores > decisions.cut_scores(np.nan_to_num(scores, nan=-np.inf)), scores, np.nan)
     threshold, *counts = promise_precision(in_sample, labels, precision, confidence, curves)
     documents, correct = (of_topics.astype(np.float64) for of_topics in counts)
@@ -117,7 +117,7 @@ def _limit_missed(asked: PromiseSettings, probabilities: np.ndarray, labels: sp.
 
 
 def _by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]) -> np.ndarray:
-    """Return what is to be promised of each topic; nan: nothing."""
+    """Return the share to promise for each topic; nan: none."""
     known = set(topics)
     if unknown := next((topic for topic in share_of if topic not in known), None):
         raise TextcatError(
@@ -145,11 +145,11 @@ def promise_scores(
     *,
     progress: Advance | None = None,
 ) -> np.ndarray:
-    """Return held-out scores that are distributed like the scores of later documents, so that promises are kept.
+    """Return held-out scores that are distributed like the scores of future documents, as promises need.
 
-    They differ from those of `held_out_scores` in two ways. A document's own surplus of α counts in full. And a row
-    has length 1 without the terms that training would not know if it had not seen the document's fold, as the row of a
-    later document has: with them, scores were lower than those of later documents by some 5 %.
+    They differ from those of `held_out_scores` in two ways. A document's own surplus of α counts in full. And a row is
+    scaled to length 1 after dropping terms that occur in the document's fold only, because the row of a future document
+    lacks such terms; otherwise, scores would be lower than those of future documents by some 5 %.
     """
     scores = held_out_scores(examples, learner, fold_of, own=1.0, progress=progress)
     biases = learner.intercept_ / score_units(learner.solutions_, learner.intercept_.dtype)
@@ -158,12 +158,12 @@ def promise_scores(
 
 
 def _lengths_without_unknown(rows: Any, fold_of: np.ndarray, features: TfIdf) -> np.ndarray:
-    """Return the length of each document's row, divided by its whole length, without what other folds do not know.
+    """Return for each document the length of its row without terms that other folds lack, divided by its full length.
 
-    A term is unknown to the other folds if fewer of their documents have it than a term must have.
+    A term is lacking if it is in fewer documents of the other folds than the minimum document frequency.
     """
     X = (rows if sp.issparse(rows) else rows[:])[: len(fold_of)]
-    least = np.full(X.shape[1], -1)  # dimensions of vectors are always known
+    least = np.full(X.shape[1], -1)  # dimensions of vectors are never lacking
     names = features.listed_names()
     least[: len(names)] = [features.ngram_min_df if " " in name else features.min_df for name in names]
     n_documents = np.bincount(X.indices, minlength=X.shape[1])
@@ -186,19 +186,19 @@ def held_out_scores(
     own: float = _OWN,
     progress: Advance | None = None,
 ) -> np.ndarray:
-    """Score documents by rankers that were not trained on these documents, but only as many as thresholds need.
+    """Score training documents by rankers that were trained without them, or by approximations, as thresholds need.
 
-    Training each topic once more for every fold, as `out_of_fold_scores` does, costs several times the training
-    itself. Two methods cost less. For rules whose training ends near a minimum, such as PAUM with λ > 0, nothing is
-    trained again: a few passes over the rows near the margin move the topic's fitted ranker towards the minimum that
-    training without a fold would reach: see `textcat.margin._folds`.
+    Training each topic once more for every fold, as `out_of_fold_scores` does, costs several times the training itself.
+    Two methods cost less. Rules whose training ends near a minimum, such as PAUM with λ > 0, are not trained again: a
+    few passes over the rows near the margin move the topic's fitted ranker towards the minimum that training without a
+    fold would reach: see `textcat.margin._folds`.
 
     Rankers of other rules are trained again without a fold, but only on rows that may cause an update: the support of
     the fitted ranker, the topic's positives, and the negatives with the highest scores. A topic of many positives is
     trained only for as many folds as hold enough positives; its scores are nan in the other folds. The learner must be
     fitted, and must not have a kernel.
 
-    `own` is the share by which a document's own surplus of α lowers its score where nothing is trained again: see
+    `own` is the share of a document's own surplus of α that is subtracted in the first method: see
     `textcat.margin._folds`.
     """
     topics, n_folds = TopicProblems(examples, learner, fold_of, own), fold_of.max() + 1
@@ -212,7 +212,8 @@ def held_out_scores(
                 if progress:
                     progress(n_folds)
         except BaseException:
-            pool.shutdown(cancel_futures=True)  # otherwise, all other topics would be trained before this error is seen
+            # checked now; otherwise this error would appear only after all other topics were trained
+            pool.shutdown(cancel_futures=True)
             raise
     return scores
 
@@ -226,7 +227,7 @@ class TopicProblems:
 
     def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, own: float = _OWN):
         rows, self._own = examples.rows, own
-        self.rows: sp.csr_matrix = rows if sp.issparse(rows) else rows[:]  # of rows on disk, whose entries stay there
+        self.rows: sp.csr_matrix = rows if sp.issparse(rows) else rows[:]  # for rows on disk, whose entries stay there
         self._arrays = self.rows.indptr.astype(np.int64), self.rows.indices, self.rows.data
         n_rows, n_topics = examples.labels.shape
         self._n_documents = len(fold_of)
@@ -244,14 +245,14 @@ class TopicProblems:
         """Write a topic's held-out scores into `scores`; a document is scored by a ranker trained without its fold."""
         left_out, solution = self._left_out[topic], self._solutions[topic]
         sums = dots(*self._arrays, np.arange(self.rows.shape[0]), np.asarray(solution.weights))
-        of_whole = sums + sums.dtype.type(solution.bias)  # of all rows
+        of_whole = sums + sums.dtype.type(solution.bias)  # scores of all rows
         if _is_near_minimum(self._rules[topic], self._settings[topic]["lambda_"]):
             scores[:] = of_whole[: len(scores)] + self._changes(topic, of_whole)
         else:
             for without, documents in zip(self.without_folds(topic, of_whole), self._documents, strict=False):
                 sums = dots(*self._arrays, documents, without.weights)
                 scores[documents] = (sums + sums.dtype.type(without.bias)) / sums.dtype.type(without.unit)
-        scores[left_out[left_out < len(scores)]] = np.nan  # documents that were not judged are in no sample
+        scores[left_out[left_out < len(scores)]] = np.nan  # nan: documents that were not judged are not in the sample
 
     def _changes(self, topic: int, scores: np.ndarray) -> np.ndarray:
         """Return by how much each document's score changes if the document's fold is left out of training.
@@ -264,13 +265,13 @@ class TopicProblems:
         alpha[solution.support] = np.abs(solution.alpha)
         label[self._positives[topic]] = 1
         threshold = np.where(label[kept] > 0, rule.threshold(1), rule.threshold(-1)).astype(dtype)
-        order = np.random.default_rng(0).permutation(len(kept))  # documents may be sorted by topic
+        order = np.random.default_rng(0).permutation(len(kept))  # random, because documents may be sorted by topic
         if not hasattr(self._work, "lanes"):
             self._work.lanes = np.zeros((self.rows.shape[1], N_FOLDS + 1), dtype)
         fold_of, changes = self._fold_of, np.zeros(self._n_documents, dtype)
         for first in range(0, len(self._documents), N_FOLDS):
             lane = fold_of - first
-            lane[(lane < 0) | (lane >= N_FOLDS)] = -1  # as rows in no fold are, whose number is -1
+            lane[(lane < 0) | (lane >= N_FOLDS)] = -1  # -1: like rows in no fold
             parts = kept, lane[kept], label[kept], threshold, alpha[kept], scores[kept], order
             limits = self._settings[topic]["lambda_"], self._settings[topic]["rho"], _PASSES, self._own
             of_rows, of_folds = leave_out_folds(*self._arrays, *parts, *limits, self._work.lanes)
@@ -308,15 +309,15 @@ class TopicProblems:
         """Return the positions of rows that may cause an update: support, positives, and negatives with high scores.
 
         The positions ascend. `scores` are the scores of all rows by the topic's fitted ranker. `near` sets how many
-        negatives are added, those with the highest scores: (a, b, c) stands for
-        ``a · n_support + max(b · n_documents, c)``; None: the module's constants.
+        negatives with the highest scores are added: (a, b, c) stands for ``a · n_support + max(b · n_documents, c)``;
+        None: the module's constants.
         """
         of_support, of_documents, least = near or (SHARE_OF_SUPPORT, SHARE_OF_DOCUMENTS, LEAST_NEGATIVES)
         support, positives = self._solutions[topic].support, self._positives[topic]
         decides = np.zeros(self.rows.shape[0], bool)
         decides[support] = True
         decides[positives] = True
-        decides[self._left_out[topic]] = True  # for now: they are none of the rest
+        decides[self._left_out[topic]] = True  # temporarily: exclude them from the rest
         rest = np.flatnonzero(~decides[: self._n_documents])
         n_near = min(int(of_support * len(support) + max(of_documents * self._n_documents, least)), len(rest))
         if n_near:

@@ -1,4 +1,4 @@
-"""A corpus and a recipe → a tagger, and its evaluation on test documents or on held-out training documents."""
+"""Train a tagger on a corpus by a recipe, and evaluate it on test documents or on held-out training documents."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ from textcat.training.thresholds import decisions_by_scores, held_out_scores, pr
 
 _log = logging.getLogger(__name__)
 _N_FOLDS = 5
-# Weights of many topics are kept sparse if this takes at most this share of the memory: see docs/reference/learners.md.
+# Weights of many topics are sparse if they then take at most this share of the memory: see docs/reference/learners.md.
 SPARSE_SHARE = 0.25
-_N_NAMED = 5  # topics that a sentence names
+_N_NAMED = 5  # number of topics that a message lists
 
 
 def train(
@@ -84,20 +84,20 @@ def train(
     corpus : Corpus, DataFrame, iterable of dict, str or Path
         The documents: a corpus, a table of pandas or polars, records, or the name or the path of a corpus.
     recipe : Recipe, str or path, optional
-        A recipe, its name or its path. The default is `many-topics` from 1,000 topics on, `short-texts` for texts of
-        less than 300 characters on average, otherwise `default`; below 5,000 training documents, `few-short-texts` and
-        `few-documents`, as on the command line.
+        A recipe, its name or its path. The default depends on the corpus: `many-topics` for 1,000 topics or more,
+        `short-texts` for texts of less than 300 characters on average, otherwise `default`; with fewer than 5,000
+        training documents, `few-short-texts` in place of `short-texts` and `few-documents` in place of `default`.
     text : str or sequence of str, optional
-        The columns of a table, or the fields of records, that hold the text, in order; no others are read as text. Of
-        several, "title" becomes the zone title, and the others are joined to the body. By default, the text is in
-        "text", or else "body", with a "title".
+        The columns of a table, or the fields of records, that hold the text, in order. If several are given, "title"
+        becomes the title zone, and the others are joined to the body. By default, the text is in "text", or else in
+        "body", with an optional "title".
     topics : str or sequence of str
         The column that holds each document's topic or list of topics; or several columns, one per topic, that hold 1
         where a document has the topic and 0 elsewhere.
     topics_separator : str
         The separator of topics in one string, such as ";"; ``""``: the string is one topic.
     single : bool, default=False
-        Each document gets exactly one topic, as by the recipe's setting ``tags.strategy=single``. False: the recipe
+        True: each document gets exactly one topic, as with the setting ``tags.strategy=single``. False: the recipe
         decides.
     n_jobs : int, optional
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
@@ -131,7 +131,7 @@ def train(
 
 
 def recipe_for(corpus: Corpus, recipe: Recipe | str | os.PathLike[str] | None, *, single: bool) -> Recipe:
-    """Return the recipe to train by on a corpus, as for `train`; log a hint if `single` would suit the corpus."""
+    """Return the recipe to train with on a corpus, as for `train`; log a hint if `single` would suit the corpus."""
     if not isinstance(recipe, Recipe):
         recipe = default_recipe() if recipe is None else read_recipe(os.fspath(recipe))
     chosen, _ = (recipe.with_settings("tags.strategy=single") if single else recipe).for_corpus(corpus)
@@ -153,25 +153,25 @@ def train_and_evaluate(
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
 ) -> Tagger:
-    """Train a tagger, and measure it on test documents; on training documents if no test document has a topic.
+    """Train a tagger, and evaluate it on test documents; if none has a topic, on training documents.
 
-    Training documents are scored by cross-validation, that is, by rankers that were not trained on the document. The
-    documents of all folds are ranked together. A topic of one document counts only if descriptions are examples, as
-    otherwise nothing is left to learn the topic from. F1 is measured at the tagger's thresholds; if these were chosen
-    by cross-validation on the same documents, F1 is slightly optimistic. A recipe with a shortlist is measured on a
-    held-out sample instead, by a first tagger that is trained without this sample.
+    Training documents are scored out of fold, by rankers that were not trained on the document. The documents of all
+    folds are ranked together. A topic with a single document is measured only if descriptions are examples, as
+    otherwise there is nothing left to learn the topic from. F1 is measured at the tagger's thresholds; if these were
+    chosen by cross-validation on the same documents, F1 is slightly optimistic. A recipe with a shortlist is measured
+    on a held-out sample instead, by a first tagger that is trained without this sample.
 
     Without `keep_texts`, the zones of the documents are emptied once their terms are counted, to save memory. `counted`
-    holds the counts of this corpus, if its terms were counted before; training clears these counts. `bands` names the
-    sets of topics to average over, as for `textcat.evaluate`.
+    has the term counts of this corpus, if they exist already; training clears them. `bands` names the sets of topics to
+    average over, as for `textcat.evaluate`.
     """
-    choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
+    choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # check the bands now, before training
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
     stages = stages or Stages()
     options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "stages": stages, "keep_support": keep_support}
     options |= {"bands": bands, "updatable": updatable, "keep_texts": keep_texts, "counted": counted}
     if not n_folds:
-        _ = corpus.twins  # found and kept now, as there may be no texts later on
+        _ = corpus.twins  # read now, because texts may be gone later
     trained = train_and_score(corpus, recipe, n_folds=n_folds, **options)
     if (counts := trained.tagger.training_counts) is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
@@ -189,7 +189,7 @@ def evaluation_of(
 ) -> Evaluation:
     """Return the evaluation of a tagger: on a held-out sample, by cross-validation, or on the test documents.
 
-    The tagger is measured on the test documents only if `trained` has no result of the other two ways.
+    The test documents are used only if `trained` has no held-out results.
     """
     tagger = trained.tagger
     if trained.sample_evaluation is not None:
@@ -207,14 +207,14 @@ def evaluation_of(
 
 
 class Trained(NamedTuple):
-    """A tagger, and what it is measured by: out-of-fold scores, a held-out sample's evaluation, or test rows.
+    """A tagger with the data to evaluate it: out-of-fold scores, a held-out sample's evaluation, or test rows.
 
-    At most one of these three is there; the others are None.
+    At most one of the three is set; the others are None.
     """
 
     tagger: Tagger
-    scores_out_of_fold: np.ndarray | None  # of training documents, by cross-validation
-    sample_evaluation: Evaluation | None  # with a shortlist: of a first tagger, trained without the sample
+    scores_out_of_fold: np.ndarray | None  # of training documents, out of fold
+    sample_evaluation: Evaluation | None  # with a shortlist: of a first tagger that was trained without the sample
     test_rows: sparse.csr_matrix | None  # rows of the test documents, if these were counted
 
 
@@ -235,11 +235,11 @@ def train_and_score(
     """Train a tagger; return it with the rows of the test documents or, if `n_folds` is not 0, with held-out results.
 
     The held-out results are scores by cross-validation or, with a shortlist, the evaluation on a held-out sample. They
-    are made before the tagger is trained, so that their rows are not in memory together with the tagger's.
+    are computed before the tagger is trained, so that the rows of both are not in memory at the same time.
     """
     keep = check_training(corpus, recipe, keep_support=keep_support, rows_dir=rows_dir, updatable=updatable)
     warn_of_corpus(corpus, recipe)
-    # Now, as there may be no texts later on.
+    # Read now, because texts may be gone later.
     kept = without_texts(corpus, keep) if updatable or keep != "none" else None
     release_memory()
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
@@ -278,7 +278,7 @@ class _Training:
     stages: Stages
 
     def counted(self, counted: CountedCorpus | None, *, keep_texts: bool, updatable: bool) -> CountedCorpus:
-        """Return the given counts of the corpus' terms if they fit the recipe; otherwise count the terms."""
+        """Return the given term counts of the corpus if they fit the recipe; otherwise count the terms."""
         corpus, recipe = self.corpus, self.recipe
         if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
             with self.stages.stage("tokens to rows", len(corpus.train)) as advance:
@@ -296,7 +296,7 @@ class _Training:
     def with_chosen_rows(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
         """Choose whether rows get n-grams of characters; if so, add these n-grams to `counted`.
 
-        Return the training with the chosen recipe, and the facts on this choice that the model stores.
+        Return the training with the chosen recipe, and the facts about this choice that the model stores.
         """
         from textcat.training.row_choice import choose_rows
 
@@ -313,7 +313,7 @@ class _Training:
         return replace(self, recipe=chosen.recipe), chosen.choices
 
     def forecast(self, counted: CountedCorpus) -> dict[str, Any]:
-        """Forecast how much more documents would help; return the facts for the model, {} if there are none."""
+        """Forecast the gain from more documents; return the facts for the model, {} if there is no forecast."""
         from textcat.training.forecast import forecast_growth
 
         with self.stages.stage("forecast"):
@@ -321,7 +321,7 @@ class _Training:
         return {} if forecast is None else {"forecast": forecast.facts()}
 
     def aging(self, counted: CountedCorpus) -> dict[str, Any]:
-        """Measure how rankings get worse with time; return the facts for the model, {} if dates do not tell."""
+        """Measure how rankings get worse with time; return facts for the model, {} if too few documents have dates."""
         from textcat.training.aging import measure_aging
 
         with self.stages.stage("aging"):
@@ -331,7 +331,7 @@ class _Training:
     def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
         """Train a tagger on all training documents but a sample, and return its evaluation on the sample.
 
-        This is for recipes with a shortlist (only the topics nearest to a document are scored).
+        For recipes with a shortlist, which score only the topics nearest to a document.
         """
         sample = hold_out_sample(self.corpus, seed=0)
         with self.stages.stage("held-out sample", len(self.corpus.topics)) as advance:
@@ -342,7 +342,7 @@ class _Training:
             return measure_scores(tagger, scores, relevant, bands=bands, measured_on=MeasuredOn.SAMPLE)
 
     def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
-        """Return the scores of training documents by cross-validation: shape (n_documents, n_topics)."""
+        """Return the out-of-fold scores of training documents: shape (n_documents, n_topics)."""
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
         with self.stages.stage("cross-validate", n_folds * len(self.corpus.topics)) as advance:
             return cross_validated_scores(counted, self.recipe, n_folds, **options, advance=advance)
@@ -371,7 +371,7 @@ class _Training:
             counted.clear()
         _check_terms(examples, recipe, n_documents)
         release_memory()
-        # By checksum, so that whoever trains the model further has the same vectors.
+        # Named by checksum, so that a later update of the model uses the same vectors.
         words = _vectors_of_names(recipe) if recipe.topics.shortlist else counted.vectors
         pinned = {} if words is None else {"topics": {"vectors": words.name}}
         facts = TrainingFacts(
@@ -428,7 +428,7 @@ class _Training:
     def _decisions(
         self, examples: Examples, learner: MarginClassifier, labels: sparse.csc_matrix, features: TfIdf
     ) -> Decisions:
-        """Return thresholds of topics, curves from scores to probabilities, and promises, by out-of-fold scores.
+        """Return thresholds, calibration curves and promises of topics, by out-of-fold scores.
 
         If the recipe has the strategy "zero", or there are too few documents, thresholds are 0, without curves.
         """
@@ -498,9 +498,9 @@ def _train_listed(
     n_jobs: int | None,
     advance: Advance,
 ) -> tuple[Scorer, Decisions, dict[str, Any]]:
-    """Train each topic on the documents whose shortlist has the topic; return scorer, decisions, and facts of topics.
+    """Train each topic on the documents whose shortlist has it; return scorer, decisions, and facts about topics.
 
-    A shortlist has the topics whose centroids are nearest to a document. `described` has a row per topic: its
+    A shortlist has the topics whose centroids are nearest to a document. `described` has one row per topic, for its
     description. The first `n_documents` examples are documents, the others descriptions.
     """
     from textcat.training.related import relate_topics
@@ -520,17 +520,18 @@ def _train_listed(
 
 
 def _vectors_of_names(recipe: Recipe) -> WordVectors | None:
-    """Return the vectors by which a recipe with a shortlist finds words of like meaning; None: it does without."""
+    """Return the word vectors that a recipe with a shortlist uses to find similar words; None if it uses none."""
     return None if recipe.topics.vectors == "none" else named_vectors(recipe.topics.vectors)
 
 
 def _scorer(
     solutions: Sequence[Solution], n_features: int, units: np.ndarray, bias: np.ndarray, vectors: ColumnVectors | None
 ) -> Scorer:
-    """Return a scorer by the weights of the solutions, each divided by the unit of its scores.
+    """Return a scorer with the weights of the solutions, each divided by the unit of its scores.
 
-    With many topics, weights are kept without their zeros if that saves memory. `units` has a number per solution. With
-    `vectors`, the last of the `n_features` columns are dimensions, whose weights are added to those of words.
+    With many topics, weights are kept without their zeros if that saves memory. `units` has one number per solution.
+    With `vectors`, the last of the `n_features` columns are dimensions of word vectors; their weights are converted to
+    weights of words.
     """
     if vectors is not None or not are_sparse(solutions, n_features):
         weights = side_by_side(solutions, n_features)
@@ -546,7 +547,7 @@ def _scorer(
 def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
     """Return whether to keep the weights of the solutions as a sparse array.
 
-    This is so if there are at least `MANY_TOPICS` topics, and a sparse array needs much less memory.
+    They are sparse if there are at least `MANY_TOPICS` topics and this saves much memory.
     """
     n_entries = sum(len(solution.weights.values) for solution in solutions)
     itemsize = solutions[0].weights.dtype.itemsize

@@ -1,6 +1,6 @@
-"""Compare the recipes of a space: the recipes that result if some parameters take any of several values.
+"""Compare the recipes of a search space: recipes in which some parameters take several values.
 
-All recipes of the space are tried, or a sample. An interrupted comparison can be resumed.
+All combinations are tried, or a sample of them. An interrupted search can be resumed.
 """
 
 import hashlib
@@ -40,15 +40,15 @@ from textcat.training.cross_validation import (
 from textcat.training.examples import CountedCorpus
 from textcat.training.train import train_without
 
-_FORMAT = 2  # of kept trials: another number is another key
+_FORMAT = 2  # version of stored trials, part of their keys: a new version ignores older trials
 SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
-_N_FOLDS = 5  # by default
-_BATCH = 12  # recipes that TPE suggests before it gets their figures
-_MEASURES = ("ndcg@10", "precision@1", "recall@10", "psp@5")  # of recipes with a shortlist
-MOST_TRAINED = 100_000  # documents to train each recipe with a shortlist on
+_N_FOLDS = 5  # default values
+_BATCH = 12  # number of recipes that TPE suggests in a batch
+_MEASURES = ("ndcg@10", "precision@1", "recall@10", "psp@5")  # for recipes with a shortlist
+MOST_TRAINED = 100_000  # number of documents to train each recipe with a shortlist on
 
-# What the study of margins compares: every fixed pair, and every adapted one.
+# The grid of the study of margins: all fixed pairs, and all adapted pairs.
 _FIXED = itertools.product((-1.0, -0.5, -0.1, 0.5, 1.0), (1.0, 5.0, 10.0, 20.0, 50.0, 100.0))
 _ADAPTED = itertools.product(
     (-1.0, -0.5, -0.1), ("prevalence",), (-50.0, -20.0, -10.0, -5.0, 5.0), (50.0, 100.0, 200.0, 400.0)
@@ -60,7 +60,7 @@ _MARGINS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class ParameterRange:
-    """A range of numbers from `low` to `high`; if both are whole, it has whole numbers only.
+    """A range of numbers from `low` to `high`; whole numbers only if both bounds are whole.
 
     Values are drawn uniformly or, if `log` is set, so that their logarithms are uniform.
     """
@@ -85,7 +85,7 @@ class ParameterRange:
 
 @dataclass(frozen=True)
 class _Space:
-    """The parameters of a recipe that vary, and the values of each: a list, or a range of numbers.
+    """The parameters of a recipe to vary, and the values of each: a list, or a range of numbers.
 
     A parameter is given by its section of the recipe and its name.
     """
@@ -127,7 +127,8 @@ class _Space:
         """Return a copy of `start` with the values that a trial of optuna suggests."""
 
         def suggest(name: str, values: Sequence[Any] | ParameterRange) -> Any:
-            if not isinstance(values, ParameterRange):  # by number: optuna takes no lists and tables as choices
+            # pass positions of choices, because optuna takes no lists or tables
+            if not isinstance(values, ParameterRange):
                 return values[trial.suggest_int(name, 0, len(values) - 1)]
             draw = trial.suggest_int if values.whole else trial.suggest_float
             return draw(name, values.low, values.high, log=values.log)
@@ -167,14 +168,14 @@ def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | 
 
 @dataclass(frozen=True)
 class _Study:
-    """What all trials share: corpus, way of splitting, measuring function, and earlier results."""
+    """State shared by all trials: corpus, splits, measuring function, and earlier results."""
 
     corpus: Corpus
     kept: KeptResults
     advance: Callable[[int], None]
-    split: dict[str, int]  # n_folds, n_repeats and seed; only the seed if documents are held out once
+    split: dict[str, int]  # n_folds, n_repeats and seed; only the seed for a single hold-out sample
     measure: Callable[..., Iterator[Trial]]
-    steps: int  # of progress per trial
+    steps: int  # units of progress per trial
     n_jobs: int | None
 
     def trials(self, recipes: Iterable[Recipe]) -> Iterator[Trial]:
@@ -202,7 +203,7 @@ class _Study:
         """Yield n trials of recipes that optuna's TPE sampler suggests.
 
         Each recipe is `start` with the parameters of `space` replaced by suggested values. Recipes are suggested and
-        measured in batches; the sampler knows the trials of earlier batches.
+        measured in batches; the sampler uses the trials of earlier batches.
         """
         try:
             import optuna
@@ -245,7 +246,7 @@ def run_trials(
     seed: int,
     n_jobs: int | None,
 ) -> list[Trial]:
-    """Try recipes of a space, and return their trials, the best first.
+    """Measure recipes of a search space, and return their trials, the best first.
 
     A trial is a recipe with its measured quality. Recipes are measured by cross-validation (`measure_by_folds`) or, if
     they score each document only for its nearest topics (a shortlist), on held-out documents (`measure_held_out`).
@@ -255,7 +256,7 @@ def run_trials(
     corpus : Corpus
         The corpus; only its training documents are used.
     start : Recipe
-        The recipe that all recipes are copies of: the parameters that do not vary keep its values.
+        The base recipe: parameters that do not vary keep its values.
     space_file : Path or None
         A file that names the parameters that vary, and their values. None: the recipes are those of `margin_settings`.
     sampler : "grid", "random" or "tpe"
@@ -268,7 +269,7 @@ def run_trials(
     stages : Stages
         Times the work, and draws its progress bar.
     n_folds, n_repeats : int, optional
-        Folds and repetitions of cross-validation; an error with a shortlist.
+        Folds and repetitions of cross-validation; not allowed with a shortlist.
     seed : int
         Seed of the samplers "random" and "tpe", and of splitting the corpus.
     n_jobs : int or None
@@ -306,7 +307,7 @@ def run_trials(
         recipes = margin_settings(start)
     elif sampler != "tpe":
         recipes = space.grid(start) if sampler == "grid" else space.sample(start, n_trials, seed)
-    for recipe in recipes:  # refuse wrong settings before any work
+    for recipe in recipes:  # check the settings before any work
         recipe.check()
     kept = KeptResults(None if folder is None else folder / "trials.jsonl")
     split = {"n_folds": n_folds or _N_FOLDS, "n_repeats": n_repeats or 1}
@@ -333,9 +334,9 @@ def margin_settings(recipe: Recipe) -> list[Recipe]:
 def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     """Return the trial with the fewest support documents, among those that rank as well as a reference trial.
 
-    A trial ranks as well if its figure is at most `tolerance` lower. The reference is the trial of PAUM(1, 50), the
-    setting of Li et al. (2002), if this setting was cross-validated; a trial must then rank as well in the bands ALL,
-    TOP10 and RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared,
+    A trial ranks as well as the reference if its figure is at most `tolerance` lower. The reference is the trial of
+    PAUM(1, 50), the setting of Li et al. (2002), if this setting was cross-validated; a trial must then rank as well in
+    the bands ALL, TOP10 and RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared,
     because it changes far more between splits than between settings.
     """
     paper = next(filter(is_yardstick, trials), None)
@@ -343,13 +344,13 @@ def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     measure, judged_by = yardstick.judged_by
     bands = ("ALL", "TOP10", RARE) if paper else (judged_by,)
     least = {band: yardstick.measures[measure][band] - tolerance for band in bands}
-    # The figure of a band without topics is nan, which must not exclude a setting.
+    # A band without topics has the figure nan, which must not exclude a setting.
     as_good = [trial for trial in trials if not any(trial.measures[measure][band] < least[band] for band in bands)]
     return min(as_good, key=lambda trial: trial.measures[MEAN_SUPPORT]["ALL"])
 
 
 def is_yardstick(trial: Trial) -> bool:
-    """Return whether a trial has the margins τ₊ and τ₋ that Li et al. (2002) chose, and was cross-validated."""
+    """Return whether a trial was cross-validated with the margins τ₊ and τ₋ that Li et al. (2002) chose."""
     learner = trial.recipe.learner
     has_margins = (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
     return MAP in trial.measures and learner["name"] == "paum" and has_margins
@@ -386,12 +387,12 @@ def measure_held_out(
 ) -> Iterator[Trial]:
     """Train by each recipe on a part of the training documents, and measure the result on a held-out sample.
 
-    This is for recipes with a shortlist, which score only the topics nearest to a document.
+    For recipes with a shortlist, which score only the topics nearest to a document.
 
     A tenth of the documents, at most 5,000, are drawn by the seed to measure on, and at most 100,000 of the others to
     train on, so that time and memory stop growing with the corpus. All other documents are ignored. Topics without a
-    training document in the sample count, too, and can only be found by their descriptions. The top-ranked topics of
-    each document are measured, even if there are few topics.
+    training document in the sample count, too, and can only be found by their descriptions. The measures at k of
+    `evaluate_at_k` are used, even if there are few topics.
     """
     sample, part = sample_corpus(corpus, seed)
     if not sample.labels([sample.train[i] for i in part.held_out]).nnz:
@@ -399,7 +400,7 @@ def measure_held_out(
             f"None of the {len(part.held_out):,} training documents of corpus {corpus.name} that are held out has a "
             "topic: draw others with --seed, or give it more documents that have one."
         )
-    tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
+    tokens: dict[str, Tokens] = {}  # one cache serves all recipes with the same tokenization
     counts: CountedCorpus | None = None
     for recipe in recipes:
         if counts is None or not counts.serves(recipe):
@@ -410,7 +411,7 @@ def measure_held_out(
 
 
 def sample_corpus(corpus: Corpus, seed: int) -> tuple[Corpus, HoldOut]:
-    """Draw documents to train on and to measure on; return a corpus of both, and their positions in this corpus."""
+    """Draw documents to train on and documents to measure on; return a corpus of both, and their positions in it."""
     part = hold_out_sample(corpus, seed, MOST_TRAINED)
     chosen = np.sort(np.concatenate(part))
     sample = replace(corpus, train=[corpus.train[i] for i in chosen.tolist()], test=[], unused=[])
@@ -428,7 +429,7 @@ def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | N
 
 
 def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
-    """Return figures by the name of a measure, such as ``ndcg@10``, and the name of a band of topics, such as ALL.
+    """Return figures keyed by measure, such as ``ndcg@10``, and band of topics, such as ALL.
 
     A figure is nan if no document has a topic of the band.
     """

@@ -1,4 +1,4 @@
-"""Train a model anew on changed documents whose terms were counted before, put it in place, and note the step."""
+"""Retrain a model on changed documents with stored term counts, put it in place, and log the step in its history."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ log = logging.getLogger(__name__)
 
 
 class UpdateResult(NamedTuple):
-    """An updated model, and what has changed.
+    """An updated model, and the changes.
 
     Attributes
     ----------
     tagger, folder : Tagger, Path
         The new model, and the folder it was written to.
     added, corrected, removed : tuple of str
-        The ids of the documents that were added, corrected and removed or, as a step was undone, unlearnt.
+        The ids of the documents that were added, corrected and removed; a removal may be part of undoing a step.
     sizes_before : dict of str to int
         How many training documents each topic had before.
     before : Evaluation or None
         The evaluation of the previous model; the evaluation of the new model is `tagger.evaluation`.
     named : tuple of str
-        The topics that have a new or another preferred name.
+        The topics that got a preferred name, or a different one.
     number : int or None
-        The number of the step in `learning_history`; None: there was nothing new to learn.
+        The number of the step in `learning_history`; None if there was nothing new to learn.
     kept : tuple of str
-        The ids of documents that a later step than the undone one has labelled, too.
+        The ids of documents that were also labelled by a step after the undone one.
     """
 
     tagger: Tagger
@@ -68,7 +68,7 @@ class UpdateResult(NamedTuple):
     kept: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row per topic of either model: training documents, average precision and F1 before and after."""
+        """Return one row per topic of either model: training documents, average precision and F1 before and after."""
         after = self.tagger.evaluation
         sizes = dict(zip(self.tagger.topics, self.tagger.facts.train_sizes.tolist(), strict=True))
         rows_of = [
@@ -86,12 +86,12 @@ class UpdateResult(NamedTuple):
 
 @dataclass(frozen=True)
 class UpdatableModel:
-    """An updatable model that is being changed: its folder is locked.
+    """An updatable model during an update; its folder is locked.
 
     Parameters
     ----------
     folder, target : Path
-        The model's folder, and the one to write the new model to.
+        The model's folder, and the folder to write the new model to.
     """
 
     folder: Path
@@ -114,7 +114,7 @@ class UpdatableModel:
 
     @property
     def corpus(self) -> Corpus:
-        """The documents, of whose texts only those are there that explanations need."""
+        """The documents; they have texts only where explanations need them."""
         return self.stored.corpus
 
     @property
@@ -123,9 +123,9 @@ class UpdatableModel:
         return [*self.corpus.train, *self.corpus.test]
 
     def with_new_texts(self, documents: Sequence[Document], *, in_zones: bool = True) -> list[Document]:
-        """Return documents without their texts where the model has the same text of the document.
+        """Return documents, without the texts that the model has already (same document, same text).
 
-        With `in_zones` False, the same words are the same text, whichever zones and order they are in.
+        With `in_zones` False, two texts are the same if they have the same words, in any zones and any order.
         """
         position_of = {document.id: i for i, document in enumerate(self.documents)}
         known = [d for d in documents if d.id in position_of and any(d.zones.values())]
@@ -143,11 +143,11 @@ class UpdatableModel:
     def with_texts(
         self, before: Mapping[str, Document], then: Corpus, texts: Mapping[str, Document]
     ) -> tuple[Corpus, list[Document], np.ndarray]:
-        """Return a replayed corpus with texts, documents to be counted, and where the counts of its documents are.
+        """Return a replayed corpus with its texts, the documents to count, and the positions of each document's counts.
 
-        `before` has the documents that are in the model, as they were replayed, and `texts` others by the checksums of
-        their texts. The counts are at these positions among those in the model, followed by those of the documents to
-        be counted. Raise TextcatError if a text is missing.
+        `before` has the documents in the model, as replayed; `texts` has other documents, by the checksums of their
+        texts. The positions refer to the counts in the model, followed by those of the documents to count. Raise
+        TextcatError if a text is missing.
         """
         documents = self.documents
         position_of = {document.id: i for i, document in enumerate(documents)}
@@ -174,10 +174,10 @@ class UpdatableModel:
         return corpus, counted, np.array(order, np.int64)
 
     def retrain(self, step: LearningStep, corpus: Corpus, counted: Sequence[Document], order: np.ndarray) -> Tagger:
-        """Train on a corpus, write the model, note the step, and return the tagger.
+        """Train on a corpus, write the model, log the step, and return the tagger.
 
-        `order` says where the counts of the documents of the corpus are: among those in the model, followed by those of
-        `counted`, which are made here.
+        `order` has the position of each document's counts: among the counts in the model, followed by those of the
+        documents `counted`, which are counted here.
         """
         storage.check_target(self.target)
         _warn_of_other_tokens(self.folder, self.manifest)
@@ -200,7 +200,7 @@ class UpdatableModel:
         return tagger
 
     def result(self, tagger: Tagger, step: LearningStep | None, kept: tuple[str, ...] = ()) -> UpdateResult:
-        """Return what an update has changed; no step: nothing."""
+        """Return what an update has changed; without a step, nothing."""
         if step is None:
             return UpdateResult(tagger, self.folder, (), (), (), self.manifest.sizes, self.evaluation)
         ids = tuple(step.added), tuple(step.corrected), (*step.removed, *step.unlearnt)
@@ -215,7 +215,7 @@ class UpdatableModel:
 
 
 def stored_labels(folder: Path) -> dict[str, Any] | None:
-    """Return the labels of the documents of the model in a folder; None if it is not updatable."""
+    """Return the labels of the documents of the model in a folder; None if the model is not updatable."""
     if COUNTS not in read_manifest(folder).files:
         return None
     return labels_of(storage.load_training_counts(folder)[0].corpus)
@@ -229,10 +229,10 @@ def write_noted(
     step: LearningStep,
     labels: dict[str, Any] | None,
 ) -> None:
-    """Write a changed model to another folder, or in place of the model it was made from, atomically; note the step.
+    """Write a changed model atomically to another folder, or over the model it was made from, and log the step.
 
-    `write` is called with an empty folder, and writes the model's files to it. `labels` are those of its documents. The
-    replaced model is kept, so that the step can be undone, unless documents were removed.
+    `write` is called with an empty folder, and writes the model's files to it. `labels` are the labels of its
+    documents. The replaced model is kept, so that the step can be undone, unless documents were removed.
     """
     if target == folder:
 
@@ -249,7 +249,7 @@ def write_noted(
 
 
 def renamed(manifest: Manifest, names: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the topics whose preferred name in `names` is new, or differs from the name in the model's manifest."""
+    """Return the topics whose preferred name in `names` differs from the model's manifest, or is not in it."""
     before = manifest.names
     return tuple(topic for topic, name in names.items() if before.get(topic) != name)
 
@@ -290,7 +290,8 @@ def _warn_of_similar_topics(new: set[str], former: set[str]) -> None:
     names, alike = sorted(former), {folded_name(topic): [topic] for topic in former}
     for topic in sorted(new):
         near = alike.get(folded_name(topic), [])
-        if not near and not re.search(r"\d", topic):  # c21 is no misspelling of c22
+        # do not suggest c21 for c22: short codes are not misspellings of each other
+        if not near and not re.search(r"\d", topic):
             near = get_close_matches(topic, names, n=1, cutoff=0.8)
         if near:
             log.warning(

@@ -1,4 +1,4 @@
-"""Update a model with documents to add, correct or remove: the result is the model that training from scratch gives."""
+"""Update a model with documents to add, correct or remove; the result equals training from scratch."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ def learn(
     n_jobs: int | None = None,
     stages: Stages | None = None,
 ) -> UpdateResult:
-    """Add documents to a model or remove some: the result is, to the bit, the model that training from scratch gives.
+    """Add, correct or remove documents of a model: the result is, to the bit, that of training from scratch.
 
-    Training uses the known documents, then the new ones, in the order of their addition. A document with a known id is
-    a correction, and replaces that document; without a text, it corrects only the topics. Documents whose `split` is
-    "test" are added to the test documents. The new model has the topics of the old one that still have a training
-    document, and the topics of the new documents. For a new topic, the earlier documents are neither positive nor
-    negative examples, as nobody has judged them for it.
+    Training uses the earlier documents, then the new ones, in the order of their addition. A document with the id of an
+    earlier document replaces it; without a text, it replaces only the topics. Documents whose `split` is "test" are
+    added to the test documents. The new model has the topics of the old one that still have a training document, and
+    the topics of the new documents. For a new topic, the earlier documents are neither positive nor negative examples,
+    as nobody has judged them for it.
 
-    Names of topics are added or replaced, too, and kept by all later updates. A model that was not trained with
-    ``updatable=True`` can only be given names, which change nothing else in the model.
+    `vocabulary` adds or replaces names of topics, which all later updates keep. A model that was not trained with
+    ``updatable=True`` can only get names; nothing else in it changes.
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ def learn(
         The ids of documents to remove. Nothing of these documents is left in the folder, so the update
         cannot be undone.
     corrections : path, optional
-        A folder of corrections, of which those are learnt that were not learnt before, and answers that were taken back
-        are forgotten. A document that the model has keeps its other labels, one that it has not is added as labelled
-        for the topics that were judged. Nothing new: the model stays as it is. Goes without documents, `remove` and
-        `vocabulary`.
+        A folder of corrections. Corrections that were not learnt before are learnt; answers that were retracted are
+        unlearnt. A document of the model keeps its labels for topics that were not judged; any other document is added,
+        labelled for the judged topics only. If there is nothing new, the model stays as it is. Not allowed together
+        with `documents`, `remove` or `vocabulary`.
     text, topics, topics_separator : str or sequence of str, the same, str
         The columns of a table, or the fields of a dict or a file, as for `train`. The default of `text` for tables and
-        dicts is the fields that training named. If none of the three is given, a file is read as those of training
-        were, by the fields, format and other settings that were named then.
+        dicts are the fields that training used. If none of the three is given, a file is read with the settings of
+        training.
     out : path, optional
         Where to write the new model. By default, it replaces the old model, which `undo_learn` can restore.
     new_topics_negative : bool, default=False
@@ -144,9 +144,9 @@ def learn(
 
 
 def undo_learn(model: str | os.PathLike[str]) -> Path:
-    """Restore a model as it was before the last `learn`, byte for byte; only one step can be undone like this.
+    """Restore a model as it was before the last `learn`, byte for byte; only one step can be restored in this way.
 
-    `undo_step` undoes any step, by training.
+    `undo_step` undoes any step, by training again.
 
     Parameters
     ----------
@@ -173,11 +173,11 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
 def undo_step(
     model: str | os.PathLike[str], step: int, *, n_jobs: int | None = None, stages: Stages | None = None
 ) -> UpdateResult:
-    """Undo a step in which a model has learnt: the result is, to the bit, the model of all steps but this one.
+    """Undo a step in which a model has learnt: the result is, to the bit, the model of all other steps.
 
     Documents that the step added are removed, and those that it corrected get the labels that they have without it. A
-    correction by a later step stays; `UpdateResult.kept` names these documents. To undo a step is a step, too, and can
-    be undone.
+    correction by a later step stays; `UpdateResult.kept` names these documents. Undoing is itself a step, and can be
+    undone.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def undo_step(
 
 
 def _are_none(inputs: Any) -> bool:
-    """Return whether inputs are the default of `learn`, or another empty list or text."""
+    """Return whether the inputs of `learn` are empty: the default, or an empty list or text."""
     return isinstance(inputs, str | list | tuple) and not inputs
 
 
@@ -218,7 +218,7 @@ def _learn(
     gone: Sequence[str] = (),
     names: Vocabulary | None = None,
 ) -> UpdateResult:
-    """Carry out a step that follows all others."""
+    """Apply a new step after all others."""
     options: dict[str, Any] = {"partly": judged_partly(step), "new_topics_negative": step.new_topics_negative}
     change, corpus = change_corpus(opened.corpus, new, gone, names, place=str(opened.folder), **options)
     added, corrected, removed = map(list, change.ids())
@@ -229,7 +229,7 @@ def _learn(
 def _learn_corrections(
     opened: UpdatableModel, place: str | os.PathLike[str], *, new_topics_negative: bool
 ) -> UpdateResult:
-    """Learn what a folder of corrections has that was not learnt yet, and forget answers that were taken back."""
+    """Learn the new corrections of a folder, and unlearn answers that were retracted."""
     corrections = Corrections(place, must_exist=True)
     folder, steps = str(corrections.folder.resolve()), opened.history.steps
     numbers = defaultdict[str, list[int]](list)
@@ -241,7 +241,8 @@ def _learn_corrections(
     removed = removed_numbers(steps, folder)
     known = {document.id for document in opened.documents}
     same = {id_ for id_, said in learnt.items() if answers.get(id_) == said["answers"]}
-    same |= {id_ for id_, said in learnt.items() if numbers.get(id_) == said.get("numbers")}  # of topics removed since
+    # ignore topics that were removed since
+    same |= {id_ for id_, said in learnt.items() if numbers.get(id_) == said.get("numbers")}
     new = [id_ for id_ in answers if id_ not in same]
     new = [id_ for id_ in new if id_ in known or not removed.issuperset(numbers[id_])]
     if without := [id_ for id_ in new if id_ not in known and not any(document_of[id_].zones.values())]:
@@ -267,14 +268,14 @@ def _learn_corrections(
         for id_, entries in step.documents.items()
         if id_ in learnt
     ):
-        return _replay(opened, step, text_of)  # an answer was taken back: what it has brought is unlearnt
+        return _replay(opened, step, text_of)  # an answer was retracted: unlearn it
     standing = {id_: entries["answers"] for id_, entries in step.documents.items()}
     learnt_now = documents_of(step, {document.id: document for document in opened.documents}, standing)
     return _learn(opened, step, [replace(d, zones=text_of[d.zones[TEXT]].zones if d.zones else {}) for d in learnt_now])
 
 
 def _replay(opened: UpdatableModel, step: LearningStep, texts: Mapping[str, Document] | None = None) -> UpdateResult:
-    """Carry out a step by replaying the history with it; `texts` are documents by the checksums of their texts."""
+    """Apply a step by replaying the history with it; `texts` are documents by the checksums of their texts."""
     active, then_active = active_steps(opened.history.steps), active_steps([*opened.history.steps, step])
     now, then = replayed(active), replayed(then_active)
     if labels_of(now) != labels_of(opened.corpus):
@@ -298,7 +299,7 @@ def _replay(opened: UpdatableModel, step: LearningStep, texts: Mapping[str, Docu
 
 
 def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Vocabulary, stages: Stages) -> UpdateResult:
-    """Change the names of topics in a model that is not updatable; all else stays as it is, byte for byte."""
+    """Change the names of topics in a model that is not updatable; everything else stays as it is, byte for byte."""
     before = {topic: (name,) for topic, name in manifest.names.items()}
     names, language = all_names(before, manifest.names_language or "", manifest.topics, vocabulary)
     preferred = {topic: called[0] for topic, called in names.items()}
@@ -330,16 +331,16 @@ def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Voca
 
 
 def _read_vocabulary(path: str | os.PathLike[str], language: str | None, manifest: Manifest) -> Vocabulary:
-    """Read names of topics in `language` or, by default, in the language of the model's names or else of its texts.
+    """Read names of topics in `language`; by default, in the language of the model's names, or else of its texts.
 
-    A TSV file has names in one language only, and does not name it.
+    A TSV file has names in one language, which it does not state.
     """
-    has_one_language = ".tsv" in Path(path).suffixes  # which it does not say
+    has_one_language = ".tsv" in Path(path).suffixes  # because the file does not state it
     return Vocabulary.read(Path(path), language or (None if has_one_language else manifest.language))
 
 
 def _checked_documents(documents: Any, origin: Mapping[str, Any], **columns: Any) -> Sequence[Document]:
-    """Return the documents of what `learn` takes; raise TextcatError for anything else, or if an id is missing.
+    """Return the documents given to `learn`; raise TextcatError for other things, or if an id is missing.
 
     `origin` is the `Corpus.origin` of the training corpus, and `columns` are arguments of `as_documents`.
     """
@@ -368,12 +369,12 @@ def _checked_documents(documents: Any, origin: Mapping[str, Any], **columns: Any
 
 
 def documents_to_learn(corpus: Corpus) -> list[Document]:
-    """Return the documents of a corpus, those of its test part with the split "test"."""
+    """Return the documents of a corpus; those of its test part get the split "test"."""
     return [*corpus.train, *(replace(document, split="test") for document in corpus.test)]
 
 
 def _called_with_ids(records: Any) -> Iterable[tuple[str, Any]]:
-    """Return an iterable of what messages call each record or row of a table, and of its id.
+    """Yield for each record or row of a table the words by which messages call it, and its id.
 
     Raise TextcatError if the rows of a table have neither a column of ids nor an index of names.
     """
@@ -382,7 +383,7 @@ def _called_with_ids(records: Any) -> Iterable[tuple[str, Any]]:
         return ((f"Record {number}", record.get("id")) for number, record in numbered if isinstance(record, Mapping))
     frame = Frame.of(records) or Frame(records)
     if frame.is_column:
-        return ()  # which `as_documents` refuses
+        return ()  # `as_documents` will refuse these
     if "id" in frame.columns:
         ids = (id_ for (id_,) in frame.rows(["id"]))
         return zip(map("Row {}".format, frame.row_names), ids, strict=True)
