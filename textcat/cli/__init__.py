@@ -1,4 +1,4 @@
-"""The command line: read, call, report. Each file has a group of commands; here they are put together."""
+"""The command line. Each file defines a group of commands; this one puts them together."""
 
 import typer
 
@@ -23,7 +23,7 @@ from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
 
-# In this order `textcat --help` lists them.
+# The order in which `textcat --help` lists them.
 for _command in (
     *(train.train, train.learn, measure.evaluate, measure.compare, measure.report, measure.card),
     *(tag.tag, tag.merge, tag.diff, trends.trends, monitor.monitor, duplicates.duplicates),
@@ -32,7 +32,7 @@ for _command in (
     *(share.push, share.pull),
     *(train.tune, train.recipes, corpora.reproduce, doctor.doctor),
 ):
-    # Typer keeps the line ends of a docstring's later paragraphs, wherever the terminal ends.
+    # Typer keeps the line breaks of a docstring's later paragraphs, whatever the width of the terminal.
     _help = "\n\n".join(" ".join(part.split()) for part in (_command.__doc__ or "").split("\n\n"))
     app.command(cls=Command, help=_help)(_command)
 

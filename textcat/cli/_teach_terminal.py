@@ -1,4 +1,4 @@
-"""Ask about documents in a terminal: each answer is one key, or one line."""
+"""Ask about documents in a terminal; an answer is one key, or one line."""
 
 import os
 import sys
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _ANSWERS = {"y": "yes", "n": "no", "s": "skip"}
 _KEYS = "y yes, n no, s skip, u undo, / search, q quit"
-_SHOWN = 2000  # characters of a text
+_SHOWN = 2000  # characters of a text that are shown
 _FOUND = 10
-_NUMBERED = 9  # at most so many exclusion reasons have a key
-_EVERY = 10  # answers between two reports of progress
-_WAIT = 0.2  # seconds
+_NUMBERED = 9  # maximum number of exclusion reasons with a key
+_EVERY = 10  # answers between two progress reports
+_WAIT = 0.2  # seconds between two checks for a key
 
 
 def ask(session: "Session", topics: list[str], person: str) -> None:
@@ -159,11 +159,11 @@ class _Keys:
             try:
                 import termios
                 import tty
-            except ImportError:  # not on this system
+            except ImportError:  # not available on this system
                 self._single = False
             else:
                 self._before = termios.tcgetattr(sys.stdin.fileno())
-                tty.setcbreak(sys.stdin.fileno(), termios.TCSADRAIN)  # what has been pressed already counts
+                tty.setcbreak(sys.stdin.fileno(), termios.TCSADRAIN)  # keys that were already pressed are answers, too
         return self
 
     def __exit__(self, *_: Any) -> None:

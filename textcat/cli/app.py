@@ -1,4 +1,4 @@
-"""Run the command line; print errors of the user, warnings and Ctrl-C as sentences; handle closed standard streams."""
+"""Run the command line; print users' errors, warnings and Ctrl-C as sentences; handle closed standard streams."""
 
 import gc
 import io
@@ -23,13 +23,13 @@ from textcat.cli.configuration import name_variables, origin_of, read_configurat
 # The base class of all usage errors, whether typer brings its own click or uses an installed one.
 _UsageError: Any = BadParameter.__bases__[0]
 
-_SECONDS_TO_END = 3  # after Ctrl-C
-# Former options, which are settings of the learner now.
+_SECONDS_TO_END = 3  # exit code after Ctrl-C
+# Former options, which are now settings of the learner.
 _FORMER = "tau tau-neg tau-pos kappa eta beta epsilon zeta b alpha delta rho lambda mini-epochs max-epochs seed"
 
 
 class _WithoutPydantic:
-    """The base of commands that check most values without pydantic, whose import takes longer than tagging a text.
+    """Base class of commands that check most values without pydantic, whose import takes longer than tagging a text.
 
     This depends on how typer 0.29 checks values; with other versions, typer checks all values itself.
     """
@@ -48,10 +48,10 @@ class _WithoutPydantic:
 
 
 class Command(_WithoutPydantic, TyperCommand):
-    """A command of textcat, whose options can also be set by environment variables, which its help does not list."""
+    """A command of textcat. Environment variables can set its options, too; its help does not list them."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Return the context of a call; raise a TextcatError if an environment variable names no option."""
+        """Return the context of a call; raise a TextcatError if an environment variable names an unknown option."""
         path = parent.command_path.split()[1:] if parent else []
         name_variables(self, [*path, str(info_name)])
         return super().make_context(info_name, args, parent=parent, **extra)
@@ -71,7 +71,7 @@ class _Check:
             return () if several else None
         if kind == list[str] and several and not isinstance(value, str):
             return [*value]
-        if type(value) is kind and kind in (str, int, float):  # a number is a default: what a user gives is a text
+        if type(value) is kind and kind in (str, int, float):  # a number is a default: users' values arrive as text
             return value
         if kind is int and info.min is info.max is None and re.fullmatch("-?[0-9]{1,9}", value):
             return int(value)
@@ -126,8 +126,8 @@ def main() -> None:
             try:
                 code = app(prog_name="textcat", standalone_mode=False)
             finally:
-                sys.stdout.flush()  # at exit, a full disk or a closed pipe could no longer be reported
-                gc.freeze()  # so that the exit does not search for garbage
+                sys.stdout.flush()  # at exit, the error of a full disk or a closed pipe could no longer be reported
+                gc.freeze()  # skip garbage collection at exit
     except TextcatError as error:
         _fail(str(error), 1)
     except _UsageError as error:
@@ -144,7 +144,7 @@ def main() -> None:
 
 
 def _discard_output() -> None:
-    """Discard what standard output cannot write: the interpreter would try again at its exit, and report that, too."""
+    """Discard unwritten standard output; otherwise, Python would retry at exit, and report the error again."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -193,7 +193,7 @@ def _warnings_as_sentences() -> Iterator[None]:
     import logging
     import warnings
 
-    class Handler(logging.Handler):  # a StreamHandler would go on with today's stream if standard error is replaced
+    class Handler(logging.Handler):  # a StreamHandler would keep the present stream even if standard error is replaced
         def emit(self, record: logging.LogRecord) -> None:
             show_warning(record.getMessage())
 

@@ -1,4 +1,4 @@
-"""Define the options that commands share, and how commands open a corpus."""
+"""Options that several commands share, and readers that open a corpus."""
 
 import functools
 import inspect
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# The names of the learners, without the libraries that they need; a test compares them with the real ones.
+# Names of the learners, listed without importing their libraries; a test compares them with the registry.
 LEARNERS = ("alma", "cramma", "l-margitron", "micra", "pa", "pam", "paum", "pdm", "romma", "t-margitron")
 
 
@@ -169,7 +169,7 @@ def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
 
 
 def _settings_of(group: str) -> Callable[..., dict[str, Any]]:
-    """Return a function for `with_options` that has the options of a group of settings, and returns their values."""
+    """Return a function for `with_options` that defines the options of a group of settings, and returns values."""
 
     def values(**option_values: Any) -> dict[str, Any]:
         return _setting_values(option_values)
@@ -191,7 +191,7 @@ def _settings_of(group: str) -> Callable[..., dict[str, Any]]:
 
 
 def _setting_values(option_values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of settings, given those of their options."""
+    """Convert the values of options to settings."""
     values: dict[str, Any] = {}
     for name, value in option_values.items():
         setting, kind = SETTINGS[name]
@@ -205,7 +205,7 @@ def _setting_values(option_values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _for_files(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    """Return the file pattern and the settings that a value of --for has, such as "*.csv --text-field abstract"."""
+    """Parse a value of --for into a file pattern and its settings, such as "*.csv --text-field abstract"."""
     example = "--for '*.csv --text-field abstract'"
     try:
         pattern, *words = shlex.split(text)
@@ -248,7 +248,7 @@ def corpus_reader(
     ] = False,
     corpus_dir: CorpusDir = None,
 ) -> "CorpusReader":
-    """Return a reader that opens a corpus according to the options."""
+    """Return a reader that opens a corpus by the given options."""
     settings = settings._replace(**labels)
     asked = None if settings == InputSettings() and "topics_field" not in labels else settings
     if test_seed and test_size is None:
@@ -268,14 +268,14 @@ def corpus_to_train_on(
         str, _input(help="Language of these names.", show_default="the recipe's, else en")
     ] = "",
 ) -> "CorpusReader":
-    """Return a reader that opens a corpus according to the options, with the names of its topics."""
+    """Return a reader that opens a corpus by the given options, with names of its topics."""
     if vocabulary_language and not vocabulary:
         raise BadParameter("--vocabulary-language is that of the names in --vocabulary: give both")
     return read._replace(vocabulary=vocabulary, vocabulary_language=vocabulary_language)
 
 
 class CorpusReader(NamedTuple):
-    """Open a corpus according to the options of a command."""
+    """Open a corpus by the options of a command."""
 
     corpus_dir: Path | None
     settings: InputSettings | None
@@ -286,20 +286,20 @@ class CorpusReader(NamedTuple):
     vocabulary_language: str = ""
 
     def speaking(self, recipe: "Recipe") -> "CorpusReader":
-        """Return a reader that names topics in the language of a recipe.
+        """Return a reader with names of topics in the recipe's language.
 
         The reader itself is returned if the options name a language, or if no vocabulary with several languages is
         given.
         """
         if self.vocabulary_language or self.vocabulary is None or ".tsv" in self.vocabulary.suffixes:
-            return self  # a .tsv has names in one language, which it does not say
+            return self  # a .tsv has names in one language, which it does not state
         return self._replace(vocabulary_language=recipe.tokens.lang)
 
     def __call__(self, corpus: str | None, stages: "Stages", origin: "Mapping[str, Any] | None" = None) -> "Corpus":
-        """Open a corpus, given its name or path; without one, open the one of `origin`, a `Corpus.origin`.
+        """Open a corpus by its name or path; without one, open the corpus that `origin` (a `Corpus.origin`) describes.
 
-        If a corpus that is named is that of the origin, it has the same test part. `stages` measures the time of
-        reading, and shows its progress.
+        If the named corpus is the one in `origin`, it has the same test part. `stages` measures the time of reading,
+        and shows its progress.
         """
         from textcat.corpus.catalogue import open_corpus, reopen_corpus
 

@@ -1,6 +1,6 @@
-"""Take the options of commands from environment variables and from a configuration file.
+"""Read options of commands from environment variables and from a configuration file.
 
-A value on the command line comes before one in the environment, and that one before one in the file.
+The command line takes precedence over the environment, and the environment over the file.
 """
 
 import os
@@ -10,14 +10,14 @@ from typing import Any
 
 from textcat.base.errors import TextcatError, did_you_mean
 
-_FLAGS = {"help"}  # options that are no settings
+_FLAGS = {"help"}  # options that cannot be set elsewhere
 
 
 def name_variables(command: Any, path: list[str]) -> None:
     """Set the environment variables of a command's options and arguments: TEXTCAT_SERVE_PORT for `serve --port`.
 
-    `path` has the names of the command and of the groups that it belongs to. A TextcatError is raised if a variable
-    that begins with the command's name belongs to none of its options. The help does not list the variables.
+    `path` has the names of the command and its groups. A TextcatError is raised if a variable begins with the command's
+    name but matches none of its options. The help does not list the variables.
     """
     start, variables = _variable("TEXTCAT", *path, ""), set()
     for key, parameter in keys_of(command).items():
@@ -41,9 +41,9 @@ def keys_of(command: Any) -> dict[str, Any]:
 
 
 def origin_of(error: Any) -> str:
-    """Return where a usage error's value comes from, to append to the message: a variable or the configuration file.
+    """Return the origin of a usage error's value (a variable or the configuration file), to append to the message.
 
-    It is "" for the command line.
+    "" stands for the command line.
     """
     context, parameter = error.ctx, getattr(error, "param", None)
     source = context and parameter and context.get_parameter_source(parameter.name)

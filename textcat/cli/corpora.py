@@ -1,4 +1,4 @@
-"""Commands about data: `corpora`, `corpora fetch` and `show`; and `reproduce`, which runs the papers' experiments."""
+"""Commands about data: `corpora`, its `fetch` and `show`, and `reproduce`, which runs the papers' experiments."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus
     from textcat.papers.experiments import Experiment, Result
 
-_ENDS = 5  # largest and smallest topics of a corpus that are printed
+_ENDS = 5  # number of largest and of smallest topics of a corpus that are printed
 
 
 def corpora(context: typer.Context, form: common.Form = "text", corpus_dir: common.CorpusDir = None) -> None:
@@ -55,7 +55,7 @@ def show(corpus: common.CorpusName, read: common.CorpusReader, form: common.Form
     documents = read(corpus, stages)
     with stages.stage("count tokens"):
         texts = (text for document in (*documents.train, *documents.test) for text in document.zones.values())
-        n_tokens = int(Recipe("").make_tokens().count(texts).sum())  # as a recipe that says nothing makes them
+        n_tokens = int(Recipe("").make_tokens().count(texts).sum())  # with default settings of tokenization
     show_corpus(terminal.console(), documents, n_tokens, form)
 
 
@@ -94,7 +94,7 @@ def reproduce(
 
 
 def show_corpora(console: "Console", located: "Iterable[tuple[Card, Path | None]]", form: str = "text") -> None:
-    """Print the known corpora, each with its folder or, if it is not on this machine, with how to get it.
+    """Print the known corpora, each with its folder; if it is not on this machine, with how to get it.
 
     `located` has each corpus's card and path; the path is None if the corpus is not on this machine.
     """

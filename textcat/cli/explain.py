@@ -1,4 +1,4 @@
-"""The command `explain`: why documents have topics, in colour, as a page, or as JSON Lines."""
+"""The command `explain`: why documents have topics, as coloured text, an HTML page, or JSON Lines."""
 
 import sys
 from collections.abc import Iterable, Iterator

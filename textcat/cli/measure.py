@@ -1,4 +1,4 @@
-"""Commands that measure models: `evaluate`, `compare`, and `report`, which makes one HTML file of their quality."""
+"""Commands that measure models: `evaluate`, `compare`, `report` (an HTML file) and `card`."""
 
 import os
 import string
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison, GateResult
     from textcat.model.tagger import Tagger
 
-_LARGEST = 10  # the number of topics listed that differ most between models, and of pairs mistaken most often
+_LARGEST = 10  # number of topics listed that differ most between models, and of the most frequent confusions
 
 
 @common.with_options(read=common.corpus_reader)
@@ -122,7 +122,8 @@ def compare(
         show_models(terminal.console(), rows, form)
         return
     taggers = comparing.shared_topics(models)
-    comparing.read_gates(taggers[0], fail_if or (), band)  # a mistake in them is reported before the corpus is read
+    # mistakes in conditions are reported before the corpus is read
+    comparing.read_gates(taggers[0], fail_if or (), band)
     documents = test_corpus(read, corpus, taggers[0], stages, labelled_only=labelled_only)
     options: dict[str, Any] = {"bands": band, "fail_if": fail_if or (), "strict": strict}
     compared = comparing.compare(taggers, documents, n_resamples=bootstrap, stages=stages, **options)
@@ -131,7 +132,7 @@ def compare(
 
 
 def exit_if_failed(gates: "Sequence[GateResult]") -> None:
-    """Exit with code 4 if a model fails by a condition, and say by which."""
+    """Exit with code 4 if a model fails a condition, and say which."""
     if failed := [repr(gate.gate) for gate in gates if gate.failed]:
         echo(f"textcat: the new model fails by {', '.join(failed)}.", err=True)
         raise Exit(4)
@@ -232,7 +233,7 @@ def card(
     if str(path) == "-":
         echo(card_text(tagger, evaluation, fields), nl=False)
     else:
-        if out is None and path.is_symlink():  # a link that came with the model is replaced, not what it leads to
+        if out is None and path.is_symlink():  # replace a link that came with the model, not its target
             path.unlink()
         echo(f"Card: {write_card(path, tagger, evaluation, fields)}")
 
@@ -254,7 +255,7 @@ def test_corpus(
     if not labelled_only:
         return documents
     labelled = [document for document in documents.test if not set(tagger.topics).isdisjoint(document.topics)]
-    return replace(documents, test=labelled or documents.test)  # evaluation refuses a corpus without any
+    return replace(documents, test=labelled or documents.test)  # evaluation raises an error if none has
 
 
 def _origin(tagger: "Tagger") -> Mapping[str, Any]:
@@ -287,10 +288,9 @@ def show_evaluation(
 def evaluation_parts(
     evaluation: "Evaluation", *, per_topic: bool = False, every_measure: bool = False
 ) -> "Iterator[Part]":
-    """Yield the parts of an evaluation to print: the tables of topics, of bands, and of pairs that are mistaken.
+    """Yield the parts of an evaluation to print: tables of topics, bands and confusions.
 
-    If `per_topic` is set, there is a table of topics. If `every_measure` is set, all measures are there, not only the
-    main ones.
+    `per_topic` adds a table of topics; `every_measure` shows all measures, not only the main ones.
     """
     from textcat.cli.printing import Table, format_figure
 
@@ -341,7 +341,7 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
 
 
 def _promises_sentence(promises: "Sequence[CheckedPromise]") -> str:
-    """Return how many promises were kept, how many tags are automatic, and what share of these is right."""
+    """Return a sentence: how many promises were kept, how many tags are automatic, and how many of these are right."""
     from textcat.evaluation.promises import Verdict, automatic_tags
 
     counts = Counter(promise.verdict for promise in promises)
@@ -352,7 +352,7 @@ def _promises_sentence(promises: "Sequence[CheckedPromise]") -> str:
 
 
 def _promise_rows(promises: "Sequence[CheckedPromise]", *, every_one: bool) -> list[dict[str, Any]]:
-    """Return a row per promise with its measured share and interval: of every one, or of those that were not kept."""
+    """Return a row per promise with its measured share and interval: all promises, or only broken ones."""
     from textcat.cli import printing
     from textcat.evaluation.promises import Verdict
 
@@ -372,7 +372,7 @@ def _promise_rows(promises: "Sequence[CheckedPromise]", *, every_one: bool) -> l
 
 
 def _notes(evaluation: "Evaluation") -> list[str]:
-    """Return notes on documents without a topic, which are left out, and on topics that the model does not know.
+    """Return notes on documents without a topic, which are left out, and on topics that the model lacks.
 
     A note is a sentence for people; the list is empty if there are no such documents and topics.
     """
@@ -444,7 +444,7 @@ def show_comparison(
 
 
 def gate_rows(gates: "Sequence[GateResult]") -> list[dict[str, Any]]:
-    """Return a row per condition: what was measured, its interval, the limit, and whether the new model holds it."""
+    """Return a row per condition: the measured value, its interval, the limit, and whether the new model passes."""
     from textcat.cli.printing import format_figure, format_interval
 
     rows = []

@@ -37,7 +37,7 @@ def monitor(
 
 
 def show_monitoring(console: "Console", found: "Monitoring", form: str) -> None:
-    """Print what was compared, and a row for each rate that has changed."""
+    """Print the data compared, and a row for each rate that has changed."""
     from textcat.cli.printing import Facts, Table, show
 
     undated = f"; {found.undated:,} without a date do not count" if found.undated else ""

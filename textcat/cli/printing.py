@@ -1,4 +1,4 @@
-"""Print what commands found out, in one of five forms: text for people, JSON, CSV, Markdown or LaTeX."""
+"""Print results of commands in one of five forms: text, JSON, CSV, Markdown or LaTeX."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from textcat.evaluation.export import cell_text, csv_of_rows, formatted_tables
 
 
 class Figure(str):
-    """A number as tables show it; `value` is the number itself, for CSV. Columns of figures are aligned right."""
+    """A number as tables show it; `value` is the number itself, for CSV. Columns of figures are right-aligned."""
 
     value: Any
 
@@ -34,21 +34,22 @@ class Note(str):
 
 
 class Facts(NamedTuple):
-    """Hold facts to print by name; facts that are None are not printed."""
+    """Facts to print by name; facts that are None are not printed."""
 
     facts: Mapping[str, Any]
     title: str = ""
 
 
 class Table(NamedTuple):
-    """Hold the rows of a table; all rows have the same keys, which are the headers."""
+    """The rows of a table; all rows have the same keys, which are the headers."""
 
     rows: Sequence[Mapping[str, Any]]
-    needed: int | None = None  # the first columns, which are printed however narrow the console is; None: all columns
-    most: int | None = None  # of the rows, those that people see; None: all
+    # number of first columns that are printed however narrow the console is; None: all columns
+    needed: int | None = None
+    most: int | None = None  # number of rows that are printed as text; None: all
 
 
-#: What is printed, in this order; "" and tables without rows are left out.
+#: The parts of a result, printed in this order; "" and tables without rows are left out.
 Part: TypeAlias = str | Facts | Table
 
 
@@ -57,8 +58,8 @@ def show(
 ) -> None:
     """Print a result in a form: "text", "json", "csv", "markdown" or "latex".
 
-    JSON is `data`. CSV is what `rows` returns; by default, the rows of the first table or, without tables, a row of all
-    facts. The other forms have the parts, with blank lines between them.
+    JSON is `data`. CSV is the result of `rows`; by default, the rows of the first table or, without tables, one row
+    with all facts. The other forms print the parts, separated by blank lines.
     """
     if form == "json":
         print_json(console, data)

@@ -1,4 +1,4 @@
-"""The commands `promote` and `rollback`, which replace the model that is used by a new one, and restore it."""
+"""The commands `promote` and `rollback`, which replace the model in use by a new one, and restore it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -46,7 +46,7 @@ def promote(
     stages, documents = terminal.new_stages(), None
     if fail_if:
         tagger = storage.load(served)
-        read_gates(tagger, fail_if)  # a mistake in them is reported before the corpus is read
+        read_gates(tagger, fail_if)  # mistakes in conditions are reported before the corpus is read
         documents = measure.test_corpus(read, corpus, tagger, stages, labelled_only=False)
     options: dict[str, Any] = {"fail_if": fail_if or (), "strict": strict, "n_resamples": bootstrap, "stages": stages}
     try:
@@ -70,7 +70,7 @@ def rollback(
 def show_promotion(
     console: "Console", served: Path, promotion: "Promotion | None", gates: "Sequence[GateResult]", form: str
 ) -> None:
-    """Print by which conditions a model was measured, and which one is used now; None: as it was."""
+    """Print the conditions of a promotion, and the model in use now; `promotion` None: it did not change."""
     from textcat.cli.printing import Table, show
     from textcat.model.manifest import model_id
 

@@ -93,7 +93,7 @@ def review(
 
 
 def _check_open(queue: "Review") -> None:
-    """Raise TextcatError if there is nothing to judge; warn of documents that are gone."""
+    """Raise TextcatError if there is nothing to judge; warn of documents that no longer exist."""
     if queue.n_missing:
         _say(
             f"warning: {queue.n_missing:,} documents are not where they were tagged, and are left out: tag them again."
@@ -114,7 +114,7 @@ def _report(corrections: Path, form: str) -> None:
 
 
 def show_audit(console: "Console", rows: "list[AuditRow]", form: str) -> None:
-    """Print the precision of automatic tags, as audited, with intervals: of all, by topic and by month."""
+    """Print the audited precision of automatic tags, with intervals: overall, by topic and by month."""
     from textcat.cli.printing import Figure, Table, format_figure, format_interval, show
 
     if not rows:

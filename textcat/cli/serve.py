@@ -151,9 +151,9 @@ def _print_new_key(name: str) -> None:
 
 
 def read_keys(path: Path | None, host: str, action: str) -> "Keys":
-    """Return the API keys in a file; warn if there are none and other machines can reach the host.
+    """Return the API keys in a file; warn if there are no keys and other machines can reach the host.
 
-    The warning says that anyone who can reach the host can do what `action` names.
+    The warning says that anyone who can reach the host can do `action`.
     """
     from textcat.serving.http.keys import Keys
     from textcat.serving.http.processes import is_loopback
@@ -165,7 +165,7 @@ def read_keys(path: Path | None, host: str, action: str) -> "Keys":
 
 
 def _writable(folder: Path) -> "Corrections":
-    """Return the corrections in a folder; raise TextcatError if none can be added to it."""
+    """Return the folder of corrections; raise TextcatError if it is not writable."""
     from textcat.corpus.corrections import Corrections
 
     corrections = Corrections(folder)
@@ -174,13 +174,13 @@ def _writable(folder: Path) -> "Corrections":
 
 
 def _labels_of(vocabulary: Path | None, language: str, model: Path) -> "Labels":
-    """Return the labels of a vocabulary; raise TextcatError if none is in the language or, if "", in the model's."""
+    """Return the labels of a vocabulary; raise TextcatError if it has none in the language (default: the model's)."""
     from textcat.corpus.vocabulary import Vocabulary
     from textcat.model.manifest import read_manifest
     from textcat.serving.annif import Labels
 
     if vocabulary is None:
         return Labels()
-    if not language and ".tsv" not in vocabulary.suffixes:  # a .tsv has names in one language, which it does not say
+    if not language and ".tsv" not in vocabulary.suffixes:  # a .tsv has names in one language, which it does not state
         return Labels(Vocabulary.read(vocabulary, read_manifest(model).language).labels)
     return Labels(Vocabulary.read(vocabulary, language or None).labels, language)

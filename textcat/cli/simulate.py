@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textcat.base.progress import Stages
     from textcat.teaching.simulate import Result, Setting
 
-_MOST_LINES = 20  # topics in a table, unless all are asked for
+_MOST_LINES = 20  # number of topics in a table, unless all are asked for
 
 
 @common.with_options(read=common.corpus_reader)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from textcat.tagging.write_back import WriteBackSummary
 
 _output = partial(Option, rich_help_panel="Output")
-# Columns of topics in models with promises, and the fields of a promise that they show.
+# Additional columns for topics of models with promises, and the fields of a promise that they show.
 _PROMISED = {"promised precision": "precision", "automatic above": "threshold", "promised recall": "recall"}
 
 
@@ -175,7 +175,7 @@ def tag(
     options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
     options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang, "part": part}
     options["max_rejected"] = max_rejected
-    # No progress is drawn on a terminal on which tags are printed.
+    # No progress bar on a terminal to which tags are printed.
     to_stream = out is None and back.folder is None
     hidden = quiet or (to_stream and (sys.stdout.isatty() or not terminal.may_be_terminal()))
     drawn_on = (lambda: None) if hidden else partial(terminal.console, stderr=True)
@@ -201,7 +201,7 @@ def tag(
 
                 summary = tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=_warn, **options)
             if writer is not None and to_write is not None:
-                written = writer(to_write if out is None else plan())  # files may have come while others were tagged
+                written = writer(to_write if out is None else plan())  # files may have arrived while others were tagged
     except Interrupted:
         raise Interrupted("" if to_stream else "give the same command without --restart to resume the run") from None
     if not quiet:
@@ -284,8 +284,8 @@ def _warn(rejection: "Rejection") -> None:
 def _show(
     summary: "Summary | None", written: "WriteBackSummary | None", out: Path | None, back: WriteBack, form: str
 ) -> None:
-    """Print the summary of a run, that of the files that it wrote back, or both."""
-    # After tags on standard output, a summary is printed only if requested, or on a terminal for several documents.
+    """Print the summary of a run, the summary of the files written back, or both."""
+    # After tags on standard output, print a summary only if requested, or on a terminal for several documents.
     is_shown = summary is not None and (out or form != "text" or (summary.counts.records > 1 and sys.stderr.isatty()))
     if written is None and not is_shown:
         return
@@ -390,8 +390,8 @@ def show_summary(
 ) -> None:
     """Print the summary of a run: counts, reasons of rejections, and a row per topic that documents got.
 
-    The row compares how many documents got the topic with its fraction of the training documents. `write_back` is what
-    JSON says of the files that were written back.
+    The row compares the topic's share of documents with its share in training. `write_back` is the part of the JSON
+    about files written back.
     """
     from textcat.cli.printing import Facts, Table, show
 
@@ -410,7 +410,7 @@ def show_summary(
         "output": out and str(out),
         "shards": summary.shards,
     }
-    if before.finished and form == "text":  # nothing was new
+    if before.finished and form == "text":  # no new documents
         faults = f", {counts.rejected:,} of them rejected" if counts.rejected else ""
         done = f"{out} is finished, with {counts.records:,} documents{faults}: nothing is left to do."
         show(console, form, data, done)
@@ -445,7 +445,7 @@ def _facts_of(summary: "Summary", out: Path | None) -> dict[str, Any]:
 
 
 def growth_in_words(growth: "Growth") -> str:
-    """Return a phrase on how the inputs of a run have grown: how many files are new, changed, renamed or gone."""
+    """Return a phrase on how the inputs of a run have changed: how many files are new, changed, renamed or missing."""
     numbers = (
         (len(growth.new), "new"),
         (len(growth.changed), "changed"),
@@ -476,7 +476,7 @@ def show_difference(console: "Console", difference: "TagDifference", form: str) 
 
 
 def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
-    """Return a row per topic of the documents, and a text on the topics whose rates differ from those of training."""
+    """Return a row per topic of the documents, and a text on topics with other rates than in training."""
     from textcat.cli.printing import largest_first, named_rows
     from textcat.model.topic_names import topic_label
 
@@ -509,7 +509,7 @@ def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
 
 
 def show_topics(console: "Console", manifest: "Manifest", tagger: "Tagger", form: str) -> None:
-    """Print a model's topics, the largest first, with the score above which a document gets each, and its promises."""
+    """Print a model's topics, the largest first, with their thresholds and promises."""
     from textcat.cli.measure import printed_facts, short_fact
     from textcat.cli.printing import Table, largest_first, named_rows, show
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
-_POOL = "pool"  # in the folder of a session
+_POOL = "pool"  # files in the folder of a session
 
 
 @common.with_options(read=common.input_settings)
@@ -127,7 +127,7 @@ def teach(
     if split:
         _split(folder, split, person or user_name())
         return
-    # What would fail after the reading of a large archive fails before it.
+    # Detect errors before a large archive is read.
     accepted = None if terminal else checked_keys(host, keys, "answer in the terminal with --terminal")
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
@@ -182,12 +182,12 @@ def _model_and_topic(text: str) -> tuple[Path, str]:
 
 
 def user_name() -> str:
-    """Return the name of the user of this process; "" if the system has none."""
+    """Return the name of this process's user; "" if the system has none."""
     import getpass
 
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # nobody has this number
+    except (KeyError, OSError):  # the user id has no name
         return ""
 
 
@@ -249,7 +249,7 @@ def _opened(
 
 
 def _archive(inputs: list[str]) -> "list[str] | Corpus":
-    """Return the inputs; if the only input is the name of a known corpus, return this corpus with all its parts."""
+    """Return the inputs; if the only input is the name of a known corpus, return all parts of this corpus."""
     from textcat.corpus.cards import is_shipped
     from textcat.corpus.catalogue import open_corpus
 
@@ -289,8 +289,8 @@ def _begin_topic(session: "Session", name: str, new: dict[str, Any], changeable:
     """Add a topic to a session, or resume the topic if the session has it already.
 
     `new` says how a topic starts: description, query, examples and model. `changeable` has settings such as strategy
-    and criteria; they are also applied to a resumed topic. Raise TextcatError if the session's topic was started in
-    another way.
+    and criteria, which also apply to a resumed topic. Raise TextcatError if the session's topic was started
+    differently.
     """
     changeable = {key: value for key, value in changeable.items() if value not in ("", None, [])}
     if name not in session.topics():
@@ -323,7 +323,7 @@ def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: 
 
 
 def _split(folder: Path, positions: list[int], person: str) -> None:
-    """Split records off their groups of near-duplicates, each for itself."""
+    """Remove records from their groups of near-duplicates; each becomes a group of its own."""
     from textcat.teaching.session import Session
 
     with Session.open(folder) as session:
@@ -335,7 +335,7 @@ def _split(folder: Path, positions: list[int], person: str) -> None:
 def checked_keys(host: str, keys: Path | None, otherwise: str) -> "Keys":
     """Return the keys that open the page; raise TextcatError if a package to serve it is missing.
 
-    `otherwise` says what can be done without a page.
+    `otherwise` is the part of the message about an alternative without a page.
     """
     try:
         import fastapi  # noqa: F401

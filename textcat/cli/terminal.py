@@ -1,4 +1,4 @@
-"""The consoles that commands print to, and a filter for control characters."""
+"""Consoles to print to, and a filter for control characters."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def may_be_terminal() -> bool:
-    """Return whether standard error may be a terminal for the library rich; if not, rich need not be imported.
+    """Return whether rich may treat standard error as a terminal; if not, rich need not be imported.
 
     Environment variables such as FORCE_COLOR make rich treat any output as a terminal.
     """
@@ -19,7 +19,7 @@ def may_be_terminal() -> bool:
 
 
 def is_typed() -> bool:
-    """Return whether standard input is a terminal; then a person may not know that the program waits for input."""
+    """Return whether standard input is a terminal, where a user may not notice that the program waits for input."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
@@ -39,10 +39,10 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 _WIDTH_OF_FILES = 100
-# One sign for each character, so that positions in a text stay the same; line feeds and tabs are harmless.
+# One character for each, so that positions in a text stay the same; line feeds and tabs are harmless.
 _SIGNS = dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
 _SIGNS |= {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
-_SIGNS |= dict.fromkeys((11, 12, 13, 0x85), 32)  # other ends of lines
+_SIGNS |= dict.fromkeys((11, 12, 13, 0x85), 32)  # other line ends
 
 
 def harmless(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The commands `train`, `learn` and `tune`, and the command `recipes`, which shows the recipes to train by."""
+"""The commands `train`, `learn`, `tune` and `recipes`."""
 
 import gc
 import json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from textcat.training.updatable import UpdateResult
 
 _RIGHT = "share of held-out documents whose topic with the highest score is right"
-_MOST_TRIALS = 30  # trials of a study that are printed; a file has all trials
+_MOST_TRIALS = 30  # number of trials that are printed; a file has all trials
 
 
 def _changed_recipe(
@@ -120,7 +120,7 @@ def train(
     if unlabelled and any((scheduler, rows_dir, updatable, dry_run)):
         raise BadParameter("--unlabelled goes without --scheduler, --rows-dir, --updatable and --dry-run")
     read = read if finds_language else read.speaking(recipe)
-    checked_keep_support(keep_support)  # before anything is read
+    checked_keep_support(keep_support)  # checked before anything is read
     if out is not None and not dry_run:
         _check_replacing(out, force=force)
     if unlabelled and has_names(names := expanded(corpus)):
@@ -132,14 +132,14 @@ def train(
         _train_by_names(names, _documents(unlabelled, read, stages), recipe, folder, stages, jobs, form)
         return
     reading = None if finds_language or dry_run or unlabelled else read.stream(corpus)
-    # These, and the learner that is checked, are imported while the other process reads, which takes as long.
+    # The recipe's and the learner's modules are imported while the other process reads, which takes as long.
     from textcat.base.cluster import on_cluster
     from textcat.model import storage
 
     recipe.check()
     counted = _counted_while_read(reading, recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
-    gc.freeze()  # the garbage collector need not look at all documents: they stay
+    gc.freeze()  # exempt all documents from garbage collection: they stay in memory
     recipe = _in_language_of(documents, recipe) if finds_language else recipe
     from textcat.training.plan import check_memory, plan_training
     from textcat.training.train import train_and_evaluate
@@ -173,7 +173,7 @@ def train(
 
 
 def _with_promise(recipe: "Recipe", promise: Sequence[str], confidence: float | None) -> "Recipe":
-    """Return the recipe with the promises that texts such as "precision=.9", or the files that they name, ask for."""
+    """Return the recipe with promises parsed from texts such as "precision=.9", or from the files that they name."""
     from textcat.base.settings import format_value, read_toml
 
     if confidence is not None and not promise and not recipe.promise.is_asked:
@@ -221,7 +221,7 @@ def _documents(unlabelled: list[str], read: common.CorpusReader, stages: "Stages
 
 
 def _in_language_of(corpus: "Corpus", recipe: "Recipe") -> "Recipe":
-    """Return the recipe with the language that most documents of the corpus have, and print which language this is."""
+    """Return the recipe with the language of most documents in the corpus, and print this language."""
     from textcat.training.identification import LANGUAGE_SAMPLE, identify_language
 
     language = identify_language(corpus.sample_train(LANGUAGE_SAMPLE))
@@ -244,7 +244,7 @@ def _check_replacing(folder: Path, *, force: bool) -> None:
     if force or not (expanded(folder) / MANIFEST).exists():
         return
     if terminal.can_ask():
-        with suppress(Abort):  # Ctrl-D is no
+        with suppress(Abort):  # Ctrl-D means no
             if confirm(f"The model {folder} exists. Replace it?", err=True):
                 return
         raise TextcatError(f"The model {folder} is not replaced: name another folder with --out.")
@@ -351,7 +351,7 @@ def learn(
 
 
 def _ids(ids_or_file: str) -> list[str]:
-    """Return the ids that the argument gives: the lines of a file, if it is the name of a file.
+    """Return ids from an argument: the lines of a file, if it names a file; otherwise, ids separated by commas.
 
     Otherwise the argument itself has the ids, separated by commas.
     """
@@ -436,7 +436,7 @@ def recipes(
 
 
 def show_plan(console: "Console", plan: "TrainingPlan", stages: "Stages", form: str) -> None:
-    """Print a plan: the recipe and why, what is trained on, the cost of each stage, and whether it fits into memory."""
+    """Print a plan: the recipe and why, the data, the cost of each stage, and whether it fits into memory."""
     from textcat.cli.printing import Facts, Table, named_rows, seconds_cell, show
 
     facts = {
@@ -537,7 +537,7 @@ def _aging_sentence(tagger: "Tagger") -> str:
 
 
 def _promised_sentence(tagger: "Tagger") -> str:
-    """Return a sentence that tells of how many topics something is promised; "" if the recipe asks for no promise."""
+    """Return a sentence on how many topics have promises; "" if the recipe asks for none."""
     if (promises := tagger.decisions.promises) is None:
         return ""
     asked, n = tagger.facts.recipe.promise, len(tagger.topics)
@@ -554,7 +554,7 @@ def _promised_sentence(tagger: "Tagger") -> str:
 
 
 def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, stages: "Stages", form: str) -> None:
-    """Print how many documents topics took for examples, the time of each stage, and the model's folder."""
+    """Print how many documents were pseudo-labelled, the time of each stage, and the model's folder."""
     from textcat.cli.printing import Table, cost_of_stages, show, stage_table
 
     cost, n_documents = cost_of_stages(stages), tagger.facts.train_documents
@@ -578,14 +578,14 @@ def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, s
 
 
 def _rows_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence that tells what rows consist of, and by which figures training chose this."""
+    """Return a sentence on what rows consist of, and the figures by which training chose this."""
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["ndcg@10"].items())
     measured = f" (nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids: {figures})"
     return f"Rows consist of {choice['chosen']}{measured if figures else ''}; --set features.chars=N fixes it."
 
 
 def _vectors_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence that tells which weight training gave to vectors of words, and why."""
+    """Return a sentence on the weight that training gave to word vectors, and why."""
     from textcat.features.vectors import STATIC
 
     chosen, known, name = choice["chosen"], choice["known_words"], choice["vectors"]
@@ -597,14 +597,14 @@ def _vectors_sentence(choice: Mapping[str, Any]) -> str:
 
 
 def _margins_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence that tells which margins training chose, and by which figures."""
+    """Return a sentence on the margins that training chose, and the figures."""
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
     kept = "--set learner.tau_pos=prevalence keeps the recipe's own"
     return f"Margins: {choice['chosen']} ({_RIGHT}: {figures}); {kept}."
 
 
 def _unlabelled_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence that tells whether unlabelled documents were used, and by which figures."""
+    """Return a sentence on whether unlabelled documents were used, and the figures."""
     figures = ", ".join(f"{value:.3f} {name}" for name, value in choice["precision@1"].items())
     return f"Unlabelled documents: {choice['chosen']}, of {choice['documents']:,} ({_RIGHT}: {figures})."
 
@@ -648,7 +648,7 @@ def show_update(console: "Console", result: "UpdateResult", stages: "Stages", fo
 
 
 def _changes(result: "UpdateResult") -> list[str]:
-    """Return how many topics have names, and how many documents were changed."""
+    """Return the number of topics with names, and the number of changed documents."""
     tagger, changes = result.tagger, []
     if names := tagger.topic_names:
         language = f" ({tagger.names_language})" if tagger.names_language else ""
@@ -671,7 +671,7 @@ def _update_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def show_history(console: "Console", steps: "Sequence[LearningStep]", model: str, form: str) -> None:
-    """Print the steps in which a model has learnt; `model` is the checksum of the model that is there."""
+    """Print the steps in which a model has learnt; `model` is the checksum of the present model."""
     from textcat.cli.printing import Table, show
 
     data = [step.as_dict() for step in steps]
@@ -684,7 +684,7 @@ def show_history(console: "Console", steps: "Sequence[LearningStep]", model: str
 
 
 def _shown_figures(steps: "Sequence[LearningStep]") -> list[str]:
-    """Return the names of the measures to show: the first main ones, MAP and macro F1 if topics are few."""
+    """Return the names of the measures to show: the first main ones; MAP and macro F1 with few topics."""
     from textcat.evaluation.evaluation import TITLES
 
     measured = {name for step in steps for name in step.figures}
@@ -733,7 +733,7 @@ def show_undone(console: "Console", folder: Path, form: str) -> None:
 def settings_text(values: Mapping[str, Any], between: str = "=") -> str:
     """Return settings as text, "name=value, …", without those that are None; return "defaults" if there are no others.
 
-    `between` is put between a name and its value.
+    `between` separates a name and its value.
     """
     return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"
 
@@ -794,7 +794,7 @@ def show_trials(
     if out is not None:
         write_atomically(out / "table.md", markdown_table([_trial_row(trial, varied, figures) for trial in trials]))
         write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
-    figures.sort(key=lambda figure: figure[1] not in ("ALL", EXPECTED))  # these bands first; the sort is stable
+    figures.sort(key=lambda figure: figure[1] not in ("ALL", EXPECTED))  # sort by these bands first; the sort is stable
     measure, band = chosen.judged_by
     goal = f"the best over {band}" if measure == MAP else f"the best by {TITLES[measure].column}"
     if any(map(is_yardstick, trials)):

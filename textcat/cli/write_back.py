@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from textcat.tagging.planning import TaggingPlan
     from textcat.tagging.write_back import WriteBackSummary
 
-# Settings that files with tags in them have no use for.
+# Settings that have no effect on files with tags in them.
 _OF_SHARDS = ("to", "compress", "explain", "keep_fields", "per_document", "no_csv_escape", "duplicates")
 _back = partial(Option, rich_help_panel="Tags in news files")
 
 
 class WriteBack(NamedTuple):
-    """Hold the options of writing tags back into news files: the folder, the table of codes, and the rest."""
+    """Options of writing tags back into news files: folder, table of codes, and whether other files are copied."""
 
     folder: Path | None = None
     codes: Path | None = None
@@ -36,7 +36,7 @@ class WriteBack(NamedTuple):
     ) -> "Callable[[TaggingPlan], WriteBackSummary] | None":
         """Return a function that writes the news files of a plan with their tags; None if no option asks for it.
 
-        `has_out` says whether all tags are written to shards, too.
+        `has_out`: tags are also written to shards.
         """
         if self.folder is None:
             return None
@@ -46,7 +46,7 @@ class WriteBack(NamedTuple):
 
         def write(plan: "TaggingPlan") -> "WriteBackSummary":
             summary = write_back(plan, folder, base_of(inputs), codes, copy_rest=self.copy_rest, **options)
-            options.pop("restart", None)  # which the first round in a watched folder has done
+            options.pop("restart", None)  # the first round in a watched folder has done it already
             _print_formats(summary, has_out)
             return summary
 
@@ -125,7 +125,7 @@ def show_written(console: "Console", summary: "WriteBackSummary", folder: Path, 
         "of other formats": summary.formats.total() or None,
         "items tagged": counts.tagged,
         "without a topic": counts.untagged or None,
-        "rejected": (counts.faults if summary.copied else counts.rejected) or None,  # what is passed on is no loss
+        "rejected": (counts.faults if summary.copied else counts.rejected) or None,  # copied files are not missing
         "seconds": summary.seconds,
         "peak memory": summary.memory,
         "output": str(folder),
@@ -141,7 +141,7 @@ def rules_not_met(counts: "Counts") -> str:
 
 
 def _print_formats(summary: "WriteBackSummary", has_out: bool) -> None:
-    """Say on standard error which formats have no place for tags, each once."""
+    """Print on standard error the formats that have no place for tags."""
     for form, n in summary.formats.most_common():
         where = "its tags are in the folder of --out only" if has_out else "write them with --out"
         are = "files are" if n > 1 else "file is"
@@ -151,6 +151,6 @@ def _print_formats(summary: "WriteBackSummary", has_out: bool) -> None:
 def is_whole(summary: "WriteBackSummary", has_out: bool) -> bool:
     """Return whether no file that should be written was left out.
 
-    If all tags are in shards, too, files that cannot hold tags may be left out.
+    If tags are also written to shards, files that cannot hold tags may be left out.
     """
     return not (summary.left_out or summary.counts.faults or (summary.formats and not has_out))

@@ -1,16 +1,16 @@
 """Measure the top-ranked topics of each document at k, overall and per band: for models of thousands of topics.
 
-No matrix of scores is made: rankings come as topic numbers, in blocks. Sums are taken document after document, so the
-figures are the same to the bit however the blocks are cut. These are the measures of extreme multi-label ranking and of
-subject indexing. For a document, let g_r be 1 if the topic at rank r is relevant, else 0; R the number of its relevant
-topics; and G_k the number of topics in the first k places of its ranking:
+Rankings are given as topic numbers, in blocks, without a matrix of scores. Sums run over documents in order, so the
+figures do not depend, to the bit, on the division into blocks. These are the measures of extreme multi-label ranking
+and of subject indexing. For a document, let g_r be 1 if the topic at rank r is relevant, else 0; R the number of its
+relevant topics; and G_k the number of topics in the first k places of its ranking:
 
 * P@k = 1/k · Σ_{r≤k} g_r, whether or not the ranking has k topics; recall@k = 1/R · Σ_{r≤k} g_r;
 * F1@k = 2 · Σ_{r≤k} g_r / (G_k + R), the F1 of giving the document its first k topics, as Annif measures it;
 * nDCG@k = Σ_{r≤k} g_r / log₂(r + 1), divided by Σ_{r≤min(k,R)} 1 / log₂(r + 1).
 
-All are means over the documents that have a relevant topic. Pair recall@k is Σ_documents Σ_{r≤k} g_r / Σ_documents R.
-PSP@k, the propensity-scored precision, weighs a relevant topic l, which has N_l of N training documents, by 1/p_l:
+All are averaged over the documents that have a relevant topic. Pair recall@k is Σ_documents Σ_{r≤k} g_r / Σ_documents
+R. PSP@k, the propensity-scored precision, weighs a relevant topic l, which has N_l of N training documents, by 1/p_l:
 
     p_l = 1 / (1 + C · exp(-A · ln(N_l + B))),  C = (ln N - 1) · (B + 1)^A
 
@@ -19,8 +19,8 @@ possible value, with the k relevant topics of largest weight in front (Jain, Pra
 functions for recommendation, tagging, ranking & other missing label applications", KDD 2016, section 3; normalised as
 in the Extreme Classification Repository).
 
-In a band, ranks are still those among all topics, but only the band's topics count: as gains, as relevant topics and,
-for F1, as given topics.
+In a band, ranks are still among all topics, but gains, relevant topics and (for F1) given topics are restricted to the
+band's topics.
 """
 
 import math
@@ -37,10 +37,10 @@ from textcat.evaluation.evaluation import BandQuality, DocumentValues, Evaluatio
 PROPENSITY = (0.55, 1.5)  # A and B of Jain et al.
 KS = (1, 3, 5, 10)
 BANDS = ("ALL", "1-5", "6-20", "21-100", "101-")
-RESAMPLED = ("precision@1", "precision@3", "precision@5", "ndcg@10")  # measures with intervals and comparisons
+RESAMPLED = ("precision@1", "precision@3", "precision@5", "ndcg@10")  # measures that get intervals and comparisons
 
 _SUMMED = ("precision", "recall", "ndcg", "f1", "hits", "gain", "best gain")
-DOCUMENTS_AT_ONCE = 4096  # documents that are measured at the same time
+DOCUMENTS_AT_ONCE = 4096  # number of documents measured at the same time
 
 
 def evaluate_at_k(
@@ -63,8 +63,8 @@ def evaluate_at_k(
     Parameters
     ----------
     top : ndarray of shape (n_documents, n_ranks), int, or iterable of such blocks
-        Column numbers of each document's topics, the best first, and -1 where it has fewer. n_ranks is at least the
-        largest k, or else n_topics.
+        Column numbers of each document's topics, the best first, padded with -1. n_ranks is at least the largest k, or
+        equals n_topics.
     relevant : array-like or sparse of shape (n_documents, n_topics)
         Positive where a document has a topic.
     topics, train_sizes, train_documents : sequence of str, array-like of shape (n_topics,), int
@@ -76,7 +76,7 @@ def evaluate_at_k(
         documents, and ``0-0`` if a topic has none.
     n_unknown : array-like of shape (n_documents,), int, optional
         Number of relevant topics of each document that have no column. No ranking can find these topics; overall and in
-        ``ALL`` they count in recall, F1 and nDCG (not in PSP, for which a topic must have a weight).
+        ``ALL`` they are included in recall, F1 and nDCG (not in PSP, which needs a weight of the topic).
     propensity : (float, float), default=(0.55, 1.5)
         A and B of PSP. Jain et al. estimate .5 and .4 for Wikipedia, .6 and 2.6 for Amazon, and take the default
         elsewhere.
@@ -92,7 +92,7 @@ def evaluate_at_k(
     Raises
     ------
     ValueError
-        If shapes do not fit, or the ranking of a document has a number that is no column's, or a number twice.
+        If shapes do not match, or a document's ranking has an invalid column number, or the same number twice.
     """
     ks, sizes = tuple(sorted(set(ks))), np.asarray(train_sizes)
     if not ks or ks[0] < 1:
@@ -120,16 +120,16 @@ def evaluate_at_k(
 
 
 def default_bands(train_sizes: ArrayLike) -> list[str]:
-    """Return the names of the bands that are measured where none are named, by the topics' numbers of documents."""
+    """Return the names of the default bands, by the topics' numbers of training documents."""
     return [BANDS[0], *["0-0"] * bool((np.asarray(train_sizes) == 0).any()), *BANDS[1:]]
 
 
 def _checked_labels(relevant: Any, n_unknown: ArrayLike | None, n_topics: int) -> tuple[Any, NDArray[np.int64]]:
-    """Return the labels as a CSR matrix of bool, and how many relevant topics of each document have no column.
+    """Return the labels as a boolean CSR matrix, and each document's number of relevant topics without a column.
 
     Raise ValueError if shapes do not fit, or a number is negative.
     """
-    from scipy import sparse  # here, so that tagging need not import it
+    from scipy import sparse  # imported here, so that tagging need not import it
 
     labels = sparse.csr_array((relevant if sparse.issparse(relevant) else np.asarray(relevant)) > 0)
     labels.eliminate_zeros()
@@ -145,12 +145,12 @@ def _checked_labels(relevant: Any, n_unknown: ArrayLike | None, n_topics: int) -
 
 @dataclass(frozen=True, eq=False)
 class _TopicSets:
-    """Hold the sets of topics to measure: all topics, then each band; and how many of a set each document has."""
+    """Sets of topics to measure (all, then each band), and each document's number of relevant topics per set."""
 
     names: list[str]
     members: NDArray[np.bool_]  # shape (n_sets, n_topics)
-    set_of_band: list[int]  # ALL is the first set
-    relevant: NDArray[np.int64]  # numbers, shape (n_sets, n_documents); the first set includes unknown topics
+    set_of_band: list[int]  # the first set is all topics
+    relevant: NDArray[np.int64]  # numbers, shape (n_sets, n_documents); the first set includes topics without a column
     is_tested: NDArray[np.bool_]  # whether a topic has a test document
 
     @classmethod
@@ -178,7 +178,8 @@ class _TopicSets:
         summed = dict(zip(_SUMMED, sums.tolist(), strict=True))
         per_document = [documents] * len(ks)
         fractions = {
-            "precision": (summed["hits"], [k * documents for k in ks]),  # of counts, and so without rounding
+            # sums of integer counts, exact without rounding
+            "precision": (summed["hits"], [k * documents for k in ks]),
             "recall": (summed["recall"], per_document),
             "pair_recall": (summed["hits"], [pairs] * len(ks)),
             "ndcg": (summed["ndcg"], per_document),
@@ -230,7 +231,7 @@ def _sums(
             raise ValueError(f"Relevance is known of {n_documents} documents, and there are rankings of more.")
         relevant = sets.relevant[:, rows]
         summands = _summands(block, labels[rows], sets.members, relevant, weights, ks)
-        # One document after the other, as another order would round to another sum.
+        # Sum one document after the other, because another order would round differently.
         sums = np.add.accumulate(np.concatenate([sums[np.newaxis], summands]))[-1]
         for number, (name, _, k) in enumerate(measure.partition("@") for measure in resampled):
             of_measure = summands[:, :, _SUMMED.index(name), ks.index(int(k))]
@@ -243,7 +244,7 @@ def _sums(
 def _blocks(top: NDArray[Any] | Iterable[NDArray[Any]], n_topics: int, n_ranks: int) -> Iterator[NDArray[np.int64]]:
     """Check rankings, and yield them in blocks of some thousand documents, each with `n_ranks` columns.
 
-    Longer rankings are cut, and shorter ones are filled up with -1. `top` is as for `evaluate_at_k`.
+    Longer rankings are cut, and shorter ones are padded with -1. `top` is as for `evaluate_at_k`.
     """
     for block in [top] if isinstance(top, np.ndarray) else top:
         ranking = np.asarray(block)
@@ -272,13 +273,13 @@ def _summands(
     ks, ranks = np.asarray(ks), np.asarray(ks) - 1
     hits, discounts = _hits(top, labels), 1 / np.log2(np.arange(top.shape[1]) + 2)
     ideal = np.concatenate([[0.0], np.cumsum(discounts)])
-    # The relevant topics of each document, those of largest weight first.
+    # The relevant topics of each document, the largest weight first.
     document = np.repeat(np.arange(len(top)), np.diff(labels.indptr))
     topic = labels.indices[np.lexsort((-weights[labels.indices], document))]
     summands = np.empty((len(top), len(members), len(_SUMMED), len(ks)))
     for number, (member, n_relevant) in enumerate(zip(members, relevant, strict=True)):
         hits_of_set, n = hits & member[top], np.maximum(n_relevant, 1)[:, np.newaxis]
-        # What there is up to each rank; -1 is no topic, and no hit.
+        # Cumulative sums up to each rank; -1 counts as no topic, and as no hit.
         n_hits, n_given = (np.cumsum(is_it, axis=1)[:, ranks] for is_it in (hits_of_set, (top >= 0) & member[top]))
         dcg, gain = (
             np.cumsum(np.where(hits_of_set, worth, 0), axis=1)[:, ranks] for worth in (discounts, weights[top])

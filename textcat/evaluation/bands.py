@@ -1,4 +1,4 @@
-"""Topics by their number of training documents → bands: the sets of topics that measures are averaged over."""
+"""Choose bands: sets of topics of similar size, over which measures are averaged."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from textcat.base.errors import TextcatError, did_you_mean
 
 DEFAULT_BANDS = ("ALL", "TOP10", "LAST30")
-MANY_TOPICS = 1000  # with so many topics or more, taggers are measured by the top-ranked topics of each document
+MANY_TOPICS = 1000  # the number of topics from which taggers are measured by the top-ranked topics of each document
 _LARGEST_OR_SMALLEST = re.compile(r"(TOP|LAST)([1-9][0-9]*)", re.IGNORECASE)
 _SIZES = re.compile(r"([0-9]+)-([0-9]*)")
 
@@ -41,7 +41,7 @@ def choose_bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iter
 
 
 def default_bands(n_topics: int) -> list[str]:
-    """Return the names of the bands that are measured where none are named."""
+    """Return the names of the default bands."""
     return [name for name, size in zip(DEFAULT_BANDS, (0, 10, 30), strict=True) if size < n_topics]
 
 

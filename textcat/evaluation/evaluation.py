@@ -1,4 +1,4 @@
-"""Scores and labels → ranking quality: measures per band of topics and, for models of few topics, a row per topic.
+"""Measure scores against labels: measures per band of topics and, with few topics, for each topic.
 
 A topic without a positive has no recall and no average precision: its row has ``None`` there, and macro-averages leave
 it out; each band says how many topics it left out.
@@ -26,19 +26,19 @@ class MeasuredOn(str, Enum):
     """The kind of documents that an evaluation was measured on; the values are printed and stored."""
 
     TEST = "test documents"
-    CROSS_VALIDATION = "training documents, by cross-validation"  # scored by rankers that were trained on others
-    SAMPLE = "training documents, held out as a sample"  # by a tagger that was trained on others
+    CROSS_VALIDATION = "training documents, by cross-validation"  # scored by rankers that were not trained on them
+    SAMPLE = "training documents, held out as a sample"  # scored by a tagger that was not trained on them
 
     __str__ = str.__str__
 
 
 class Title(NamedTuple):
-    """Describe how tables show a measure: its titles, its decimals, and whether it is one of the main measures."""
+    """How tables show a measure: its titles, its decimals, and whether it is one of the main measures."""
 
-    line: str  # the name as the title of a line
-    column: str  # the name as the title of a column
+    line: str  # title of a row
+    column: str  # title of a column
     decimals: int = 3
-    is_main: bool = False  # True: always shown; False: only shown if all measures are asked for
+    is_main: bool = False  # True: always shown; False: shown only if all measures are asked for
 
 
 TITLES = {
@@ -69,12 +69,12 @@ TITLES = {
     "psp@5": Title("PSP@5", "PSP@5", is_main=True),
 }
 """The measures that tables show, in their order."""
-_IN_A_LINE = ("macro_average_precision", "macro_f1", "precision@1", "ndcg@10")  # measures that a repr shows
+_IN_A_LINE = ("macro_average_precision", "macro_f1", "precision@1", "ndcg@10")  # measures shown in a repr
 
 
 @dataclass(frozen=True)
 class TopicQuality:
-    """How well the scores of one topic rank the test documents; a measure is None if no test document has the topic."""
+    """The quality of one topic's ranking of the test documents; a measure is None if no test document has the topic."""
 
     topic: str
     train_positives: int
@@ -95,7 +95,7 @@ class TopicQuality:
 
 @dataclass(frozen=True)
 class BandQuality:
-    """Hold the measures of a band of topics, such as TOP10, by name; get one by ``row["macro_f1"]``.
+    """The measures of a band of topics, such as TOP10; get one by its name, as in ``row["macro_f1"]``.
 
     A measure is None if no topic of the band has a positive.
 
@@ -105,7 +105,7 @@ class BandQuality:
     ``sample_f1`` over those that get or have one, as scikit-learn computes them with ``zero_division=nan``. Means over
     the documents that have a topic of the band are ``label_ranking_average_precision``, ``coverage_error`` (the rank of
     a document's last relevant topic) and ``top_1_accuracy`` (1 if the topic of the highest score is right); on these
-    documents, the first two are those of scikit-learn. Measures of documents count only the band's topics.
+    documents, the first two are those of scikit-learn. Measures of documents consider only the band's topics.
     ``mean_support`` is the mean number of support documents over all topics of the band, None if not known.
 
     Measures at k, such as ``ndcg@10``, are defined at the head of `textcat.evaluation.at_k`.
@@ -124,7 +124,7 @@ class BandQuality:
         return self.measures[measure]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as a dict for JSON output, in which a measure at several k (nDCG@1, @3) is a dict by k."""
+        """Return the figures as a dict for JSON, in which a measure at several k (nDCG@1, @3) becomes a dict by k."""
         figures = self._counts()
         for name, value in self.measures.items():
             measure, _, k = name.partition("@")
@@ -157,11 +157,11 @@ class BandQuality:
 
 @dataclass(frozen=True, eq=False)
 class ScoredDocuments:
-    """The scores, labels and thresholds that an evaluation of few topics was measured on."""
+    """The scores, labels and thresholds that an evaluation with few topics was computed from."""
 
     scores: NDArray[Any]
     relevant: Any
-    """Sparse (CSC), of the shape of the scores, 1 where the document has the topic."""
+    """Sparse (CSC), of the same shape as the scores: 1 where the document has the topic."""
     threshold: NDArray[Any]
     bands: tuple[Band, ...]
     measures: ClassVar = ("macro_average_precision", "macro_f1", "micro_f1")  # measures that are resampled
@@ -174,11 +174,11 @@ class ScoredDocuments:
     def resampled(
         self, draws: Iterable[NDArray[np.int32]]
     ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-        """Return measures on resamples of the documents: those of bands, and average precision and F1 of each topic.
+        """Return measures on resamples of the documents: of the bands, and each topic's average precision and F1.
 
         The shapes are (n_bands, n_measures, n_resamples) and (n_topics, n_resamples), with nan where no topic has a
-        positive. `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each
-        resample. Topics without a positive in a resample are left out of the macro-averages of this resample.
+        positive. `draws` are blocks of shape (n_documents, n_in_block): how often each document is in each resample.
+        Topics without a positive in a resample are left out of the macro-averages of this resample.
         """
         from scipy import sparse
 
@@ -208,7 +208,7 @@ class ScoredDocuments:
 
 @dataclass(frozen=True, eq=False)
 class DocumentValues:
-    """Hold the value of each measure on every document, for measures that are means over documents.
+    """Values of measures on single documents, for measures that are means over documents.
 
     Measures on resamples of the documents are means of these values.
     """
@@ -221,8 +221,8 @@ class DocumentValues:
         """Return the mean of each measure on each resample of the documents; nan if no document has a value.
 
         The shape is (1 + n_bands, n_measures, n_resamples): all topics first, then each band of topics, such as TOP10.
-        The None returned with the means stands in place of the quality of single topics, which is not measured. `draws`
-        are blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
+        The None returned with the means stands for the quality of single topics, which is not measured. `draws` are
+        blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
         """
         is_known = ~np.isnan(self.values)
         values, blocks = np.where(is_known, self.values, 0.0), []
@@ -235,7 +235,7 @@ class DocumentValues:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Hold measures of ranking quality on documents: a row per band of topics and, for few topics, a row per topic.
+    """Measures of ranking quality on documents: a row per band of topics and, with few topics, a row per topic.
 
     An evaluation that was read from a model's folder has only the figures: `scored` and `values` are None.
     """
@@ -245,31 +245,32 @@ class Evaluation:
     n_topics: int
     bands: tuple[BandQuality, ...]
     topics: tuple[TopicQuality, ...] = ()
-    """In the order of the columns; empty if the evaluation is by `textcat.evaluate_at_k`."""
+    """Rows of topics in the order of the columns; empty if the evaluation is by `textcat.evaluate_at_k`."""
     measured_on: MeasuredOn = MeasuredOn.TEST
     accuracy: float | None = None
-    """Of the documents that have a topic, the fraction that got a right topic; None unless each gets exactly one."""
+    """The share of documents with a topic that got a right topic; None unless each document gets exactly one topic."""
     confusion: _Confusion | None = None
-    """Tuples (topic, topic that its documents got, number of these documents), largest first; None like `accuracy`.
+    """Tuples (right topic, assigned topic, number of documents), largest number first; None if `accuracy` is None.
 
-    A document that got a right topic counts for this topic alone, any other document for all its topics."""
+    A document that got a right topic counts for this topic alone, any other document for all its topics.
+    """
     overall: BandQuality | None = None
-    """The row of all topics, also of those without a column; None, like the next four fields, if topics are few."""
+    """The row of all topics, even without a column. This and the next four fields are None with few topics."""
     ks: tuple[int, ...] | None = None
     propensity: tuple[float, float] | None = None
-    without_topic: int | None = None  # test documents without a relevant topic, which do not count
+    without_topic: int | None = None  # test documents without a relevant topic, which are left out
     unknown: int | None = None  # pairs of a document and a relevant topic that has no column
     twins: int | None = None  # test documents that repeat a training document, or are repeated by one
     without_twins: tuple[BandQuality, ...] = ()
     """The rows of `bands` on the other test documents; () if there are no twins, or many topics."""
     promises: tuple[CheckedPromise, ...] = ()
-    """What test documents say of the promises of the tagger; () if it makes none, or others were measured on."""
+    """Results of checking the promises on test documents; () if there are none, or other documents were used."""
     scored: ScoredDocuments | None = field(default=None, compare=False)
     values: DocumentValues | None = field(default=None, compare=False)
 
     @property
     def sample(self) -> ScoredDocuments | DocumentValues | None:
-        """The values to resample for intervals and comparisons; None if only figures were kept."""
+        """The values to resample for intervals and comparisons; None if only figures were stored."""
         return self.scored or self.values
 
     @property
@@ -288,7 +289,7 @@ class Evaluation:
         if self.overall is not None:
             figures["overall"] = self.overall.as_dict()
         if self.topics:
-            del figures["n_topics"]  # their rows say it
+            del figures["n_topics"]  # rows of bands have it
             figures["topics"] = list(map(asdict, self.topics))
         if self.promises:
             figures["promises"] = list(map(asdict, self.promises))
@@ -321,7 +322,7 @@ class Evaluation:
 
         By default, there is a row per topic if topics were measured one by one, otherwise a row per band. For
         "confusion", the frame counts for each topic (row) how many of its documents got which topic (column). Raise
-        TextcatError if the evaluation does not have what is asked for.
+        TextcatError if the evaluation does not have these rows.
         """
         try:
             import pandas
@@ -400,7 +401,7 @@ def evaluate_scores(
         A document gets a topic if ``score > threshold``. With a threshold for every score, as
         `textcat.evaluation.evaluation.one_topic` returns them, accuracy and confusions are counted.
     has_terms : array-like of shape (n_documents,), bool, optional
-        Which documents have a term that the model knows, by default all; the others get no topic.
+        Whether each document has a term of the model; by default, all have. Documents without get no topic.
     facts : mapping of str to array-like of shape (n_topics,), optional
         Other facts about each topic, which are shown in its row; ``support``, its number of support documents, is also
         averaged per band.
@@ -416,9 +417,9 @@ def evaluate_scores(
     ValueError
         If shapes differ, or a score is nan.
     TextcatError
-        If a band cannot be understood, or names a topic that is not there.
+        If a band cannot be parsed, or names an unknown topic.
     """
-    from scipy import sparse  # here, so that tagging need not import it
+    from scipy import sparse  # imported here, so that tagging need not import it
 
     ranked = metrics.topic_rankings(Y, scores)
     labels, values, cut = sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
@@ -460,7 +461,7 @@ def evaluate_scores(
 
 
 def one_topic(scores: ArrayLike) -> NDArray[np.float64]:
-    """Return a threshold for every score, by which each document gets only its highest-scored topic."""
+    """Return thresholds, one per score, by which each document gets only its highest-scored topic."""
     values = np.asarray(scores)
     return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
 
@@ -475,7 +476,7 @@ def _confusions(labels: Any, assigned: NDArray[np.bool_], topics: Sequence[str])
     has, got = (sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, assigned))
     hits = has * got
     is_right, is_labelled = hits.sum(axis=1) > 0, np.diff(has.indptr) > 0
-    # A document of several topics that got one of them has confused nothing.
+    # A document with several topics that got one of them is not a confusion.
     diagonal = sparse.diags_array(hits.sum(axis=0), dtype=np.int64)
     counts = sparse.coo_array(has[~is_right].T @ got[~is_right] + diagonal)
     cells = sorted(zip(-counts.data, counts.row.tolist(), counts.col.tolist(), strict=True))
@@ -490,7 +491,7 @@ def _band_quality(
     chosen: metrics.Decisions,
     support: ArrayLike | None,
 ) -> BandQuality:
-    """Average the topics' measures over a band of topics, and measure documents by these topics alone.
+    """Average topics' measures over a band, and measure documents on the band's topics alone.
 
     `measures` has an array per measure with a value for each topic, `chosen` counts the decisions on each topic, and
     `support` has the number of support documents of each topic, if known.

@@ -1,9 +1,10 @@
-"""Expect which share of a document's topics its tags have found, from the scores of all topics.
+"""Estimate the recall of a document's tags, that is, the share of its topics that they include, from its scores.
 
-The share is estimated by a ridge regression on held-out documents, on the number of tags, the five highest scores and
-probabilities, and what the probabilities themselves let expect: the sum of those of tags, divided by the sum of all.
-Toepfer and Seifert ("Fusion architectures for automatic subject indexing under concept drift", 2020) estimate it from a
-document's length, its scores and its number of tags; docs/benchmarks/promises.md compares the two.
+The estimate is a ridge regression, fitted on held-out documents. Its features are the number of tags, the five highest
+scores and probabilities, and the recall expected from the probabilities alone: the sum over the tags, divided by the
+sum over all topics. Toepfer and Seifert ("Fusion architectures for automatic subject indexing under concept drift",
+2020) estimate recall from a document's length, its scores and its number of tags; docs/benchmarks/promises.md compares
+the two.
 """
 
 from dataclasses import dataclass
@@ -12,19 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_HIGHEST = 5  # scores, and probabilities, of a document
+_HIGHEST = 5  # number of scores, and of probabilities, used of each document
 N_WEIGHTS = 2 * _HIGHEST + 6
-_PENALTY = 1.0  # of the ridge regression, on features of deviation 1
+_PENALTY = 1.0  # penalty of the ridge regression, on features of standard deviation 1
 
 
 @dataclass(frozen=True, eq=False)
 class ExpectedRecall:
-    """Hold the weights of a regression; `of` returns what it expects.
+    """A fitted regression; its method `of` returns expected recalls.
 
     Parameters
     ----------
     weights : ndarray of shape (n_features + 1,), float64
-        The weight of each feature, and the constant.
+        The weight of each feature, and the intercept.
     """
 
     weights: NDArray[np.float64]
@@ -44,7 +45,7 @@ class ExpectedRecall:
     def fit(
         cls, scores: NDArray[Any], probabilities: NDArray[Any], given: NDArray[np.bool_], Y: Any
     ) -> "ExpectedRecall":
-        """Fit the regression to held-out documents; those without a topic, or with a nan, do not count.
+        """Fit the regression to held-out documents; documents without a topic, or with a nan, are left out.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Evaluations → rows of CSV and TREC files for programs; tables → Markdown and LaTeX for papers."""
+"""Export evaluations as CSV and TREC files, and tables as Markdown and LaTeX."""
 
 import csv
 import io
@@ -21,13 +21,13 @@ _LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
     | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
-    | {"[": "{[}", "]": "{]}"}  # after the end of a line they would be an argument
+    | {"[": "{[}", "]": "{]}"}  # after a line end, LaTeX would read a "[" as the start of an argument
 )
 _NUMERIC = re.compile(r"[-+<]?[\d.,]*( to [-+]?[\d.,]+)?(e[-+]?\d+)?|no topic")
 
 
 def plain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Return a row per topic for CSV, in the order of the model's topics; if topics were not measured, a row per band.
+    """Return one row per topic for CSV, in the order of the model's topics; if topics were not measured, one per band.
 
     If each document gets exactly one topic, the last columns, "got TOPIC", count how many of the row's documents got
     which topic.
@@ -81,7 +81,7 @@ def formatted_tables(
 
 
 def markdown_text(text: str) -> str:
-    """Return a text as one line of Markdown, in which no sign has a meaning."""
+    """Return a text as one line of Markdown, with all special characters escaped."""
     return " ".join(text.split()).translate(_MARKDOWN)
 
 

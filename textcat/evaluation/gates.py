@@ -1,7 +1,7 @@
-"""Conditions such as ``MAP < -.005``, by which a new model must not replace an old one, read and decided.
+"""Parse and check conditions (gates) such as ``MAP < -.005``, under which a new model must not replace an old one.
 
-The new model fails by a condition that is true beyond chance: the upper end of the interval of what was measured lies
-below the limit. If `strict`, it fails by a condition that may be true: the lower end lies below the limit.
+The new model fails if a condition is significantly true: the upper end of the measure's interval is below the limit. If
+`strict`, it fails unless the condition is significantly false: it fails if the lower end is below the limit.
 """
 
 import math
@@ -25,11 +25,11 @@ from textcat.evaluation.significance import (
     resampled_measures,
 )
 
-# Test positives of a topic for which resamples show how much is chance: chosen by docs/benchmarks/gates.md.
+# Number of test positives of a topic from which the bootstrap is reliable: chosen by docs/benchmarks/gates.md.
 _ENOUGH = 5
-LEVEL = 0.9  # of intervals: 5 % of chance lie below and 5 % above, so either end is a one-sided bound of 95 %
+LEVEL = 0.9  # level of intervals: 5 % lie below and 5 % above, so either end is a one-sided 95 % bound
 AP = "average_precision"
-AUTOMATIC = "automatic"  # what precision is of: the tags that a model with promises gives without a person
+AUTOMATIC = "automatic"  # the object of the measure "precision": the automatic tags of a model that makes promises
 PRECISION = "precision"
 _MEASURES = {"AP": AP, "precision": PRECISION} | {
     TITLES[name].column: name for name in (*ScoredDocuments.measures, *RESAMPLED)
@@ -39,22 +39,22 @@ _CONDITION = re.compile(r"\s*(\S.*?)(?:\s+of\s+(\S.*?))?\s*<\s*([+\u2212-]?)(\d+
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition by which the newer of two models fails."""
+    """A condition under which the newer of two models fails."""
 
-    text: str  # as the user wrote it
+    text: str  # as written by the user
     measure: str  # a key of `TITLES`, or AP
-    of: str  # the topic, if the measure is AP; AUTOMATIC, if it is PRECISION; or else the band of topics
+    of: str  # the topic if the measure is AP; AUTOMATIC if it is PRECISION; otherwise the band of topics
     limit: float
-    of_difference: bool  # True: the limit is of the difference NEW - OLD; False: of the value of NEW
+    of_difference: bool  # True: the limit applies to the difference NEW - OLD; False: to the value of NEW
 
 
 def parse_gate(text: str) -> Gate:
-    """Read a condition: ``MEASURE < LIMIT`` for all topics, ``MEASURE of BAND < LIMIT``, or ``AP of TOPIC < LIMIT``.
+    """Parse a condition: ``MEASURE < LIMIT`` for all topics, ``MEASURE of BAND < LIMIT``, or ``AP of TOPIC < LIMIT``.
 
-    ``precision of automatic < LIMIT`` is of the tags that a model with promises gives automatically.
+    ``precision of automatic < LIMIT`` applies to the automatic tags of a model that makes promises.
 
-    A limit with a sign, or 0, is of the difference NEW - OLD; a limit without a sign is of the value of NEW. Hyphens
-    and capitals in the names of measures do not count. Raise TextcatError if the text is no condition.
+    A limit with a sign, or 0, applies to the difference NEW - OLD; a limit without a sign to the value of NEW. Hyphens
+    and case in names of measures are ignored. Raise TextcatError if the text is not a condition.
     """
     if not (parts := _CONDITION.fullmatch(text)):
         raise TextcatError(
@@ -83,7 +83,7 @@ def _folded(name: str) -> str:
 def check_gates(
     gates: Sequence[Gate], old: Evaluation, new: Evaluation, *, n_resamples: int, seed: int, strict: bool
 ) -> tuple[GateResult, ...]:
-    """Decide conditions by two models' evaluations on the same documents, topics and bands.
+    """Check conditions against two models' evaluations on the same documents, topics and bands.
 
     `n_resamples` and `seed` are as for `compare_evaluations`. Raise TextcatError if the measure of a condition is not
     defined, as no test document has the topic.
@@ -118,7 +118,7 @@ def _result(gate: Gate, measured: float, interval: tuple[float, float], *, stric
 
 
 def _check_automatic(gate: Gate, evaluation: Evaluation, *, strict: bool) -> GateResult:
-    """Decide a condition on the precision of all automatic tags together, by the interval of Clopper and Pearson."""
+    """Check a condition on the precision of all automatic tags together, by the interval of Clopper and Pearson."""
     n, right = automatic_tags(evaluation.promises)
     if not n:
         raise TextcatError(
@@ -130,7 +130,7 @@ def _check_automatic(gate: Gate, evaluation: Evaluation, *, strict: bool) -> Gat
 
 
 class _Measured(NamedTuple):
-    """The measure of a condition: on the documents, on their resamples, and of each topic that it is a mean of."""
+    """The measure of a condition: its value, its values on resamples, and those of the topics it averages."""
 
     value: float
     resamples: NDArray[np.float64]
@@ -146,7 +146,7 @@ def _measured(gate: Gate, evaluation: Evaluation, sample: ResampledMeasures) -> 
         value, resamples = rows[0].average_precision, sample.topics[AP][_columns(gate, evaluation)[0]]
     else:
         band = [row.band for row in evaluation.bands].index(gate.of)
-        # A row for all topics may come before those of the bands.
+        # Evaluations with many topics have a row for all topics before those of the bands.
         resamples = sample.bands[gate.measure][band - len(evaluation.bands)]
         value = evaluation.bands[band][gate.measure]
     if value is None:
@@ -157,7 +157,7 @@ def _measured(gate: Gate, evaluation: Evaluation, sample: ResampledMeasures) -> 
 
 
 def _columns(gate: Gate, evaluation: Evaluation) -> list[int]:
-    """Return the columns of the topics that a condition is of; none with many topics, which have no rows."""
+    """Return the columns of the topics of a condition; none with many topics, which have no rows."""
     if gate.measure == AP:
         return [[row.topic for row in evaluation.topics].index(gate.of)]
     bands = evaluation.scored.bands if evaluation.scored is not None else ()
@@ -169,11 +169,11 @@ def _positives(gate: Gate, evaluation: Evaluation) -> list[int]:
 
 
 def t_interval(measured: float, values: ArrayLike, n_positives: int, level: float = LEVEL) -> tuple[float, float]:
-    """Return the interval of one topic's average precision, or of its difference, that fits `bootstrap_t_test`.
+    """Return the interval of one topic's average precision, or of its difference, consistent with `bootstrap_t_test`.
 
     Its ends are ``measured ± t·s``: s is the standard deviation of the `values` on resamples of the documents, and t
     the quantile of Student's distribution whose degrees of freedom are the number of the topic's positives less 1. With
-    one positive, they are infinite: nothing tells how much is chance.
+    one positive, they are infinite, because the variance is unknown.
     """
     from scipy.special import stdtrit
 
@@ -186,14 +186,13 @@ def t_interval(measured: float, values: ArrayLike, n_positives: int, level: floa
 def macro_interval(
     measured: float, values: ArrayLike, of_topics: ArrayLike, n_positives: ArrayLike, level: float = LEVEL
 ) -> tuple[float, float]:
-    """Return the interval of a mean over topics, or of its difference, that allows for topics with few test positives.
+    """Return the interval of a mean over topics, or of its difference, widened for topics with few test positives.
 
-    Resamples do not show how much depends on a topic's only positive, as it is the same in all that have it, and show
-    too little of a few: where many topics have few positives, intervals of the bootstrap are too short. So the squared
-    distance of such a topic from the mean of the topics is added to the variance. With the value x_t of each of T
-    topics that have a positive, their mean m, their numbers n_t of positives, and the variance v of the `values` on
-    resamples of the documents, the ends are ``measured ± z·s``, where ``s² = v + Σ_{n_t < 5} (x_t - m)² / T²``, and z
-    is a quantile of the normal distribution.
+    The bootstrap underestimates the variance of topics with few positives: a topic's only positive is the same in every
+    resample. So the squared distance of such a topic from the mean of the topics is added to the variance. With the
+    value x_t of each of T topics that have a positive, their mean m, their numbers n_t of positives, and the variance v
+    of the `values` on resamples of the documents, the ends are ``measured ± z·s``, where ``s² = v + Σ_{n_t < 5} (x_t -
+    m)² / T²``, and z is a quantile of the normal distribution.
     """
     from scipy.special import ndtri
 

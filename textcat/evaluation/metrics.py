@@ -1,4 +1,4 @@
-"""Scores and labels → measures: of a topic's ranking of documents, of a document's ranking of topics, of decisions.
+"""Measures of rankings and decisions: rankings of documents by topic, rankings of topics by document, and tags.
 
 `Y` is array-like or scipy sparse, bool or 0/1, and has positive entries where a document (row) is relevant to a topic
 (column). `scores` have the same shape: signed, unscaled, larger = more relevant, compared in their own precision. A
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from textcat.base.calibration import positives_of
 
-COMPARISONS_AT_ONCE = 1 << 22  # comparisons of scores held at the same time while documents rank topics
+COMPARISONS_AT_ONCE = 1 << 22  # number of pairs of scores compared at the same time while documents rank topics
 
 
 class PositivePlaces(NamedTuple):
@@ -65,17 +65,17 @@ def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
 
 
 class _TopicRankings(NamedTuple):
-    """How well each topic's scores rank the documents.
+    """Quality of each topic's ranking of the documents.
 
     The arrays have the shape (n_topics,), with nan for a topic without a positive.
     """
 
     average_precision: NDArray[np.float64]
     r_precision: NDArray[np.float64]
-    """Precision of the first R documents, R being the number of positives: where precision equals recall."""
+    """R-precision: precision (and recall) of the first R documents, where R is the number of positives."""
     precision_at_k: NDArray[np.float64]  # positives among the first k documents, divided by k
     ndcg: NDArray[np.float64]
-    """Σ 1/log₂(rank + 1) over the positives, divided by what the perfect ranking has (Järvelin & Kekäläinen 2002)."""
+    """nDCG: Σ 1/log₂(rank + 1) over positives, divided by that of a perfect ranking (Järvelin & Kekäläinen 2002)."""
 
 
 def topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
@@ -83,7 +83,7 @@ def topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
 
     Measures are averaged over all orders of documents with equal scores, as in McSherry & Najork (2008).
 
-    With fewer than k documents, precision at k counts the missing ones as not relevant.
+    With fewer than k documents, the missing ones count as irrelevant in precision at k.
     """
     n_documents = np.shape(scores)[0]
     discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(n_documents) + 2))])
@@ -139,8 +139,8 @@ class Decisions:
     def pooled(self, topics: Sequence[int] | None = None) -> "Decisions":
         """Sum the counts over the given topics (column numbers), by default over all.
 
-        Measures of the sums are micro-averages. Documents that are retrieved for a topic that has no positives are
-        included: they count as wrongly retrieved.
+        Measures of the sums are micro-averages. Documents retrieved for a topic without positives are included, as
+        false positives.
         """
         places: Any = slice(None) if topics is None else np.asarray(topics, dtype=np.intp)
         counts = (self.hits, self.retrieved, self.positives)
@@ -161,7 +161,7 @@ def topic_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> De
 
 
 class _MacroAverage(NamedTuple):
-    """A mean over topics, with the numbers of topics that it counts and leaves out."""
+    """A mean over topics, with the numbers of topics averaged and left out."""
 
     mean: float | None  # None if no topic could be counted
     counted: int  # topics with a positive
@@ -180,7 +180,7 @@ def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _M
 
 
 class _DocumentRankings(NamedTuple):
-    """How well each document's scores rank the topics.
+    """Quality of each document's ranking of the topics.
 
     The arrays have the shape (n_documents,), with nan for a document without a topic.
     """
@@ -190,7 +190,7 @@ class _DocumentRankings(NamedTuple):
     coverage: NDArray[np.float64]
     """The rank of the last relevant topic; the mean is called coverage error."""
     first: NDArray[np.float64]
-    """1 if the topic of the highest score is right, else 0; a fraction where several share that score."""
+    """1 if the topic with the highest score is right, else 0; a fraction if several topics tie for it."""
 
 
 def document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
@@ -225,8 +225,8 @@ def _documents_ranked(positives: Any, scores: NDArray[Any]) -> tuple[NDArray[np.
 class _DocumentDecisions(NamedTuple):
     """Measures of the topics assigned to each document: arrays of shape (n_documents,).
 
-    Precision is nan for a document that gets no topic, recall for one that has none, F1 for one of both kinds. The
-    means of the other values are scikit-learn's averages over samples with ``zero_division=nan``.
+    Precision is nan for a document that gets no topic, recall for one that has none, F1 for one that neither gets nor
+    has a topic. Means without nan are scikit-learn's sample averages with ``zero_division=nan``.
     """
 
     precision: NDArray[np.float64]
@@ -235,7 +235,7 @@ class _DocumentDecisions(NamedTuple):
 
 
 def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _DocumentDecisions:
-    """Measure for each document the topics that it gets, those with ``score > threshold``."""
+    """Measure for each document the topics that it gets (``score > threshold``)."""
     positives, values = checked_labels(Y, scores)
     decisions = topic_decisions(positives.T, values.T, np.broadcast_to(threshold, values.shape).T)
     either = decisions.retrieved + decisions.positives
@@ -247,9 +247,9 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
 
 
 class RankingSteps(NamedTuple):
-    """A topic's ranking of the documents, cut after every distinct score of a positive.
+    """A topic's ranking of the documents, divided into steps after each distinct score of a positive.
 
-    The sections are called steps. Positives of equal score belong to the same step.
+    Positives with equal scores belong to the same step.
     """
 
     order: NDArray[np.intp]  # documents from the highest score down to the lowest positive
@@ -271,7 +271,7 @@ class RankingSteps(NamedTuple):
             starts=np.r_[0, ends[:-1]],
             positives=positives[np.argsort(-scores[positives], kind="stable")],
             hit_starts=np.r_[0, places.hits[first][:-1]],
-            step=step[::-1],  # places are given from the lowest score up
+            step=step[::-1],  # places count from the lowest score up
         )
 
     def average_precision(self, drawn: NDArray[np.int32]) -> NDArray[np.float64]:

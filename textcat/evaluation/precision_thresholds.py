@@ -1,4 +1,4 @@
-"""Promise a precision of each class for any classifier of scikit-learn, by thresholds of its out-of-fold scores."""
+"""Promise a precision for each class of any scikit-learn classifier, by thresholds on its out-of-fold scores."""
 
 from __future__ import annotations
 
@@ -22,35 +22,34 @@ from textcat.evaluation.splitters import MultilabelStratifiedKFold
 
 
 def _if_estimator_has(method: str) -> Callable[[PrecisionThresholds], bool]:
-    """Return the condition under which a method is passed on to the estimator."""
+    """Return the condition under which a method is delegated to the estimator."""
     return lambda model: hasattr(getattr(model, "estimator_", model.estimator), method)
 
 
 class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Find for each class the lowest threshold above which a classifier's precision can be promised.
 
-    Scores of samples by estimators that were not trained on them say how precise each class is above a threshold; exact
-    binomial tests say which precision can be promised, and a class without enough samples, or without a precision that
-    is high enough, has no promise. Of the promises, a share of at most 1 - `confidence` is expected to be broken, on
-    later samples that are like those of `fit`: see `textcat.evaluation.promises`. Then the estimator is fitted to all
-    samples.
+    Out-of-fold scores show the precision of each class above a threshold, and exact binomial tests decide which
+    precision can be promised. A class with too few samples, or too low a precision, gets no promise. On later samples
+    from the same distribution, the expected share of broken promises is at most 1 - `confidence`: see
+    `textcat.evaluation.promises`. Finally, the estimator is fitted to all samples.
 
-    If samples may have several classes, `predict` gives a sample those that have a score above the threshold. If
-    samples have one class each, `predict` gives the class of the highest score, and `predict_automatic` says whether
-    this score is above the threshold.
+    If samples may have several classes, `predict` returns those with a score above their threshold. If samples have one
+    class each, `predict` returns the class with the highest score, and `predict_automatic` whether this score is above
+    the threshold.
 
     Parameters
     ----------
     estimator : classifier with `predict_proba` or `decision_function`
-        If it has both, scores are probabilities: of one class per sample, they say more of how sure the class is.
+        If it has both, probabilities are used: with one class per sample, they rank certainty better.
     precision : float or array-like of shape (n_classes,), default=0.9
         The precision to promise, of each class; in (0, 1).
     confidence : float, default=0.9
-        The share of promises that is to be kept, in (0, 1).
+        The share of promises that should hold, in (0, 1).
     cv : int, splitter of scikit-learn or iterable of splits, default=5
         Folds for out-of-fold scores, each sample in one of them. int: the number of folds of `StratifiedKFold` or, for
-        several classes per sample, `MultilabelStratifiedKFold`. Samples that are alike, such as duplicates, should be
-        in one fold: give `MultilabelStratifiedGroupKFold`.
+        several classes per sample, `MultilabelStratifiedKFold`. Similar samples, such as duplicates, should be in one
+        fold: use `MultilabelStratifiedGroupKFold`.
     n_jobs : int, optional
         Number of folds to fit at the same time, as in scikit-learn.
 
@@ -59,7 +58,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         The estimator, fitted to all samples.
     classes_ : ndarray of shape (n_classes,)
-        The classes; the numbers of columns, if `y` was an indicator.
+        The classes; column numbers if `y` was an indicator matrix.
     thresholds_ : ndarray of shape (n_classes,)
         inf where no precision can be promised.
     n_above_, n_correct_ : ndarray of shape (n_classes,), int
@@ -87,7 +86,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or other rows of shape (n_samples, ...)
-            As the estimator takes it.
+            Passed to the estimator.
         y : array-like of shape (n_samples,), or array-like or sparse of shape (n_samples, n_classes), 0 or 1
         groups : array-like of shape (n_samples,), optional
             The group of each sample, for a `cv` that keeps groups together.
@@ -99,7 +98,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter or `y` is out of range, or the estimator has no scores of classes.
+            If a parameter or `y` is out of range, or the estimator returns no score for each class.
         """
         X, y, groups = indexable(X, y, groups)
         y, labels, self.classes_ = _read_classes(y)
@@ -122,8 +121,8 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of the highest score of each sample, shape (n_samples,).
 
-        If `y` was an indicator, return one of shape (n_samples, n_classes), int: 1 for the classes that
-        `predict_automatic` gives.
+        If `y` was an indicator matrix, return one of shape (n_samples, n_classes), int: 1 where `predict_automatic` is
+        True.
         """
         check_is_fitted(self)
         if self.multilabel_:
@@ -131,7 +130,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.classes_[self._scores(X).argmax(axis=1)]
 
     def predict_automatic(self, X: Any) -> NDArray[np.bool_]:
-        """Return which classes may be given to each sample without a person, as their precision is promised.
+        """Return which classes may be assigned to each sample without a person, because their precision is promised.
 
         These are the classes whose score is above the threshold and, if samples have one class each, is the highest.
 
@@ -140,17 +139,17 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes), bool
         """
         check_is_fitted(self)
-        return self._sampled(self._scores(X)) > self.thresholds_  # nan is not above
+        return self._sampled(self._scores(X)) > self.thresholds_  # nan is never above
 
     @available_if(_if_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
-        """Return what the estimator's method of this name returns."""
+        """Return the result of the estimator's `decision_function`."""
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 
     @available_if(_if_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> Any:
-        """Return what the estimator's method of this name returns."""
+        """Return the result of the estimator's `predict_proba`."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
@@ -162,7 +161,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     def _checked_precision(self) -> NDArray[np.float64]:
-        """Return the precision of each class, after a check of it and the confidence."""
+        """Return the precision of each class, after checking it and the confidence."""
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence={self.confidence!r} must be between 0 and 1")
         precision = np.asarray(self.precision, np.float64)
@@ -180,7 +179,8 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _class_scores(self, responses: Any) -> NDArray[Any]:
         """Return scores of shape (n_samples, n_classes) from what an estimator returns."""
-        if isinstance(responses, list):  # of some multilabel estimators: the probabilities of 0 and 1 of each class
+        # some multilabel estimators return, for each class, the probabilities of 0 and of 1
+        if isinstance(responses, list):
             responses = np.column_stack([of_class[:, -1] for of_class in responses])
         scores = np.asarray(responses)
         if scores.ndim == 1:
@@ -193,7 +193,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return scores
 
     def _sampled(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return scores with nan where a class may not be given, as another one of the sample has a higher score."""
+        """Return scores with nan where a class cannot be assigned because the sample has a higher score for another."""
         if self.multilabel_:
             return scores
         is_highest = np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, None]

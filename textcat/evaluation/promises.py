@@ -1,23 +1,23 @@
-"""Promise a precision and a recall per topic: thresholds by tests on out-of-fold scores of documents and their labels.
+"""Promise a precision and a recall per topic, by thresholds tested on labelled documents with out-of-fold scores.
 
 A *promise* of a precision is a threshold above which, with a given confidence, at least this share of the documents has
-the topic; a promise of a recall is a threshold above which are at least this share of the documents that have it. Both
-presume that later documents are like those in the sample. `Y` and `scores` are as in `textcat.evaluation.thresholds`.
+the topic; a promise of a recall is a threshold that at least this share of the topic's documents exceed. Both assume
+that later documents come from the same distribution as the sample. `Y` and `scores` are as in
+`textcat.evaluation.thresholds`.
 
 **Precision.** A topic's thresholds are tested from high to low until the first one that fails, each by an exact
 binomial test of "the precision is lower than promised" (fixed-sequence testing: Angelopoulos et al., "Learn then Test",
-2021; the test is the bound of Clopper and Pearson). Only the place where the sequence begins depends on the topic: the
-number of documents for which the topic's curve of probabilities expects the clearest success. With many topics, some
-pass their first test by luck, and those are the ones that get promises. So the topics to get one are chosen by the
-procedure of Benjamini and Hochberg (1995), and the tests of the R that are chosen, out of m that could be, are at the
-level 1 - confidence times R / m (Benjamini and Yekutieli, 2005). Hence of the promises that are given, a share of at
-most 1 - confidence is expected to be broken.
+2021; the test is the bound of Clopper and Pearson). Only the start of the sequence depends on the topic: it is the
+number of documents for which the topic's calibration curve predicts the clearest success. With many topics, some pass
+their first test by chance. So topics are selected by the procedure of Benjamini and Hochberg (1995), and the R selected
+topics, out of m, are tested at the level (1 - confidence) · R / m (Benjamini and Yekutieli, 2005). Hence the expected
+share of broken promises, among those made, is at most 1 - confidence.
 
-Topics with too few documents for a promise of their own can be promised together: the same test, on their pairs of a
-document and a topic, ranked by probability, finds one probability above which the tags of all of them are right.
+Topics with too few documents for promises of their own can share one promise: the same test is applied to their
+(document, topic) pairs, ranked by probability, and gives one probability threshold for all of them.
 
-**Recall.** The threshold is an order statistic of the scores of the topic's documents, the highest one for which the
-same binomial test finds that the recall is as promised.
+**Recall.** The threshold is an order statistic of the scores of the topic's documents: the highest one for which the
+same binomial test accepts the promised recall.
 """
 
 import math
@@ -33,12 +33,12 @@ from textcat.base.calibration import Calibration, positives_of, topic_samples
 from textcat.base.sigmoid import expit
 from textcat.evaluation.thresholds import under_rank
 
-_ROUNDING = 1e-9  # of a sum of shares
-TOGETHER = "small topics together"  # in place of a topic
+_ROUNDING = 1e-9  # tolerance for the rounding of a sum of shares
+TOGETHER = "small topics together"  # stands for the topics with a shared promise
 
 
 class Status(str, Enum):
-    """What becomes of a tag: it is given without a person, or a person is to review it. Outputs show the values."""
+    """The status of a tag: automatic (given without a person) or for review by a person. Outputs show the values."""
 
     AUTOMATIC = "automatic"
     REVIEW = "review"
@@ -47,7 +47,7 @@ class Status(str, Enum):
 
 
 class Promise(NamedTuple):
-    """Hold what is promised of a topic, and by how many training documents.
+    """The promises of a topic, and the numbers of training documents that support them.
 
     Attributes
     ----------
@@ -57,15 +57,15 @@ class Promise(NamedTuple):
     recall : float or None
         At least this share of the documents of the topic is above `review_threshold`; None: no recall is promised.
     confidence : float
-        How sure both are.
+        The confidence of both promises.
     threshold, review_threshold : float
-        Tags with scores above `threshold` are automatic, other tags above `review_threshold` are to be reviewed.
-        Without a promise of precision, `threshold` is inf.
+        Tags with scores above `threshold` are automatic; other tags above `review_threshold` are for review. Without a
+        promise of precision, `threshold` is inf.
     documents, correct : int
-        The training documents above `threshold`, scored by rankers that were not trained on them, and how many of these
-        have the topic; of all topics that are promised together, if `together`.
+        The number of training documents with out-of-fold scores above `threshold`, and how many of them have the topic;
+        if `together`, summed over all topics that share the promise.
     together : bool
-        Whether the precision is that of the tags of several topics, which have too few documents for their own.
+        Whether the promise of precision is shared by several topics with too few documents.
     """
 
     topic: str
@@ -81,19 +81,19 @@ class Promise(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Promises:
-    """Hold the promises of all topics, as arrays of shape (n_topics,), float64.
+    """The promises of all topics, as arrays of shape (n_topics,), float64.
 
     Parameters
     ----------
     precision, recall : ndarray
-        What is promised; nan where nothing is.
+        The promised shares; nan: no promise.
     confidence : ndarray
     threshold, review_threshold : ndarray
         As in `Promise`; a review threshold is never higher than the threshold.
     documents, correct : ndarray
         As in `Promise`.
     together : ndarray
-        1 where the promise is one for several topics, otherwise 0.
+        1 where several topics share the promise, otherwise 0.
     """
 
     precision: NDArray[np.float64]
@@ -111,7 +111,7 @@ class Promises:
 
     @classmethod
     def from_table(cls, table: NDArray[np.float64], n_topics: int) -> "Promises":
-        """Return the promises of so many topics from the rows of an array; raise ValueError if they can be none."""
+        """Return the promises of `n_topics` topics from the rows of a table; raise ValueError if it is invalid."""
         if table.shape != (len(fields(cls)), n_topics):
             raise ValueError("these are no promises")
         promises = cls(*table)
@@ -151,9 +151,9 @@ class Promises:
         return promises
 
     def statuses(self, scores: NDArray[Any], columns: NDArray[Any], *, all_given: bool = False) -> list[Status | None]:
-        """Return the status of tags, given the score and the column of the topic of each.
+        """Return the status of each tag, given its score and the column of its topic.
 
-        The status is None below both thresholds, unless all tags are given, whatever their scores are.
+        The status is None below both thresholds, unless `all_given`, where tags are given whatever their scores.
         """
         automatic, review = scores > self.threshold[columns], scores > self.review_threshold[columns]
         return [
@@ -163,24 +163,24 @@ class Promises:
 
 
 class Verdict(str, Enum):
-    """What documents with known topics say of a promise; outputs show the values."""
+    """The result of checking a promise on labelled documents; outputs show the values."""
 
-    KEPT = "kept"  # the share is at least as high as promised
-    BY_CHANCE = "below, by chance"  # it is lower, but the true share may be as high as promised
-    BROKEN = "broken"  # it is lower, and so is the upper bound of its interval of 95 %
-    NOT_TESTED = "not tested"  # no document is above the threshold or, for a recall, has the topic
+    KEPT = "kept"  # the measured share is at least as high as promised
+    BY_CHANCE = "below, by chance"  # it is lower, but not significantly
+    BROKEN = "broken"  # it is significantly lower: the upper bound of its 95 % interval is lower, too
+    NOT_TESTED = "not tested"  # no document is above the threshold or, for recall, has the topic
 
     __str__ = str.__str__
 
 
 @dataclass(frozen=True)
 class CheckedPromise:
-    """Hold what documents with known topics say of a promise.
+    """The result of checking a promise on labelled documents.
 
     Parameters
     ----------
     topic : str
-        `TOGETHER` for the topics that are promised together.
+        `TOGETHER` for the topics that share a promise.
     measure : {"precision", "recall"}
     promised : float
     documents : int
@@ -190,7 +190,7 @@ class CheckedPromise:
     share : float or None
         `right` divided by `documents`; None without documents.
     interval : tuple of two floats
-        The interval of 95 % of Clopper and Pearson.
+        The 95 % interval of Clopper and Pearson.
     verdict : Verdict
     """
 
@@ -205,7 +205,7 @@ class CheckedPromise:
 
     @classmethod
     def of(cls, topic: str, measure: str, promised: float, documents: int, right: int) -> "CheckedPromise":
-        """Return a promise with the verdict that so many documents, so many of them right, give."""
+        """Return a checked promise, with the verdict from `right` of `documents`."""
         share = right / documents if documents else None
         low, high = clopper_pearson(right, documents).tolist()
         verdict = (
@@ -221,7 +221,7 @@ class CheckedPromise:
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, Any]) -> "CheckedPromise":
-        """Rebuild a promise from its fields as JSON has them."""
+        """Rebuild a checked promise from its fields as JSON values."""
         low, high = entries["interval"]
         return cls(**{**entries, "interval": (low, high), "verdict": Verdict(entries["verdict"])})
 
@@ -229,7 +229,7 @@ class CheckedPromise:
 def check_promises(
     promises: Promises, topics: Sequence[str], scores: NDArray[Any], relevant: Any, given: NDArray[np.bool_]
 ) -> tuple[CheckedPromise, ...]:
-    """Return what documents with known topics say of promises: of precision for each topic, then of recall.
+    """Check promises on labelled documents: of precision for each topic, then of recall.
 
     Parameters
     ----------
@@ -265,12 +265,12 @@ def automatic_tags(promises: Iterable[CheckedPromise]) -> tuple[int, int]:
 
 
 def fewest_documents(share: float, confidence: float) -> int:
-    """Return how many documents of a topic a promise takes at least, if all of them are right."""
+    """Return the minimum number of documents of a topic for a promise, if all of them are right."""
     return math.ceil(math.log(1 - confidence) / math.log(share))
 
 
 def binomial_p_value(correct: ArrayLike, documents: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
-    """Return the probability of so many correct documents, or more, if each is correct with the probability `share`.
+    """Return the probability of at least `correct` correct documents, if each is correct with probability `share`.
 
     The probability is at most a level if and only if the lower bound of Clopper and Pearson, at the confidence
     1 - level, is at least `share`. Arrays are broadcast against each other.
@@ -283,14 +283,14 @@ def binomial_p_value(correct: ArrayLike, documents: ArrayLike, share: ArrayLike)
 
 
 def clopper_pearson(correct: ArrayLike, documents: ArrayLike, level: float = 0.95) -> NDArray[np.float64]:
-    """Return intervals of the probability of success, by the exact method of Clopper and Pearson (1934).
+    """Return confidence intervals of a probability of success, by the exact method of Clopper and Pearson (1934).
 
     Parameters
     ----------
     correct, documents : array-like of int
         Successes, and trials; 0 trials have the interval from 0 to 1.
     level : float in (0, 1), default=.95
-        How sure it is that an interval contains the probability.
+        Confidence that an interval contains the probability.
 
     Returns
     -------
@@ -307,24 +307,24 @@ def clopper_pearson(correct: ArrayLike, documents: ArrayLike, level: float = 0.9
 
 
 class _Sequence(NamedTuple):
-    """The tests of a topic: one for each of some numbers of documents, those with the highest scores."""
+    """The tests of a topic, one for each of several numbers of highest-scored documents."""
 
-    documents: NDArray[np.int64]  # of each test, ascending
+    documents: NDArray[np.int64]  # number of documents in each test, ascending
     correct: NDArray[np.int64]  # how many of them have the topic
-    highest: NDArray[Any]  # the scores of all these documents and of the next one, ascending
-    first_p: float  # of the first test; 1 if no number of documents suffices for a promise
+    highest: NDArray[Any]  # scores of all these documents and of the next one, ascending
+    first_p: float  # p-value of the first test; 1 if no number of documents is enough for a promise
 
     @classmethod
     def of(
         cls, scores: NDArray[Any], is_positive: NDArray[np.bool_], p: NDArray[np.float64], share: float, level: float
     ) -> "_Sequence":
         """Return the tests of a topic, given the scores, labels and probabilities of the documents in its sample."""
-        # With more documents than this, the precision is lower than promised even if all positives are among them.
+        # More documents are not tested: precision would be below the promise even if all positives were among them.
         most = int(is_positive.sum() / share)
         order = np.argsort(-scores, kind="stable")[: most + 1]
         ranked, correct = scores[order], np.cumsum(is_positive[order], dtype=np.int64)
         n: NDArray[Any] = np.arange(1, len(order) + 1)
-        # A threshold lies between two different scores.
+        # A threshold must lie between two different scores.
         may_end = np.append(ranked[:-1] > ranked[1:], len(order) == len(scores)) & (share**n <= level)
         if not may_end.any():
             return cls(n[:0], correct[:0], ranked[::-1], 1.0)
@@ -349,11 +349,11 @@ def promise_precision(
     scores, Y
         Out-of-fold scores and labels of documents; a document whose score is nan is not in the topic's sample.
     precision : array-like of shape (n_topics,), or float in (0, 1)
-        The precision of each topic; nan: none is to be promised.
+        The precision to promise for each topic; nan: none.
     confidence : float in (0, 1)
-        The share of the promises that are to be kept.
+        The share of promises that should hold.
     calibration : Calibration, optional
-        The curves from scores to probabilities; by default those that fit the scores and labels.
+        The curves from scores to probabilities; by default, curves fitted to the scores and labels.
 
     Returns
     -------
@@ -388,7 +388,7 @@ def promise_precision(
 def promise_together(
     scores: ArrayLike, Y: Any, precision: float, confidence: float, calibration: Calibration
 ) -> tuple[NDArray[np.float64], int, int]:
-    """Return a threshold for each of several topics, above which their tags together have the precision.
+    """Return for each of several topics the threshold above which their tags together have the precision.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def promise_together(
     Returns
     -------
     thresholds : ndarray of shape (n_topics,), float64
-        The score of each topic that has the same probability; inf if the precision cannot be promised.
+        The scores that correspond to the same probability; inf if the precision cannot be promised.
     documents, correct : int
         How many tags of the sample are above the thresholds, and how many of these are right.
     """
@@ -414,7 +414,7 @@ def promise_together(
 
 
 def limit_missed(probabilities: ArrayLike, Y: Any, share: float) -> float:
-    """Return the highest probability above which are, on average over documents, all but a share of their topics.
+    """Return the highest probability threshold at which documents miss, on average, at most a share of their topics.
 
     This is conformal risk control (Angelopoulos et al. 2022): the mean share of their topics that later documents miss
     is expected to be at most `share`. Raise ValueError if there are too few documents for that.
@@ -422,7 +422,7 @@ def limit_missed(probabilities: ArrayLike, Y: Any, share: float) -> float:
     Parameters
     ----------
     probabilities : array-like of shape (n_documents, n_topics)
-        Of held-out documents; those with a nan, or without a topic, do not count.
+        Probabilities of held-out documents; documents with a nan, or without a topic, are left out.
     Y
         Labels of the same shape.
     share : float in (0, 1)
@@ -435,10 +435,10 @@ def limit_missed(probabilities: ArrayLike, Y: Any, share: float) -> float:
     missed, n = p[rows, columns][order], int((n_topics > 0).sum())
     if share * (n + 1) < 1:
         raise ValueError(f"{n:,} documents are too few to limit what is missed to {share:g}")
-    # All that is missed, with what a document that is still to come may miss: everything.
+    # The losses, plus the largest possible loss of one future document: all of its topics.
     total = np.cumsum(1 / n_topics[rows[order]]) + 1
     may_miss = int(np.searchsorted(total, share * (n + 1) + _ROUNDING, "right"))
-    # The first that may not be missed must be above the threshold, and so must all that are equal to it.
+    # The first probability that must not be missed has to be above the threshold, and so must all that are equal to it.
     return float(np.nextafter(missed[may_miss], 0)) if may_miss < len(missed) else 1.0
 
 
@@ -450,7 +450,7 @@ def promise_recall(scores: ArrayLike, Y: Any, recall: ArrayLike, confidence: flo
     scores, Y, confidence
         As for `promise_precision`; each promise holds with the confidence.
     recall : array-like of shape (n_topics,), or float in (0, 1)
-        The recall of each topic; nan: none is to be promised.
+        The recall to promise for each topic; nan: none.
     """
     values = np.asarray(scores)
     shares = np.broadcast_to(np.asarray(recall, np.float64), values.shape[1])
@@ -461,7 +461,7 @@ def promise_recall(scores: ArrayLike, Y: Any, recall: ArrayLike, confidence: flo
         n = int(is_positive.sum())
         suffices = binomial_p_value(np.arange(n + 1), n, shares[j]) <= 1 - confidence
         if suffices.any():
-            k = int(np.argmax(suffices))  # the least number of positives that must be above the threshold
+            k = int(np.argmax(suffices))  # minimum number of positives above the threshold
             least, ranked = np.partition(column[is_positive], n - k)[n - k], np.sort(column)
             thresholds[j] = under_rank(ranked, len(ranked) - int(np.searchsorted(ranked, least)))
     return thresholds

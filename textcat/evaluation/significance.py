@@ -1,4 +1,4 @@
-"""Scores and labels → bootstrap intervals of measures, and models compared per band and topic, with p-values.
+"""Bootstrap intervals of measures, and comparisons of models per band and topic, with p-values.
 
 `n_resamples` is the number of bootstrap resamples of the documents, by default 1,000.
 """
@@ -18,25 +18,25 @@ from textcat.base.settings import check_whole_number
 from textcat.evaluation.evaluation import TITLES, Evaluation
 
 OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
-# Sign flips for the test over topics: they cost little, and the smallest p-value they can give is 1/10001.
+# Sign flips of the test over topics: they are cheap; the smallest possible p-value is 1/10001.
 _N_FLIPS = 10_000
-# Rounding must not decide whether a sum of flipped differences is as large as the sum itself: it may be less by this.
+# Relative tolerance when a sum of flipped differences is compared with the original sum, against rounding errors.
 _ROUNDING = 1e-12
-# How often each document was drawn, for all resamples that are held at the same time: 64 MB of int32.
+# Maximum size of the table of draws in memory: 64 MB of int32.
 NUMBERS_AT_ONCE = 1 << 24
 
 
 class ResampledMeasures(NamedTuple):
-    """Hold the values of measures on resamples of the documents; a value is nan if no topic has a positive."""
+    """The values of measures on resamples of the documents; a value is nan if no topic has a positive."""
 
     bands: dict[str, NDArray[np.float64]]
-    """By the measure's name, shape (n_rows, n_resamples), with the rows of `Evaluation.rows`."""
+    """By name of the measure, shape (n_rows, n_resamples), with the rows of `Evaluation.rows`."""
     topics: dict[str, NDArray[np.float64]] | None
     """The average precision and F1 of each topic, shape (n_topics, n_resamples); None if topics are not measured."""
 
 
 def resampled_measures(evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0) -> ResampledMeasures:
-    """Measure an evaluation's documents on resamples, which have as many documents, drawn with replacement.
+    """Measure an evaluation on bootstrap resamples of its documents, each of the same size, drawn with replacement.
 
     The draws depend only on the seed and the number of documents, so values of two models can be subtracted.
     """
@@ -52,10 +52,10 @@ def resampled_measures(evaluation: Evaluation, n_resamples: int = 1000, seed: in
 
 
 def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """Return the percentile interval of resampled values, moved so that their mean is the value that was measured.
+    """Return the percentile interval of resampled values, shifted so that their mean is the measured value.
 
-    Topics of few positives rank better in resamples than in the sample, as documents ranked above a positive may be
-    absent; plain percentiles would often exclude the measured value. Values that are nan are left out; if all values
+    Topics with few positives rank better in resamples than in the sample, because documents ranked above a positive may
+    be absent; plain percentiles would often exclude the measured value. Values that are nan are left out; if all values
     are nan, both bounds are nan.
     """
     defined = np.asarray(values)[~np.isnan(values)]
@@ -68,7 +68,7 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
 def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
     """Return a copy of an evaluation with a bootstrap interval for each measure of its bands.
 
-    Raise TextcatError if only the figures of the evaluation were kept, without scores or values.
+    Raise TextcatError if the evaluation has only figures, without scores or values.
     """
     samples = resampled_measures(evaluation, n_resamples, seed).bands
     rows = [
@@ -80,8 +80,8 @@ def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int 
 
 
 def interval_of_resamples(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
-    """Return the interval of a measure whose values lie in [0, 1]; None if the measure is not defined."""
-    if measured is None or np.isnan(values).all():  # no resample has a document that counts
+    """Return the interval of a measure with values in [0, 1]; None if the measure is undefined."""
+    if measured is None or np.isnan(values).all():  # no resample has a document to measure
         return None
     low, high = centred_interval(measured, values)
     return max(low, 0.0), min(high, 1.0)
@@ -101,10 +101,10 @@ def bootstrap_draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[N
 
 @dataclass(frozen=True)
 class Difference:
-    """Hold how much larger a model's measure is than that of the first model, with two p-values."""
+    """The difference of a model's measure from that of the first model, with two p-values."""
 
     difference: float
-    interval: tuple[float, float]  # 95 %, by the bootstrap over documents
+    interval: tuple[float, float]  # 95 % bootstrap interval over documents
     p_documents: float
     """The p-value over documents: see `paired_bootstrap`."""
     p_topics: float | None
@@ -121,7 +121,7 @@ class MeasureComparison:
     band: str
     measure: str
     values: tuple[float | None, ...]  # one per model
-    differences: tuple[Difference | None, ...]  # from the first model, one per other model
+    differences: tuple[Difference | None, ...]  # differences from the first model, one per other model
 
 
 @dataclass(frozen=True)
@@ -132,18 +132,18 @@ class TopicComparison:
     train_positives: int
     test_positives: int
     average_precision: tuple[float, ...]
-    differences: tuple[float, ...]  # from the first model, one per other model
+    differences: tuple[float, ...]  # differences from the first model, one per other model
     p_values: tuple[float, ...]
-    """One per other model: `bootstrap_t_test` of the difference, corrected by Holm's method over all topics."""
+    """For each other model: the p-value by `bootstrap_t_test`, with Holm's correction over all topics."""
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """What a comparison says of a condition: what was measured, and whether the newer model fails by it."""
+    """The result of a condition: the measured value, its interval, and whether the newer model fails."""
 
     gate: str
     measured: float
-    interval: tuple[float, float]  # 90 %: either end is a one-sided bound of 95 %
+    interval: tuple[float, float]  # 90 % interval: either end is a one-sided 95 % bound
     limit: float
     of_difference: bool
     failed: bool
@@ -162,7 +162,7 @@ class Comparison:
     measures: tuple[MeasureComparison, ...]
     topics: tuple[TopicComparison, ...]
     gates: tuple[GateResult, ...] = ()
-    """By which conditions the second model fails, if `textcat.compare` was given some."""
+    """Results of the conditions given to `textcat.compare`."""
 
     def __repr__(self) -> str:
         n_models = len(self.measures[0].values) if self.measures else 0
@@ -233,14 +233,14 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
 
 
 def _subject(evaluation: Evaluation) -> Any:
-    """Return the properties of an evaluation that all compared evaluations must share."""
+    """Return the properties that all compared evaluations must share."""
     topics, bands = ([row.topic for row in evaluation.topics], [row.band for row in evaluation.bands])
     counts = [(row.documents, row.pairs) for row in evaluation.bands]
     return evaluation.test_documents, evaluation.n_topics, topics, evaluation.ks, bands, counts
 
 
 def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
-    """Return the p-value of a difference of two models, given the differences on resamples of the documents.
+    """Return the p-value of the difference of two models, given the differences on resamples of the documents.
 
     `measured` is the difference on the documents themselves. The p-value is the fraction of resamples whose difference
     δ is at least as far from the mean of all differences as the measured difference is from 0, two-sided: ``p = (1 +
@@ -256,9 +256,9 @@ def bootstrap_t_test(measured: float, differences: ArrayLike, n_positives: int) 
     """Return the p-value of a difference in the average precision of one topic, by a t-test, two-sided.
 
     Its standard error is the standard deviation of the differences on resamples of the documents, and its degrees of
-    freedom are the number of the topic's positives less 1: ``p = 2·P(T ≥ |measured| / s)``. Unlike `paired_bootstrap`,
-    it can be far below 1 in the number of resamples, as a correction for many topics requires. A topic of one positive
-    has the p-value 1. Differences that are nan are left out.
+    freedom are the number of the topic's positives less 1: ``p = 2·P(T ≥ |measured| / s)``. Unlike that of
+    `paired_bootstrap`, this p-value can be far below 1 / n_resamples, as a correction for many topics requires. A topic
+    with one positive has the p-value 1. Differences that are nan are left out.
     """
     from scipy.special import stdtr
 
@@ -270,10 +270,10 @@ def bootstrap_t_test(measured: float, differences: ArrayLike, n_positives: int) 
 
 
 def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
-    """Return the p-value of the topics' differences between two models, by random flips of the signs.
+    """Return the p-value of the topics' differences between two models, by random sign flips.
 
-    The p-value is how often the mean of the differences is at least as far from 0 after the flips as before: of two
-    equally good models, either may rank a topic better by chance. This is the paired randomisation test of information
+    The p-value is the share of flips after which the mean difference is at least as far from 0 as before: if two models
+    are equally good, either may rank a topic better by chance. This is the paired randomisation test of information
     retrieval (Smucker, Allan & Carterette, "A comparison of statistical significance tests for information retrieval
     evaluation", 2007), two-sided, with 10,000 flips. Differences that are nan are left out.
     """
@@ -299,7 +299,7 @@ def mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Return p-values that are corrected by Holm's method for the number of tests.
+    """Return p-values corrected for multiple tests by Holm's method.
 
     Let p_i be the i-th smallest of n p-values. The k-th smallest becomes the maximum of ``(n - i + 1)·p_i`` over i = 1
     to k, but at most 1 (Holm, "A simple sequentially rejective multiple test procedure", 1979).
@@ -319,7 +319,8 @@ def _compare_measure(
     evaluations: Sequence[Evaluation], samples: Sequence[dict[str, Any]], band: int, name: str, seed: int
 ) -> MeasureComparison:
     values = [evaluation.bands[band][name] for evaluation in evaluations]
-    row = band - len(evaluations[0].bands)  # a row for all topics may come before those of the bands
+    # evaluations with many topics have a row for all topics before those of the bands
+    row = band - len(evaluations[0].bands)
     differences: list[Difference | None] = []
     for value, sample, evaluation in zip(values[1:], samples[1:], evaluations[1:], strict=True):
         if value is None or values[0] is None:

@@ -1,4 +1,4 @@
-"""Split samples of several labels each into folds with equal shares of every label, by splitters of scikit-learn."""
+"""Split multilabel samples into folds with equal shares of every label, by splitters for scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _Splits = Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 class MultilabelStratifiedKFold(BaseCrossValidator):
-    """Split samples into folds that have nearly the same share of each label, where a sample may have several.
+    """Split samples with several labels into folds that have nearly the same share of each label.
 
-    Each sample goes into the fold where it adds least to the sum of the squares of all labels' shares, samples of rare
-    labels first. To have every sample counts as one more label, which makes the folds equally large. If `y` has one
-    class per sample instead, two folds differ by one sample of each class at most.
+    Samples of rare labels are assigned first. Each sample goes into the fold where it adds least to the sum of squares
+    of all labels' shares. All samples share an additional label, which makes the folds equally large. If `y` has one
+    class per sample instead, two folds differ by at most one sample of each class.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=False
-        Whether to shuffle the samples before. False: the same samples have the same folds each time.
+        Whether to shuffle the samples first. False: the same samples always have the same folds.
     random_state : int, RandomState or None, default=None
         With `shuffle`, draws the order of samples; the same int draws the same order.
     """
@@ -58,12 +58,12 @@ class MultilabelStratifiedKFold(BaseCrossValidator):
         return self.n_splits
 
     def split(self, X: Any, y: Any, groups: Any = None) -> _Splits:
-        """Yield for each fold the numbers of all other samples, to train on, and of its own, to test on.
+        """Yield for each fold the row numbers to train on (all other folds) and to test on (the fold itself).
 
         Parameters
         ----------
         X : sequence or array of n_samples
-            Only its length has an effect.
+            Only its length is used.
         y : array-like or sparse of shape (n_samples, n_labels), 0 or 1; or array-like of shape (n_samples,)
         groups : ignored
 
@@ -74,14 +74,14 @@ class MultilabelStratifiedKFold(BaseCrossValidator):
         Raises
         ------
         ValueError
-            If there are fewer samples than folds, or `y` has neither several labels per sample nor one class.
+            If there are fewer samples than folds, or `y` is neither multilabel nor one class per sample.
         """
         X, y = indexable(X, y)
         labels = _indicator(y)
         yield from self._split(labels, np.arange(labels.shape[0]))
 
     def _split(self, labels: Any, group_of: NDArray[Any]) -> _Splits:
-        """Yield the splits in which samples of a group are in one fold; groups have the numbers from 0 on."""
+        """Yield splits that keep the samples of a group in one fold; groups are numbered from 0."""
         n_groups = int(group_of.max(initial=-1)) + 1
         if n_groups < self.n_splits:
             raise ValueError(f"{n_groups:,} samples or groups of them cannot be split into {self.n_splits:,} folds")
@@ -97,32 +97,32 @@ class MultilabelStratifiedKFold(BaseCrossValidator):
 
 
 class MultilabelStratifiedGroupKFold(MultilabelStratifiedKFold):
-    """Split samples as `MultilabelStratifiedKFold` does, but keep the samples of a group together, in one fold.
+    """Split multilabel samples as `MultilabelStratifiedKFold` does, but keep the samples of a group in one fold.
 
-    The largest groups are dealt out first. If groups are few or large, folds are as even as they can be made so.
+    The largest groups are assigned first. If groups are few or large, folds are only as even as the groups allow.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=False
-        Whether to shuffle the groups before; this changes which of equally large groups go together.
+        Whether to shuffle the groups first; this affects which of equally large groups share a fold.
     random_state : int, RandomState or None, default=None
         With `shuffle`, draws the order of groups; the same int draws the same order.
     """
 
-    # The name by which scikit-learn reads that `split` asks for groups, where metadata are routed.
+    # The attribute name by which scikit-learn's metadata routing finds out that `split` needs groups.
     __metadata_request__split: ClassVar = {"groups": True}
 
     def split(self, X: Any, y: Any, groups: Any = None) -> _Splits:
-        """Yield for each fold the numbers of all other samples, to train on, and of its own, to test on.
+        """Yield for each fold the row numbers to train on (all other folds) and to test on (the fold itself).
 
         Parameters
         ----------
         X, y
             As for `MultilabelStratifiedKFold`.
         groups : array-like of shape (n_samples,)
-            The group of each sample: any values that can be sorted.
+            The group of each sample: any sortable values.
 
         Yields
         ------
@@ -131,7 +131,7 @@ class MultilabelStratifiedGroupKFold(MultilabelStratifiedKFold):
         Raises
         ------
         ValueError
-            If there are no groups or fewer than folds, or `y` has neither several labels per sample nor one class.
+            If there are no groups or fewer than folds, or `y` is neither multilabel nor one class per sample.
         """
         if groups is None:
             raise ValueError("The groups parameter is None; give the group of each sample")
@@ -140,7 +140,7 @@ class MultilabelStratifiedGroupKFold(MultilabelStratifiedKFold):
 
 
 def _indicator(y: Any) -> sp.csr_array:
-    """Return the labels of each sample as a sparse array of 0 and 1, with a column for each label or class."""
+    """Return labels as a sparse 0/1 array of shape (n_samples, n_labels or n_classes)."""
     kind = type_of_target(y, input_name="y")
     if kind == "multilabel-indicator":
         labels = sp.csr_array(y if sp.issparse(y) else np.asarray(y))

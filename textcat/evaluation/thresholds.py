@@ -19,14 +19,14 @@ STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1", 
 
 
 def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
-    """Return for each topic the threshold of largest F1, and the highest such threshold if there are several.
+    """Return for each topic the threshold that maximises F1; the highest one if there are several.
 
-    If even the largest F1 is low, its threshold is unreliable and may let many documents pass. So if this F1 is below
-    `fbr`, in (0, 1], the threshold is the highest score of the sample instead (SCutFBR.1).
+    If even the largest F1 is low, its threshold is unreliable, and many documents may be above it. So if this F1 is
+    below `fbr`, in (0, 1], the threshold is the highest score of the sample instead (SCutFBR.1).
     """
     dtype, thresholds = np.asarray(scores).dtype, []
     for column, is_positive in topic_samples(scores, Y):
-        # Cuts just under positives are enough: a lower cut without a further positive only adds errors.
+        # Cuts just below positives are enough: lowering a cut without reaching another positive only adds errors.
         places = PositivePlaces.of(column[is_positive], column)
         f1 = 2 * places.hits / (places.retrieved + len(places.hits))
         if not len(f1):
@@ -40,9 +40,9 @@ def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
 
 
 def p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
-    """Return for each topic the threshold at which as many documents of the sample pass as have the topic.
+    """Return for each topic the threshold above which there are as many documents of the sample as have the topic.
 
-    If that would separate documents with equal scores, all documents with this score fail.
+    If that would separate documents with equal scores, the threshold excludes all of them.
     """
     thresholds = [
         under_rank(np.sort(column), int(is_positive.sum())) for column, is_positive in topic_samples(scores, Y)
@@ -51,7 +51,7 @@ def p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
 
 
 def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
-    """Return for each topic the threshold of largest expected F1 on the given documents.
+    """Return for each topic the threshold that maximises the expected F1 on the given documents.
 
     If there are several such thresholds, the highest is returned. The expected F1 is twice the sum of the probabilities
     of the documents that pass, divided by the number of these documents plus the sum of all probabilities:
@@ -63,11 +63,11 @@ def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]
     values = np.asarray(scores)
     thresholds = []
     for column, p in zip(values.T, np.asarray(probabilities, np.float64).T, strict=True):
-        order = np.argsort(column, kind="stable")[: np.count_nonzero(~np.isnan(column))]  # nan comes last
+        order = np.argsort(column, kind="stable")[: np.count_nonzero(~np.isnan(column))]  # nan is sorted last
         ranked, passed = column[order], np.arange(1, len(order) + 1)
         expected = np.cumsum(p[order][::-1])
         f1 = 2 * expected / (passed + (expected[-1] if len(expected) else 0))
-        f1[:-1][ranked[::-1][:-1] == ranked[::-1][1:]] = 0  # no threshold is between equal scores
+        f1[:-1][ranked[::-1][:-1] == ranked[::-1][1:]] = 0  # no threshold lies between equal scores
         thresholds.append(under_rank(ranked, int(np.argmax(f1)) + 1) if f1.any() else np.inf)
     return np.array(thresholds, values.dtype if values.dtype.kind == "f" else np.float64)
 
@@ -84,7 +84,7 @@ def under_rank(ranked: NDArray[Any], k: int) -> Any:
         return np.nextafter(lowest, -np.inf)
     next_lower = ranked[-k - 1]
     middle = next_lower + (lowest - next_lower) / 2
-    # Between neighbouring numbers there is no middle, and beyond the largest there is no difference.
+    # Neighbouring floats have no midpoint, and the largest ones no finite difference.
     return middle if middle < lowest else next_lower
 
 
@@ -95,7 +95,7 @@ def choose_thresholds(
 
     "zero" and "single": 0 for every topic. "probability": the score with the given calibrated probability. "scut": the
     threshold of largest F1. "scut-fbr": as "scut", but the highest score if the largest F1 is below 0.1. "pcut": the
-    threshold that keeps the topic's prevalence in the sample. "expected-f1": the threshold of largest expected F1.
+    threshold that reproduces the topic's prevalence in the sample. "expected-f1": the threshold of largest expected F1.
     """
     values, calibration = np.asarray(scores), Calibration.fit_scores(scores, Y)
     match strategy:

@@ -1,1 +1,1 @@
-"""Read recipes, which say how rankers are trained, from TOML files."""
+"""Read recipes (TOML files of training settings)."""

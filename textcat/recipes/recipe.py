@@ -1,4 +1,4 @@
-"""Read recipes (TOML files: from texts to rows, rankers and topics), and choose the recipe that suits a corpus."""
+"""Read recipes (TOML files with all settings of training), and choose the recipe that suits a corpus."""
 
 import inspect
 import math
@@ -26,24 +26,25 @@ if TYPE_CHECKING:
     from textcat.features.tokens import Tokens
     from textcat.margin.learners import MarginClassifier
 
-_OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no scores but those to decide on
-_MOST = 2**63 - 1  # of whole numbers, as in TOML
-SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
+_OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need only the scores of the documents to tag
+_MOST = 2**63 - 1  # largest whole numbers, as in TOML
+SHORT_TEXT = 300  # mean characters, some 50 words: in shorter texts, stop words and parts of words matter
 VECTORS = "none", "static"
 SMALL_TOPICS = "review", "together"
-FEW_DOCUMENTS = 5_000  # training documents: with fewer, terms that one document has count, and margins are chosen
-_N_SAMPLED = 1000  # documents by which texts are found to be short
+# number of training documents below which terms of a single document are kept, and margins are chosen
+FEW_DOCUMENTS = 5_000
+_N_SAMPLED = 1000  # number of documents sampled to find out whether texts are short
 _SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags", "promise")
 
-# Parameters of learners that are no matter of a recipe: a model does not depend on the number of jobs, [tags] makes
-# probabilities, and learners on a kernel have no weights to explain a model by.
+# Parameters of learners that recipes exclude: a model does not depend on the number of jobs, [tags] configures
+# probabilities, and kernel learners have no weights to explain a model by.
 _NOT_IN_RECIPES = {"n_jobs", "warm_start", "kernel", "kernel_params", "cache_mb", "probability"}
-# Parameters that scikit-learn's tools know by another name than recipes, the command line and `solve` do.
+# Parameters that have another name in scikit-learn than in recipes, the command line and `solve`.
 _NAME_OF, _KEYWORD_OF = {"random_state": "seed"}, {"seed": "random_state"}
 
 
 class _RecipeField(NamedTuple):
-    """Hold a field of a recipe, such as ``learner.tau_pos``: its value, type, default and explanation."""
+    """A field of a recipe, such as ``learner.tau_pos``: its value, type, default and explanation."""
 
     section: str
     name: str
@@ -55,41 +56,40 @@ class _RecipeField(NamedTuple):
 
 @dataclass(frozen=True)
 class TopicSettings:
-    """Hold the section [topics] of a recipe.
+    """The section [topics] of a recipe.
 
     Parameters
     ----------
     description_copies : int
-        How many times each topic's description is a positive example of it; 0: never.
+        How many copies of each topic's description are positive examples of it; 0: none.
     shortlist : int
         For thousands of topics: rank only this many topics for a document, those with the nearest centroids. A topic is
         then trained only on documents that have it on their shortlist. 0: rank all topics, and train them on all
         documents.
     choose_chars : bool
-        With a shortlist: before training, choose by held-out training documents whether rows get n-grams of characters.
-        Setting a field of [features] whose name begins with "char" turns this off.
+        With a shortlist: choose on held-out training documents whether rows get n-grams of characters. Setting a field
+        of [features] whose name begins with "char" turns this off.
     choose_margins : bool
-        Without a shortlist: before training, choose by held-out training documents between the margins of this recipe
-        and more even ones, which suit topics of very different size. Setting a field of [learner] turns this off.
+        Without a shortlist: choose on held-out training documents between the margins of this recipe and more even
+        ones, which suit topics of very different size. Setting a field of [learner] turns this off.
     vectors : str
-        Without a shortlist: "static": train on vectors of English words, too, so that what is learnt of a word counts
-        for words of similar meaning. "none": on terms alone. A path: on the vectors of words in a file of fastText,
-        word2vec or GloVe (.vec, .txt, .vec.gz), or in the folder of a Model2Vec model, of any language. With a
-        shortlist: topics without documents are found by words of like meaning as those of their names.
+        Word vectors to train on, so that evidence for a word transfers to words of similar meaning. "static": shipped
+        vectors of English words. "none": terms only. A path: a file of fastText, word2vec or GloVe (.vec, .txt,
+        .vec.gz), or the folder of a Model2Vec model, in any language. With a shortlist, vectors only help to find
+        topics without documents, by words similar to those of their names.
     vector_weight : float
-        The weight of these vectors, where rows of terms have length 1: about the length of a row times the vectors.
+        The weight of the vectors, relative to rows of terms, which have length 1.
     choose_vectors : bool
-        With vectors: before training, choose by held-out training documents between this weight, none, and others.
-        Setting `vector_weight`, or `vectors` to "none", turns this off.
+        With vectors: choose on held-out training documents between this weight, 0, and others. Setting `vector_weight`,
+        or `vectors` to "none", turns this off.
     forecast : bool
-        Without a shortlist: before training, forecast by held-out training documents how much better rankings would be
-        with up to twice as many training documents.
+        Without a shortlist: forecast by held-out training documents the gain from up to twice as many training
+        documents.
     aging : bool
-        Without a shortlist: before training, measure by the dates of training documents how rankings get worse with
-        time.
+        Without a shortlist: measure how rankings get worse with time, by the dates of training documents.
     related : int
-        With a shortlist: this many of a document's best topics raise the scores of the topics that occur together with
-        them in training documents. 0: no topic raises the scores of others.
+        With a shortlist: this many of a document's best topics raise the scores of topics that occur together with them
+        in training documents. 0: none do.
     """
 
     description_copies: int = 0
@@ -114,7 +114,7 @@ class TopicSettings:
 
     @property
     def chooses_chars(self) -> bool:
-        """Whether training chooses if rows get n-grams of characters."""
+        """Whether training chooses between rows with and without n-grams of characters."""
         return self.choose_chars and self.shortlist > 0
 
     @property
@@ -124,7 +124,7 @@ class TopicSettings:
 
     @property
     def uses_vectors(self) -> bool:
-        """Whether rankers are trained on vectors of words, too."""
+        """Whether rankers are trained on word vectors, too."""
         return self.vectors != "none" and self.vector_weight > 0 and not self.shortlist
 
     @property
@@ -134,7 +134,7 @@ class TopicSettings:
 
     @property
     def forecasts(self) -> bool:
-        """Whether training forecasts how much more training documents would help."""
+        """Whether training forecasts the gain from more training documents."""
         return self.forecast and not self.shortlist
 
     @property
@@ -145,7 +145,7 @@ class TopicSettings:
 
 @dataclass(frozen=True)
 class TagSettings:
-    """Hold the section [tags] of a recipe: how scores become decisions.
+    """The section [tags] of a recipe: how scores become decisions.
 
     Parameters
     ----------
@@ -174,25 +174,25 @@ class TagSettings:
 
 @dataclass(frozen=True)
 class PromiseSettings:
-    """Hold the section [promise] of a recipe: which tags are given without a person, and which are to be reviewed.
+    """The section [promise] of a recipe: which tags are automatic, and which are for review.
 
     Parameters
     ----------
     precision : float
-        At least this share of the automatic tags of each topic is to be right, such as 0.9; 0: promise none.
+        Promise that at least this share of the automatic tags of each topic is right, such as 0.9; 0: no promise.
     recall : float
-        At least this share of the documents of each topic is to get the topic, automatically or for review; 0: promise
-        none, and review what is above the thresholds of [tags].
+        Promise that at least this share of the documents of each topic gets the topic, automatically or for review; 0:
+        no promise, and tags above the thresholds of [tags] are for review.
     missed : float
-        The tags of a document, automatic or for review, are to miss at most this share of its topics on average; 0:
-        promise none.
+        Promise that the tags of a document, automatic or for review, miss at most this share of its topics on average;
+        0: no promise.
     confidence : float
-        The share of the promises of precision and recall that are to be kept.
+        The share of the promises of precision and recall that should hold.
     small_topics : str
-        What becomes of topics with too few documents for a promise of precision: "review": all their tags are to be
-        reviewed. "together": they get one promise, for the tags of all of them.
+        For topics with too few documents for a promise of precision: "review": all their tags are for review.
+        "together": they share one promise, for the tags of all of them.
     precision_of, recall_of : dict of str to float
-        The precision and the recall of single topics, by id: {wheat = 0.95}; 0: promise none.
+        The precision and the recall to promise for single topics, by id: {wheat = 0.95}; 0: no promise.
     """
 
     precision: float = 0.0
@@ -226,39 +226,39 @@ class PromiseSettings:
 
     @property
     def is_asked(self) -> bool:
-        """Whether anything is to be promised."""
+        """Whether any promise is asked for."""
         return any((self.precision, self.recall, self.missed, *self.precision_of.values(), *self.recall_of.values()))
 
 
 @dataclass(frozen=True)
 class RankerSettings:
-    """Hold the section [ranker] of a recipe: how the ranker is trained while a topic is taught.
+    """The section [ranker] of a recipe: how rankers are trained while a topic is taught.
 
     Parameters
     ----------
     C : float > 0
         The cost of an error, relative to ‖w‖²/2, with 100 training examples.
     growth : float >= 0
-        With n training examples the cost is ``C (n / 100) ** growth``: with more of them, errors cost more.
+        With n training examples the cost is ``C (n / 100) ** growth``: errors cost more as n grows.
     ratio : float > 0
         The total weight of all positive rows divided by that of all negative ones.
     bias : float >= 0
         Size of the constant feature whose weight is the bias; 0: no bias.
     background : float >= 0
         With examples that are not documents, such as descriptions, this multiple of the pool's mean row is subtracted
-        from every row, so that terms that all documents have are no evidence.
+        from every row, so that terms in all documents are not evidence.
     described_bias : float >= 0
         Replaces `bias` if there are examples that are not documents, because the rows are then shorter.
     anchor : float >= 0
         w is regularised towards this multiple of the sum of the examples' rows (signed by label, and weighted) instead
-        of towards 0, so that a description keeps its influence however many judgements there are.
+        of towards 0, so that a description keeps its influence even with many judgements.
     length : float >= 0
         ``x·w`` is multiplied by √((1 + length) e / (e + length)), where e is the number of entries of x divided by
         their mean in the pool. The factor is smaller for short texts, whose few words are weak evidence. 0: always 1.
     embeddings : float >= 0
         The weight of the similarity of embeddings; 1 is the tested value, 0: terms only.
     presumed : int
-        The number of random unjudged rows used as negatives, drawn again for every number of judgements.
+        The number of random unjudged rows used as negatives, drawn anew after every judgement.
     presumed_weight : float > 0
         The weight of each presumed negative; a judged document has 1.
     tol : float > 0
@@ -289,7 +289,7 @@ class RankerSettings:
                 raise TextcatError(f"The ranker's {name} cannot be {value!r}: it must be {least}.")
 
 
-_RECORDS: dict[str, Any] = {  # the class of each section but [learner], whose fields depend on the learner's name
+_RECORDS: dict[str, Any] = {  # the class of each section except [learner], whose fields depend on the learner's name
     "tokens": TokenSettings,
     "features": FeatureSettings,
     "topics": TopicSettings,
@@ -302,7 +302,7 @@ _DEFAULTS: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, init=False, repr=False)
 class Recipe:
-    """Hold what a recipe file says: how texts become rows, how rankers are trained, and how scores become topics.
+    """The contents of a recipe file: how texts become rows, how rankers are trained, and how scores become topics.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ class Recipe:
     Raises
     ------
     TextcatError
-        If a section has an unknown field, or a value that it cannot have. Fields of `learner` are checked by `check`.
+        If a section has an unknown field or an invalid value. Fields of `learner` are checked by `check`.
     """
 
     name: str
@@ -400,7 +400,7 @@ class Recipe:
         Raises
         ------
         TextcatError
-            If there is no such learner, or a parameter that it has not, or a value that it cannot have.
+            If there is no such learner, or a parameter is unknown, or a value is invalid.
         """
         if learner is not None and learner != self.learner["name"]:
             return self._everywhere(lambda recipe: recipe._with_learner(learner)).changed(**parameters)
@@ -420,7 +420,7 @@ class Recipe:
         return changed
 
     def _with_learner(self, learner: str) -> "Recipe":
-        """Return the recipe with another learner, which keeps only those parameters that all learners share."""
+        """Return the recipe with another learner; only parameters that all learners share are kept."""
         new: Any = learner_class(learner)
         shared = _names(_class_of_settings(new)) - {parameter.name for parameter in new.rule.PARAMETERS}
         settings = {name: value for name, value in self.learner.items() if name in shared} | {"name": learner}
@@ -429,21 +429,21 @@ class Recipe:
         return replace(self, name=name, title=title, learner=settings)._with_parameters({})
 
     def _with_parameters(self, parameters: Mapping[str, Any]) -> "Recipe":
-        """Return the recipe with other parameters of the learner; training does not choose margins any more."""
+        """Return the recipe with other parameters of the learner; this turns off the choice of margins."""
         return self.with_values({"learner": parameters, "topics": {"choose_margins": False}})
 
     def _everywhere(self, change: Callable[["Recipe"], "Recipe"]) -> "Recipe":
-        """Return the recipe and its alternatives, each changed by a function."""
+        """Apply a function to the recipe and its alternatives; return the result."""
         others = {name: getattr(self, name) for name in ("many", "short", "few")}
         return replace(change(self), **{name: other and other._everywhere(change) for name, other in others.items()})
 
     def with_settings(self, assignments: str | Iterable[str]) -> "Recipe":
-        """Return the recipe with other values of some fields: a text such as ``learner.tau_pos=50``, or several.
+        """Return the recipe with other values of some fields, given as one or more texts: ``learner.tau_pos=50``.
 
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
         ``learner.name`` is set before the learner's parameters. The recipes `many`, `short` and `few` are changed in
-        the same way; `for_corpus` checks the one that it chooses, as a value may suit one recipe only. A TextcatError
-        is raised for an unknown field, or for a value that a field cannot have.
+        the same way; `for_corpus` checks the recipe that it chooses, because a value may be valid for one recipe only.
+        A TextcatError is raised for an unknown field or an invalid value.
         """
         texts = {}
         for assignment in [assignments] if isinstance(assignments, str) else assignments:
@@ -493,7 +493,7 @@ class Recipe:
         return replace(self, **sections)
 
     def check(self) -> None:
-        """Raise TextcatError if the learner cannot be made, or a setting cannot be used with another."""
+        """Raise TextcatError if the learner cannot be made, or if two settings contradict each other."""
         self.make_learner()
         if self.topics.choose_margins and self.learner["name"] != "paum":
             raise TextcatError(
@@ -547,7 +547,7 @@ class Recipe:
         return recipe_fields
 
     def complete(self) -> "Recipe":
-        """Return the recipe as models keep it: with a value for each parameter of the learner, and without a name."""
+        """Return the recipe as models store it: with a value for each parameter of the learner, and without a name."""
         return replace(self, name="", many=None, short=None, learner=vars(self._learner_record()))
 
     def _record_classes(self) -> dict[str, Any]:
@@ -582,8 +582,8 @@ class Recipe:
 
         The recipe is `many` if the corpus has 1,000 topics or more, `short` if its texts are short on average and not
         Chinese, and otherwise this recipe itself, with the reason "". If the corpus has fewer than 5,000 training
-        documents, it is the recipe `few` of `short` or of this recipe. Changes of this recipe's settings were also made
-        to these; a TextcatError is raised if the chosen one is not valid with the changes.
+        documents, it is the recipe `few` of `short` or of this recipe. Changes of this recipe's settings also apply to
+        these; a TextcatError is raised if the chosen recipe is invalid with the changes.
         """
         chosen, why = self._suited_to(corpus)
         n_documents = len(corpus.train)
@@ -606,7 +606,7 @@ class Recipe:
         return self.short, f"texts of {length:.0f} characters on average"
 
     def _are_chinese(self, documents: "Iterable[Document]") -> bool:
-        """Return whether the terms of documents are n-grams of Han characters: this recipe suits short ones better."""
+        """Return whether terms are n-grams of Han characters; then this recipe suits better, even for short texts."""
         from textcat.features.scripts import NGRAMS, are_chinese
 
         texts = (text for document in documents for text in document.zones.values())
@@ -615,19 +615,19 @@ class Recipe:
     def make_learner(self, **options: Any) -> "MarginClassifier":
         """Return the learner; `options` are further keyword arguments, such as `n_jobs`.
 
-        TextcatError is raised if a parameter has a value that it cannot have.
+        TextcatError is raised if a parameter has an invalid value.
         """
         self._learner_record()  # checks names and types
         keywords = {_KEYWORD_OF.get(name, name): value for name, value in self.learner.items() if name != "name"}
         learner = self._learner_class()(**keywords, **options)
         try:
-            learner.check_parameters(_NAME_OF)  # as `fit` does, but before the documents are read
+            learner.check_parameters(_NAME_OF)  # the same checks as in `fit`, but before the documents are read
         except ValueError as error:
             raise TextcatError(f"Recipe {self.name}: {error}") from error
         return learner
 
     def of_model(self, trained_by: str = "The model was trained by") -> "Recipe":
-        """Return this recipe if training by it is safe, although it came with a model; otherwise raise TextcatError.
+        """Return this recipe, which came with a model, if training by it is safe; otherwise raise TextcatError.
 
         A model, or a session of teaching, may come from a stranger, and its recipe may name a class of any module on
         this machine as the learner. Such a learner is used only if its module has been imported already. The error
@@ -642,7 +642,7 @@ class Recipe:
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the recipe's name, if any, its title and its sections; of the learner, the settings that it gives."""
+        """Return the recipe's name, if any, its title and its sections; of the learner, only the given settings."""
         named = {"name": self.name} if self.name else {}
         return named | {"title": self.title} | {section: self.settings(section) for section in _SECTIONS}
 
@@ -656,9 +656,9 @@ class Recipe:
 
 
 def _record(cls: Any, settings: Any, recipe: str, section: str) -> Any:
-    """Return settings, a record of a class or a mapping by name, as a record; `recipe` and `section` are for messages.
+    """Convert settings, a record of a class or a mapping by name, to a record; `recipe` and `section` are for messages.
 
-    TextcatError is raised for a setting that the class has not, or that is of another type.
+    TextcatError is raised for a setting that is unknown, or of another type.
     """
     if isinstance(settings, cls):
         return settings
@@ -703,7 +703,7 @@ def _imported_learner(name: str, where: str) -> "type[MarginClassifier]":
     sys.path.append(os.getcwd())
     try:
         learner = getattr(import_module(module), class_name)
-    except Exception as error:  # the module may raise whatever it wants
+    except Exception as error:  # the module may raise any exception
         said = f"{type(error).__name__}: {error}"
         raise TextcatError(
             f"{where}The learner {name!r} cannot be imported ({said}): name it as MODULE:CLASS."
@@ -717,7 +717,7 @@ def _imported_learner(name: str, where: str) -> "type[MarginClassifier]":
 
 @cache
 def _class_of_settings(learner: Any) -> Any:
-    """Return a class of records of those settings of a learner that recipes can have, with its name."""
+    """Return a class of records, and its name, for those settings of a learner that recipes can have."""
     types = get_type_hints(learner.__init__)
     parameters = [
         (_NAME_OF.get(keyword, keyword), types[keyword], parameter.default)
