@@ -1,1 +1,1 @@
-"""Serve every room: errors, files and folders, journals, texts, frames, progress, settings."""
+"""Helpers for all packages: errors, files and folders, journals, texts, frames, progress, settings."""

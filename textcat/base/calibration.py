@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.base.errors import TextcatError
 from textcat.base.sigmoid import expit, fit_curve, logit
 
-_MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # merging a cell into its mean changes the loss by less than 1e-5
+# width of cells; merging scores of a cell into their mean changes the loss by less than 1e-5
+_MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256
 
 
 def positives_of(Y: Any, shape: tuple[int, ...]) -> Any:
@@ -20,7 +21,7 @@ def positives_of(Y: Any, shape: tuple[int, ...]) -> Any:
 
     Raise ValueError if they do not have the shape of the scores, `shape`.
     """
-    from scipy import sparse  # here, so that tagging, which fits nothing, need not import it
+    from scipy import sparse  # imported here, because tagging, which fits nothing, does not need it
 
     positives = sparse.csc_array((Y if sparse.issparse(Y) else np.asarray(Y)) > 0)
     if shape != positives.shape:
@@ -97,7 +98,7 @@ class Calibration:
             Scores of documents that the rankers were not trained on.
         Y : array-like or sparse of shape (n_documents, n_topics), bool or 0/1
         shrinkage : float, default=10
-            The number of positives at which a topic's own curve and the shared one count the same.
+            The number of positives at which a topic's own curve and the shared one have equal weights.
 
         Returns
         -------
@@ -116,7 +117,7 @@ class Calibration:
         together = [np.concatenate(arrays) for arrays in zip(*(sample.curve for sample in samples), strict=True)]
         together[-1] *= np.repeat(1 - own_part, [len(sample.curve[0]) for sample in samples])
         shared = (0.0, 0.0)
-        for step in (16, 1):  # what fits a sixteenth of them is near to what fits all
+        for step in (16, 1):  # a fit to a sixteenth of them is a good start for the fit to all
             shared = fit_curve(*(array[::step].copy() for array in together), shared)
         curves = np.array([fit_curve(*sample.curve, shared) for sample in samples])
         a = own_part * curves[:, 0] + (1 - own_part) * shared[0]
@@ -125,10 +126,11 @@ class Calibration:
 
 
 class _Standardised(NamedTuple):
-    """Hold a topic's scores, standardised to mean 0 and deviation 1; one score may stand for several documents."""
+    """A topic's scores, standardised to mean 0 and deviation 1; a score may stand for several documents."""
 
-    curve: tuple[NDArray[np.float64], ...]  # scores, Platt's labels, logit of the prior, documents each stands for
-    facts: tuple[float, float, float, float]  # positives, logit of the prior, mean, deviation
+    # scores, Platt's labels, logit of the prior, number of documents that each score stands for
+    curve: tuple[NDArray[np.float64], ...]
+    facts: tuple[float, float, float, float]  # number of positives, logit of the prior, mean, deviation
 
 
 def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:

@@ -14,10 +14,10 @@ from typing import Any
 from textcat import __version__
 from textcat.base.errors import DISTRIBUTION, TextcatError, install_hint
 
-SECONDS = 20  # to wait for a scheduler
-_INTERVAL = 1  # seconds between two looks at a cluster
+SECONDS = 20  # seconds to wait for a scheduler
+_INTERVAL = 1  # seconds between two checks of a cluster
 _TO_CLOSE = 5  # seconds to wait for a client that is being closed
-WITHOUT_WORKER = 60  # seconds that a cluster may be without any worker: they may be started again
+WITHOUT_WORKER = 60  # seconds that a cluster may have no worker: workers may be restarted
 _AGAIN = "give the same command again"
 _SILENCE = "nothing for {} seconds"
 
@@ -36,7 +36,8 @@ def connected(address: str) -> Iterator["Connection"]:
         yield connection
     except TextcatError:
         raise
-    except (Exception, asyncio.CancelledError) as error:  # its kind depends on what was done when the cluster was lost
+    # its type depends on what was running when the cluster was lost
+    except (Exception, asyncio.CancelledError) as error:
         connection.check(connection.find_fault())
         connection.check_open(error)
         raise
@@ -45,9 +46,10 @@ def connected(address: str) -> Iterator["Connection"]:
 
 
 def _in_thread(function: Callable[..., Any], *arguments: Any, **options: Any) -> "Future[Any]":
-    """Call a function in a thread that does not keep this process from ending, and return the future of its result.
+    """Call a function in a daemon thread, and return the future of its result.
 
-    Some functions of Dask wait for ever if the scheduler is lost. Their thread is then left behind.
+    Some functions of Dask wait forever if the scheduler is lost. Their thread is then abandoned, and does not keep this
+    process from ending.
     """
     future: Future[Any] = Future()
 
@@ -62,7 +64,7 @@ def _in_thread(function: Callable[..., Any], *arguments: Any, **options: Any) ->
 
 
 def _refusal(address: str) -> str:
-    """Return why what answers at an address is no scheduler, after shaking hands with it; "" if it is."""
+    """Shake hands with the server at an address; return why it is not a scheduler, or "" if it is."""
     from distributed.comm import connect, get_address_host_port
 
     async def greet() -> None:
@@ -77,15 +79,15 @@ def _refusal(address: str) -> str:
         _in_thread(asyncio.run, greet()).result(SECONDS + _INTERVAL)
     except FutureTimeoutError:
         return _SILENCE.format(SECONDS)
-    except Exception:  # of any kind, by what the bytes of another server stand for
+    except Exception:  # of any type, depending on how the bytes of another server are interpreted
         return "what listens there is no scheduler, or closes the connection"
     return ""
 
 
 class Connection:
-    """Hold the client of a cluster, and watch from a thread whether the scheduler and the workers are there.
+    """The client of a cluster, with a thread that checks whether the scheduler and the workers respond.
 
-    If they are not, a TextcatError ends all that waits for the cluster.
+    If they do not, everything that waits for the cluster ends with a TextcatError.
     """
 
     def __init__(self, address: str) -> None:
@@ -95,12 +97,12 @@ class Connection:
             raise TextcatError(f"A cluster needs Dask: run `{install_hint('cluster')}`.") from None
         self._logs = [logging.getLogger(name) for name in ("distributed.client", "tornado.application")]
         self._log_levels = [log.level for log in self._logs]
-        reason = _refusal(address)  # a client that gets no answer would be waited for once more as it is closed
+        reason = _refusal(address)  # closing a client that gets no answer would wait once more
         if not reason:
-            for log in self._logs:  # below this level, what fails when a scheduler is lost, with tracebacks
+            for log in self._logs:  # hide messages below this level: tracebacks of what fails when a scheduler is lost
                 log.setLevel(logging.CRITICAL)
             try:
-                # Its own timeout is not enough: it waits for ever for a scheduler that is frozen.
+                # Its own timeout is not enough: it waits forever for a frozen scheduler.
                 connecting = _in_thread(Client, address, timeout=SECONDS, set_as_default=False)
                 self.client: Any = connecting.result(SECONDS + _INTERVAL)
             except (OSError, ValueError, FutureTimeoutError) as error:
@@ -109,7 +111,7 @@ class Connection:
             raise TextcatError(f"No Dask scheduler answers at {address} ({reason}): check the address.") from None
         self._address = address
         self._fault, self._has_worker, self._is_ended = "", time.monotonic(), threading.Event()
-        # All that waits for an answer, futures too, waits in this method of the client.
+        # Everything that waits for an answer, futures too, waits in this method of the client.
         self._sync, self.client.sync = self.client.sync, self._wait
         threading.Thread(target=self._watch, daemon=True).start()
 
@@ -134,7 +136,7 @@ class Connection:
         """Raise TextcatError if there is no worker, or if a worker does not answer or has another version."""
         address = self._address
 
-        def installed() -> str:  # sent as it stands: where textcat is not installed, it could not be found by its name
+        def installed() -> str:  # pickled by value: a worker without textcat could not import it by name
             try:
                 from textcat import __version__
             except ImportError:
@@ -145,7 +147,7 @@ class Connection:
             versions = _in_thread(self.client.run, installed).result(WITHOUT_WORKER)
         except TextcatError:
             raise
-        except Exception as error:  # of several kinds, by what the worker was doing when it was lost
+        except Exception as error:  # of several types, depending on what the worker was doing when it was lost
             self.check(self.find_fault())
             self.check_open(error)
             reason = str(error).rstrip(".") or _SILENCE.format(WITHOUT_WORKER)
@@ -172,7 +174,7 @@ class Connection:
             for log, level in zip(self._logs, self._log_levels, strict=True):
                 log.setLevel(level)
         else:
-            self.client.status = "closed"  # it would be closed again, and waited for, when it is garbage
+            self.client.status = "closed"  # otherwise it would be closed again, and waited for, at garbage collection
 
     def find_fault(self) -> str:
         """Return what is wrong with the cluster; "" if nothing is."""
@@ -180,7 +182,7 @@ class Connection:
             return self._lost_scheduler()
         try:
             threads = _in_thread(self._sync, self.client.scheduler.ncores).result(SECONDS)
-        except Exception:  # of several kinds, by what the scheduler was doing when it was lost
+        except Exception:  # of several types, depending on what the scheduler was doing when it was lost
             return self._lost_scheduler()
         if threads:
             self._has_worker = time.monotonic()
@@ -200,7 +202,7 @@ class Connection:
 
         A TextcatError is raised if the cluster is lost before the result comes.
         """
-        if self.client.asynchronous:  # called in the loop
+        if self.client.asynchronous:  # called in the event loop
             return self._sync(function, *arguments, **options)
         result = _in_thread(self._sync, function, *arguments, **options)
         while not wait([result], _INTERVAL).done:

@@ -1,4 +1,4 @@
-"""Write files in one step, so that readers never find half of them; open files; compute checksums; lock folders."""
+"""Write files atomically; open files; compute checksums; lock folders."""
 
 import errno
 import hashlib
@@ -19,7 +19,7 @@ from textcat.base.errors import TextcatError
 if TYPE_CHECKING:
     import numpy as np
 
-UNFINISHED = ".part"  # ends the name of a file that is still being written
+UNFINISHED = ".part"  # suffix of a file that is still being written
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -32,7 +32,8 @@ def shipped(folder: str) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / folder
 
 
-# --- a file that is replaced whole -----------------------------------------------------------------------------------
+# --- a file that is replaced atomically
+# ---------------------------------------------------------------------------------
 
 
 def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -> None:
@@ -46,7 +47,7 @@ def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) ->
     if path.is_dir():
         raise TextcatError(f"{path} is a folder: name a file to write.")
     direct = path.exists() and not path.is_file()
-    # The file a symbolic link points to is replaced, the link stays.
+    # The target of a symbolic link is replaced, and the link stays.
     path = path if direct else path.resolve()
     target = path if direct else unfinished_sibling(path)
     try:
@@ -80,7 +81,7 @@ def raise_write_errors(target: object, remedy: str) -> Iterator[None]:
 
 
 def acquire_lock(path: Path, refusal: str, **options: Any) -> Any:
-    """Acquire the lock file at a path, and return the lock; raise TextcatError if another process holds it.
+    """Acquire a lock file, and return the lock; raise TextcatError if another process holds it.
 
     The message of the error is `refusal`. The system releases the lock when the process ends, even if it is killed.
     `options` are keyword arguments of `filelock.FileLock`.
@@ -136,7 +137,7 @@ def installed_version(name: str) -> str:
     It is read from the name of the library's metadata folder if possible, because importlib.metadata is slow to import.
     PackageNotFoundError is raised if the library is not installed.
     """
-    written = name.replace("-", "_")  # in names of folders
+    written = name.replace("-", "_")  # as written in names of folders
     begins = f"{name}-", f"{name}.", f"{written}-", f"{written}."
     for folder in sys.path:
         with suppress(OSError):
@@ -152,15 +153,15 @@ def installed_version(name: str) -> str:
 
 
 def installed_spacy() -> str:
-    """Return the version of the installed spaCy; "" if there is none: models tag without it, by tables of their own."""
+    """Return the version of the installed spaCy; "" if it is not installed (models can tag without it)."""
     try:
         return installed_version("spacy")
-    except ModuleNotFoundError:  # the base of PackageNotFoundError
+    except ModuleNotFoundError:  # the base class of PackageNotFoundError
         return ""
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a path with the user's home in place of a ``~`` that is its first part; other names may begin with it.
+    """Expand a leading ``~`` in a path to the user's home; other names that begin with ~ stay.
 
     TextcatError is raised for such a path if the user has no home folder: in a container or a service, the user's
     number may be in no list of users.
@@ -183,7 +184,7 @@ def user_cache() -> Path:
 
     with suppress(RuntimeError):
         path = user_cache_path("textcat", appauthor=False)
-        if path.is_absolute():  # older versions of platformdirs leave the ~ as it is
+        if path.is_absolute():  # older versions of platformdirs do not expand the ~
             return path
     raise TextcatError("There is no home folder for a cache: set HOME or XDG_CACHE_HOME to a folder.")
 
@@ -203,7 +204,7 @@ def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe that nobody writes to opens, too
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # so that opening a pipe without a writer does not block
 
 
 def _open_itself(path: str, flags: int) -> int:
@@ -238,9 +239,9 @@ def map_array(path: Path, file: BinaryIO, types: Container[Any]) -> "np.memmap":
         array = np.memmap(file, dtype, "r", file.tell(), shape, "F" if fortran_order else "C")
     except OSError:
         raise
-    except Exception as error:  # numpy takes the header for Python, and lets through what comes of that
+    except Exception as error:  # numpy evaluates the header as Python, and passes on the resulting exceptions
         raise ValueError(f"{path.name}: {error}") from None
-    array.filename = str(path)  # joblib asks for it
+    array.filename = str(path)  # joblib expects this attribute
     return array
 
 
@@ -251,7 +252,8 @@ def read_arrays(file: Path | BinaryIO) -> dict[str, "np.ndarray"]:
     try:
         with np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds, among them OSError of seeking
+    # zipfile, zlib and numpy raise a dozen types of exceptions, including OSError from seeking
+    except Exception as error:
         if isinstance(error, OSError) and error.filename:  # the file cannot be opened
             raise
         raise ValueError(f"{getattr(file, 'name', file)}: {error}") from None
@@ -278,10 +280,10 @@ def read_safetensors(path: Path) -> dict[str, "np.ndarray"]:
         raise ValueError(f"{path.name}: {error}") from None
 
 
-# --- the steps by which journals and runs change files: tests let each of them fail, or be the last ------------------
+# --- the steps by which journals and runs change files: tests make each of them fail, or be the last one --------------
 
 
-rename = os.replace  # an older file of the new name is replaced in the same step
+rename = os.replace  # an existing file with the new name is replaced atomically
 
 
 def create(path: Path) -> BinaryIO:
@@ -302,7 +304,7 @@ def write_all(file: BinaryIO, data: bytes) -> None:
 
 
 def sync(file: BinaryIO) -> None:
-    """Wait until the data written to a file would survive a loss of power."""
+    """Sync a file: wait until its data would survive a power failure."""
     os.fsync(file.fileno())
 
 
@@ -319,8 +321,8 @@ def truncate_file(path: Path, length: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names of the files in a folder would survive a loss of power."""
-    if os.name == "nt":  # where a folder cannot be opened, and renaming waits by itself
+    """Sync a folder: wait until the names of its files would survive a power failure."""
+    if os.name == "nt":  # on systems where folders cannot be opened, renaming is synchronous
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:

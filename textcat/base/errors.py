@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-DISTRIBUTION = "textcat-margin"  # the name on the package index, where `textcat` is somebody else's
+DISTRIBUTION = "textcat-margin"  # the name on PyPI, where `textcat` belongs to others
 
 
 class TextcatError(Exception):
-    """Report an error that the user can mend: the message says what happened, which value caused it, and the remedy."""
+    """An error that the user can fix: the message says what happened, which value caused it, and the remedy."""
 
-    damage = ""  # of a folder that textcat wrote: a clause that says what is damaged, without a path
+    damage = ""  # for a folder that textcat wrote: a clause on what is damaged, without a path
 
 
 def install_hint(extra: str) -> str:

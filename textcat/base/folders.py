@@ -1,4 +1,4 @@
-"""Write folders, such as models, in one step, so that readers never find half of them; open and check them."""
+"""Write folders, such as models, atomically, so that readers never find half of them; open and check them."""
 
 import ctypes
 import hashlib
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
     import numpy as np
 
 MANIFEST = "manifest.json"
-_SUM = "sum"  # the last entry of a manifest: the sha256 of its content with "" in place of this sum
+_SUM = "sum"  # the last entry of a manifest: the sha256 of its content with "" in place of this checksum
 _Manifest = TypeVar("_Manifest")
-_EXCHANGE, _CURRENT_FOLDER = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of renameat2(2)
-_ATTEMPTS = 100  # to open the files of a folder that others keep replacing
+_EXCHANGE, _CURRENT_FOLDER = 2, -100  # constants of renameat2(2)
+_ATTEMPTS = 100  # number of attempts to open the files of a folder that others keep replacing
 
 
 @dataclass(frozen=True)
 class FolderFormat(Generic[_Manifest]):
-    """Describe a kind of folder, such as a model's, that is written as a whole and has a manifest with a checksum.
+    """A kind of folder, such as a model's, that is written atomically and has a manifest with a checksum.
 
-    The sha256 of the manifest's file identifies the folder's content: the file cannot have it, so what the file has is
-    a checksum of all its other bytes, which tells damage.
+    The sha256 of the manifest's file identifies the folder's content. The file cannot contain its own sha256, so it
+    contains a checksum of all its other bytes, which reveals damage.
     """
 
     name: str  # in error messages: "model"
     content: str  # in error messages: "the model"
     negation: str  # in error messages: "not a model"
     error: type[TextcatError]  # the class of the errors raised
-    #: The dataclass of the manifest's entries. The first one, `format`, is set when the manifest is written; the one
-    #: whose name is in `checksum` when it is read. Both have defaults.
+    #: The dataclass of the manifest's entries. Its first field, `format`, is set when the manifest is written; the field
+    #: named by `checksum` is set when it is read. Both have defaults.
     manifest: type[_Manifest]
-    version: int  # the format that is written, as the manifest's entry "format"; newer ones cannot be read
+    version: int  # the written format version, the manifest's entry "format"; newer versions cannot be read
     files: frozenset[str]  # names of the files that `open` opens, without the manifest
-    checksum: str  # name of the entry that holds the sha256 of the manifest's file, and is not in the file
-    origin: str  # a sentence on what to do if there is no manifest
-    remedy: str  # a clause on what to do if the folder is damaged
-    unchecked: frozenset[str] = frozenset()  # names of files that may be there, and have no checksum
+    checksum: str  # name of the field for the sha256 of the manifest's file, which is not in the file
+    origin: str  # remedy, a sentence, if there is no manifest
+    remedy: str  # remedy, a clause, if the folder is damaged
+    unchecked: frozenset[str] = frozenset()  # names of files that may exist without a checksum
 
     @contextmanager
     def replacing(self, folder: Path) -> Iterator[Path]:
@@ -71,7 +71,7 @@ class FolderFormat(Generic[_Manifest]):
         try:
             self.check_target(folder)
             sibling.mkdir(parents=True)
-            with lock_folder(sibling):  # whoever finds it unlocked may remove it: its process is gone
+            with lock_folder(sibling):  # a folder without a lock may be removed: its process no longer exists
                 yield sibling
                 for path in sibling.iterdir():
                     with open(path, "rb+") as file:
@@ -179,18 +179,18 @@ def manifest_bytes(entries: Mapping[str, Any]) -> bytes:
 
 
 def _sealed(content: bytes) -> bytes:
-    """Return the content of a manifest, whose last entry is an empty checksum, with the checksum."""
+    """Insert the checksum into the content of a manifest, whose last entry is an empty checksum."""
     head, empty, end = content.rpartition(b'""')
     return head + b'"' + hashlib.sha256(content).hexdigest().encode() + b'"' + end if empty else content
 
 
 @dataclass(frozen=True)
 class OpenFolder(Generic[_Manifest]):
-    """Hold the open files of a folder, by name, and what its manifest says."""
+    """The open files of a folder, by name, and its manifest."""
 
     format: FolderFormat[_Manifest]
-    folder: Path  # as error messages name it
-    path: Path  # of the folder with the files
+    folder: Path  # as named in error messages
+    path: Path  # identity of the folder with the files
     manifest: _Manifest
     files: dict[str, BinaryIO]
 
@@ -235,7 +235,7 @@ class OpenFolder(Generic[_Manifest]):
         data = self.files[name].read()
         try:
             return orjson.loads(data)  # several times as fast as json
-        except ValueError:  # perhaps lone surrogates
+        except ValueError:  # for lone surrogates
             return json.loads(data)
 
 
@@ -245,7 +245,7 @@ def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[
     The files are closed when `stack` ends.
     """
     descriptor = None
-    # As long as the old folder is open, no new one can have its number.
+    # While the old folder is open, no new folder can get its inode number.
     if os.open in os.supports_dir_fd and folder.is_dir():
         descriptor = os.open(folder, os.O_RDONLY)
         stack.callback(os.close, descriptor)

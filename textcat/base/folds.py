@@ -1,4 +1,4 @@
-"""Draw documents so that every topic is as frequent as among all of them: a random sample, or folds."""
+"""Split documents with equal topic frequencies: a stratified sample, or stratified folds."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ def assign_folds(labels: Any, n_folds: int, seed: int) -> np.ndarray:
     if n_folds > n_documents:
         raise TextcatError(f"{n_documents} training documents cannot be split into {n_folds} folds; ask for fewer.")
     sizes = np.asarray(labels.sum(axis=0)).ravel()
-    # Of topics of one size, the first counts as the rarest. Documents without a topic come last.
+    # Of topics with equal size, the first counts as the rarest. Documents without a topic come last.
     rarest = np.full(n_documents, np.inf)
     entries = labels.tocoo()
     np.minimum.at(rarest, entries.row, sizes[entries.col] + entries.col / (labels.shape[1] + 1))
@@ -42,7 +42,7 @@ def assign_folds(labels: Any, n_folds: int, seed: int) -> np.ndarray:
 
 
 def assign_units(counts: Any, n_folds: int) -> np.ndarray:
-    """Return the number of each unit's fold, so that each topic's documents are shared out as evenly as can be.
+    """Assign units to folds, so that each topic's documents are spread over the folds as evenly as possible.
 
     A unit is a document, or a group of documents that are to stay together. Each unit goes into the fold where it adds
     least to ``Σ_f Σ_t (n_ft / n_t)²``, n_ft being the documents of topic t in fold f, and n_t all documents of t: the
@@ -62,12 +62,12 @@ def assign_units(counts: Any, n_folds: int) -> np.ndarray:
     -------
     ndarray of shape (n_units,), int
     """
-    rows = counts.tocsr().sorted_indices()  # costs are summed up in one order, whatever made the counts
+    rows = counts.tocsr().sorted_indices()  # sum costs in a fixed order, whatever built the counts
     sizes = np.asarray(rows.sum(axis=0)).ravel()
     weights = 1 / np.maximum(sizes, 1.0) ** 2
     entries = rows.tocoo()
     rarest, largest = np.full(rows.shape[0], np.inf), np.zeros(rows.shape[0], np.int64)
-    # Of topics of one size, the first counts as the rarest.
+    # Of topics with equal size, the first counts as the rarest.
     np.minimum.at(rarest, entries.row, sizes[entries.col] + entries.col / (rows.shape[1] + 1))
     np.maximum.at(largest, entries.row, entries.data)
     fold, n_of = np.empty(rows.shape[0], int), np.zeros((rows.shape[1], n_folds))
@@ -82,17 +82,17 @@ def assign_units(counts: Any, n_folds: int) -> np.ndarray:
 def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: int) -> set[int]:
     """Draw a stratified sample of `n` documents, in whole units; return the positions of the drawn units.
 
-    Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011) with systematic sampling: topic by topic, the one
-    with the fewest documents that are still to be dealt with first, units are drawn at random until the sample has the
-    topic's share. A share that is no whole number is rounded up or down, and what is cut off is carried over to the
-    next topic. So every document is equally likely to be drawn, and of documents with one topic each, a topic has less
-    than one more or less than its share. Units without a topic come last.
+    Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011) with systematic sampling. Topics are processed in the
+    order of their numbers of remaining documents, the rarest first: units are drawn at random until the sample has the
+    topic's share. A fractional share is rounded up or down, and the remainder is carried over to the next topic. So
+    every document is equally likely to be drawn, and if each document has one topic, a topic's number differs from its
+    share by less than one. Units without a topic come last.
 
     Parameters
     ----------
     units : sequence of sequences of the topics of a document
         For each unit, the topics of its documents. A unit, such as a group of duplicates, is drawn as a whole. A unit
-        that does not fit into the sample any more is passed over, and others are drawn in its place.
+        that is too large for the rest of the sample is skipped, and others are drawn instead.
     n : int
         The number of documents to draw, fewer than there are.
     seed : int
@@ -117,10 +117,10 @@ def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: in
 
 
 class _Sample:
-    """Hold which units have been drawn so far, and how many documents of each topic are wanted and left."""
+    """The units drawn so far, and for each topic the numbers of remaining and wanted documents."""
 
     def __init__(self, units: Sequence[Sequence[Iterable[str]]], n: int) -> None:
-        from scipy import sparse  # here, so that a process which only reads documents stays small
+        from scipy import sparse  # imported here, so that a process that only reads documents stays small
 
         column: dict[str, int] = {}
         rows = [[column.setdefault(name, len(column)) for topics in unit for name in topics] for unit in units]
@@ -133,19 +133,19 @@ class _Sample:
         self._sizes = np.array([len(unit) for unit in units], np.int64)
         self._is_open = np.ones(len(units), bool)
         self.is_drawn = np.zeros(len(units), bool)
-        #: By topic: the documents that are still to be dealt with, and how many of them the sample should get.
+        #: By topic: the number of remaining documents, and how many of them the sample should get.
         self.left = np.asarray(self._topics.sum(axis=0)).ravel().astype(np.int64)
         self.wanted = n * self.left / max(self._sizes.sum(), 1)
         self._n_wanted, self._n_open = n, int(self._sizes.sum())
 
     def draw(self, topic: int, n: int) -> None:
-        """Deal with the units of a topic, drawing `n` of its documents."""
+        """Process the units of a topic, drawing `n` of its documents."""
         start, end = self._units.indptr[topic : topic + 2]
         counts, units = self._units.data[start:end], self._units.indices[start:end]
         counts, units = counts[self._is_open[units]], units[self._is_open[units]]
         n_documents = int(self._sizes[units].sum())
         self._n_open -= n_documents
-        n = min(max(n, self._n_wanted - self._n_open), self._n_wanted)  # so that the rest suffices
+        n = min(max(n, self._n_wanted - self._n_open), self._n_wanted)  # so that enough units remain
         drawn = units[:n] if n_documents == len(units) else self._fitting(units, counts, n)
         self._is_open[units] = False
         self._take(drawn)

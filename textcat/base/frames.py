@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from textcat.base.errors import TextcatError, did_you_mean, first_of
 
 _LIBRARIES = ("pandas", "polars")
-_MISSING = ("NAType", "NaTType")  # the types of the values by which pandas marks missing data
-_SHOWN, _COLUMNS_SHOWN = 5, 20  # the most rows and columns that a sentence names
+_MISSING = ("NAType", "NaTType")  # types of pandas' markers of missing data
+_SHOWN, _COLUMNS_SHOWN = 5, 20  # maximum number of rows and columns that a message names
 _EMPTY_TEXT = "a text, which may be empty"
 
 
@@ -27,7 +27,7 @@ def is_missing(value: Any) -> bool:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value of numpy, or a column, set or other collection, as Python's number, text, list or dict.
+    """Convert a value of numpy, or a column, set or other collection, to Python's number, text, list or dict.
 
     Missing data are None, also in a list or a dict. The list of a set is sorted.
     """
@@ -42,7 +42,7 @@ def plain_value(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):  # of numpy and pandas
+    if hasattr(value, "tolist"):  # values of numpy and pandas
         value = value.tolist()
     return None if is_missing(value) else value
 
@@ -83,12 +83,12 @@ class Frame(NamedTuple):
 
     @property
     def index_name(self) -> str | None:
-        """The name of the index of a table of pandas; None if it has none, and for any other table."""
+        """The name of a pandas table's index; None if it has no name, and for any other table."""
         return getattr(self._index, "name", None)
 
     @property
     def is_numbered(self) -> bool:
-        """Whether the rows have no names but their numbers, from 0, as in a table of pandas that was given no index."""
+        """Whether the rows have only numbers as names, as in a pandas table without an explicit index."""
         index: Any = self._index
         if self.library != "pandas":
             return True
@@ -106,7 +106,8 @@ class Frame(NamedTuple):
         different = [f"{name} (row {row})" if times[name] > 1 else name for row, name in enumerate(names)]
         if len({*different}) == len(names):
             return different
-        return [f"{name} (row {row})" for row, name in enumerate(names)]  # as a value looks like another with its row
+        # because two different values may look alike as text
+        return [f"{name} (row {row})" for row, name in enumerate(names)]
 
     def check(self, names: Iterable[str]) -> None:
         """Raise TextcatError if the table lacks one of the named columns, or has several columns of that name."""

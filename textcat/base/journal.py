@@ -13,15 +13,16 @@ from textcat.base import disk
 from textcat.base.disk import raise_write_errors
 from textcat.base.errors import TextcatError
 
-_CHECKSUM = "crc32"  # of the other entries of a journal's line
+_CHECKSUM = "crc32"  # entry for the checksum of the other entries of a line
 
 
 class Journal(NamedTuple):
-    """Hold the intact lines of a journal: a file of JSON objects, one per line, each with a checksum."""
+    """The intact lines of a journal: a file of JSON objects, one per line, each with a checksum."""
 
-    lines: list[dict[str, Any]]  # the lines before the first one that is incomplete or damaged; the first is the header
+    lines: list[dict[str, Any]]  # lines before the first incomplete or damaged one; the first line is the header
     length: int  # the size of these lines in bytes
-    damaged: bool  # True if more follows than a line without an end, which a crash can leave, or if `lines` is empty
+    # True if there is more after them than an unfinished line, as a crash can leave, or if `lines` is empty
+    damaged: bool
 
 
 def journal_line(line: Mapping[str, Any]) -> bytes:
@@ -81,10 +82,10 @@ def rewrite_journal(path: Path, lines: Iterable[Mapping[str, Any]], remedy: str)
 
 
 def when_and_who() -> tuple[str, str]:
-    """Return the present time, as UTC in ISO 8601, and the user's name, which journals have; "" if there is no name."""
+    """Return the present time (UTC, ISO 8601) and the user's name ("" if there is none), for journals."""
     try:
         who = getpass.getuser()
-    except (ImportError, KeyError, OSError):  # a user without a name, as in some containers
+    except (ImportError, KeyError, OSError):  # for a user without a name, as in some containers
         who = ""
     return datetime.now(timezone.utc).isoformat(timespec="seconds"), who
 
@@ -110,7 +111,7 @@ def read_all(path: Path, beginning: Mapping[str, Any]) -> Iterator[dict[str, Any
 
 
 class KeptResults(dict[str, dict[str, Any]]):
-    """Keep results by key, in memory and in a file of JSON lines, so that interrupted work can resume.
+    """Store results by key, in memory and in a file of JSON lines, so that interrupted work can be resumed.
 
     If the path is None, there is no file. An incomplete line of the file is skipped, so its result must be computed
     again.
@@ -137,7 +138,7 @@ class KeptResults(dict[str, dict[str, Any]]):
             return
         with open(self._path, "ab+", buffering=0) as file:
             if file.seek(0, os.SEEK_END) and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
-                disk.write_all(file, b"\n")  # after a line that a killed process has left unfinished
+                disk.write_all(file, b"\n")  # after an unfinished line of a killed process
             disk.write_all(file, journal_line(line))
             disk.sync(file)
 

@@ -1,4 +1,4 @@
-"""Hold the parameters of estimators as scikit-learn expects them, without importing it, and say what they may be."""
+"""Parameters of estimators as scikit-learn expects them, without importing it, and checks of their values."""
 
 import math
 from collections.abc import Callable

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Advance = Callable[[int], None]
 
-# How many items go by between two calls of a progress bar: drawing must not cost more than the work.
+# Number of items between two updates of a progress bar: drawing must not take longer than the work.
 _STEP = 256
 
 
@@ -27,7 +27,7 @@ class Bar:
         The object that draws the bar, as its only task; None: nothing is drawn.
     """
 
-    total = 0  # bytes of a download; 0 if that is not known
+    total = 0  # bytes of a download; 0 if unknown
 
     def __init__(self, bars: "Progress | None" = None):
         self._bars = bars
@@ -45,7 +45,7 @@ class Bar:
     def update(self, n: int) -> None:
         """Advance by `n` bytes, and draw the current `total`."""
         if self._bars is not None:
-            self._bars.tasks[0].total = self.total or None  # rich's own update(total=None) would leave it as it is
+            self._bars.tasks[0].total = self.total or None  # rich's own update(total=None) would not change it
         self(n)
 
     def reset(self) -> None:
@@ -96,7 +96,7 @@ class Stages:
     """Measure the time of each stage of a job, and draw a progress bar for the running stage if there is a terminal."""
 
     def __init__(self, console: "Console | None" = None):
-        self.seconds: dict[str, float] = {}  # wall-clock time per stage, in the order in which they first ran
+        self.seconds: dict[str, float] = {}  # elapsed seconds per stage, in the order of their first run
         self._console = console
 
     @contextmanager
@@ -130,7 +130,7 @@ def is_single_threaded() -> bool:
     """
     try:
         return sys.platform.startswith("linux") and len(os.listdir("/proc/self/task")) == 1
-    except OSError:  # there is no /proc
+    except OSError:  # the system has no /proc
         return False
 
 

@@ -11,17 +11,17 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 from textcat.base.errors import TextcatError, did_you_mean
 
 _Record = TypeVar("_Record")
-#: What `read_record` raises, and the methods of records, for entries that nobody has written for such a record.
+#: Exceptions of `read_record`, and of methods of records, for entries that do not fit the record.
 MISFITS = (TextcatError, LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 _WORDS: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _WORDS |= {dict: "a table", list: "a list", date: "a date such as 1990-12-31, without quotes"}
-_IN_TOML: dict[Any, type] = {Mapping: dict, Sequence: list, tuple: list}  # what a file has in place of a type
+_IN_TOML: dict[Any, type] = {Mapping: dict, Sequence: list, tuple: list}  # types of JSON values in words
 _PLURALS: dict[Any, str] = {int: "integers", float: "numbers", str: "strings", list[str]: "lists of strings"}
 
 
 def read_record(cls: type[_Record], entries: Mapping[str, Any], where: str) -> _Record:
-    """Return a record of a dataclass; raise TextcatError, or another of `MISFITS`, if its entries are others.
+    """Return a record of a dataclass; raise TextcatError, or another of `MISFITS`, if the entries do not fit.
 
     Entries of a field that is a dataclass, or a list of one, are read in their turn: by its method `from_dict`, if it
     has one. Parameters as in `check_entries`.
@@ -83,7 +83,7 @@ def has_type(value: Any, annotation: Any) -> bool:
 
 
 def _have_type(values: Sequence[Any], annotation: Any) -> bool:
-    for actual in {*map(type, values)}:  # a million texts are looked at once
+    for actual in {*map(type, values)}:  # a million texts are checked at once
         for kind, entry_type in _kinds(annotation):
             if kind in (actual, Any) or (kind is float and actual is int) or (actual is dict and is_dataclass(kind)):
                 alike: list[Any] = [value for value in values if type(value) is actual] if kind in (dict, list) else []

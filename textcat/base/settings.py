@@ -20,12 +20,12 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 
-_MOST_BYTES = 1 << 24  # of a TOML file
+_MOST_BYTES = 1 << 24  # maximum size of a TOML file
 
 
 def parse_toml(text: str, place: str) -> dict[str, Any]:
-    """Return what a text in TOML says; raise a TextcatError that names its place if it is not valid."""
-    # Also of numbers of thousands of digits, and of brackets within brackets.
+    """Parse a text in TOML; raise a TextcatError that names its place if it is invalid."""
+    # Also for numbers of thousands of digits, and for deeply nested brackets.
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -38,7 +38,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         text = _text_of(path)
     except OSError as error:
         raise TextcatError(f"Cannot read the {what} {path}: {error.strerror}.{similar_files(path)}") from error
-    except ValueError as error:  # of bytes that are no text
+    except ValueError as error:  # for bytes that are not text
         raise TextcatError(f"The {what} {path} is not valid TOML ({error}): mend it.") from error
     return parse_toml(text, f"The {what} {path}")
 
@@ -51,7 +51,7 @@ def _text_of(path: Path) -> str:
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
-    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")  # those of old Macs, too
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")  # including line ends of old Macs
 
 
 def parse_value(text: str, annotation: Any) -> Any:
@@ -60,7 +60,7 @@ def parse_value(text: str, annotation: Any) -> Any:
     ValueError is raised if neither the parsed value nor the text has the type `annotation`: see `has_type`.
     """
     candidates: list[Any] = [text]
-    for parse in (float, lambda text: tomllib.loads(f"value = {text}")["value"]):  # float reads ".5", too
+    for parse in (float, lambda text: tomllib.loads(f"value = {text}")["value"]):  # float parses ".5", too
         with suppress(ValueError, RecursionError):
             candidates.insert(0, parse(text))
     for value in candidates:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-# Excel, LibreOffice and Google Sheets take a cell that begins like this for a formula, and some skip a control
-# character before it (OWASP, "CSV injection"). The last four are full-width forms, which East Asian versions take, too.
+# Excel, LibreOffice and Google Sheets interpret a cell that begins with one of these as a formula; some skip a control
+# character before it (OWASP, "CSV injection"). The last four are full-width forms, which East Asian versions accept,
+# too.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 

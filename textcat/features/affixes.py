@@ -1,14 +1,15 @@
-"""Turn the affix regexes of a spaCy tokenizer into tables that answer for most strings without running a regex.
+"""Turn the affix regexes of a spaCy tokenizer into lookup tables, which decide most strings without running a regex.
 
-spaCy asks three regexes about every span of text between white space: is there a prefix, a suffix, an infix? Nearly all
-of its time goes there. Here the parse tree of each regex is read once, and every alternative is written down as sets of
-characters around a point: the start of the string for prefixes, its end for suffixes, the start of the match for
-infixes. An alternative cannot match if a character around the point is not in its set. If the alternative consists of
-such sets alone, it matches if and only if each character is in its set; the width of the match is then known, and no
-regex is needed. All other cases are left to the regex itself.
+spaCy runs three regexes on every span of text between white space, for prefixes, suffixes and infixes; this takes
+nearly all of its time. This module parses each regex once, and represents every alternative as sets of characters
+around a point: the start of the string for prefixes, its end for suffixes, the start of the match for infixes. An
+alternative cannot match if a character around the point is not in its set. If the alternative consists of such sets
+alone, it matches if and only if each character is in its set; the width of the match is then known, and no regex is
+needed. All other cases are left to the regex itself.
 
-A set is a bit mask: one bit per ASCII character, one for all other characters together, one for "no character here". An
-alphabet takes longer to read; it has a bit for each class of other characters that the regexes tell apart.
+A set is a bit mask: one bit per ASCII character, one for all other characters together, one for "no character here". A
+mask over an alphabet is slower to compute; it has a bit for each class of non-ASCII characters that the regexes
+distinguish.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ if TYPE_CHECKING:
 OTHER = 1 << 128
 ABSENT = 1 << 129
 ASCII = OTHER - 1
-FIRST, _FIRST_CLASS = 128, 130  # the first character that is not ASCII, and the code of the first class of such
+FIRST, _FIRST_CLASS = 128, 130  # the first non-ASCII character, and the code of the first class of non-ASCII characters
 ANY_CHARACTER = -1  # all bits, however many there are
-DEPTH = 4  # characters looked at on either side of a point, without an alphabet
+DEPTH = 4  # number of characters examined on either side of a point, without an alphabet
 MAX_ALTERNATIVES = 4096
 
 _Node = tuple[Any, Any]
 _Masks = tuple[int, ...]
 _Members = tuple[tuple[str, Any], ...]
-Alternatives: TypeAlias = "Sequence[Alternative] | None"  # None: of a regex that must always be run
-Affixes: TypeAlias = "tuple[Alternatives, Alternatives, Alternatives]"  # of prefixes, suffixes and infixes
+Alternatives: TypeAlias = "Sequence[Alternative] | None"  # None: the regex must always be run
+Affixes: TypeAlias = "tuple[Alternatives, Alternatives, Alternatives]"  # alternatives of prefixes, suffixes and infixes
 _Role = Literal["prefix", "suffix", "infix"]
 Regexes: TypeAlias = "Mapping[str, Sequence[Any]]"  # pattern and flags by the name of a tokenizer's callable
 TOKENIZER_METHODS = {
@@ -54,25 +55,25 @@ _GROUPS = ("BRANCH", "SUBPATTERN", "ATOMIC_GROUP", "MAX_REPEAT", "MIN_REPEAT", "
 _LOOKS = ("ASSERT", "ASSERT_NOT")
 _ZERO_WIDTH = (*_LOOKS, "AT")
 _CHARACTERS = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
-# What comes before a host in spaCy's regex of URLs, and what matches the same without trying each colon with each "@".
+# The part before a host in spaCy's regex of URLs, and an equivalent that does not try each colon with each "@".
 _USER = r"(?:\S+(?::\S*)?@)?", r"(?:\S+@)?"
-_SET = "SET"  # a node of ours: a set in the bits of an alphabet
+_SET = "SET"  # our node type: a set as bits of an alphabet
 
 
 class Alternative(NamedTuple):
-    """Describe one alternative of a regex by the sets of characters that may stand around its point.
+    """An alternative of a regex, as the sets of characters that may stand around its point.
 
     The point is the start of the string for a prefix, its end for a suffix, the start of the match for an infix.
     """
 
     before: _Masks  # the sets of the characters before the point, nearest first
     ahead: _Masks  # the sets of the characters after the point, nearest first
-    width: int  # characters that the alternative matches; -1 if only the regex can tell
-    repeats: bool = False  # True: it matches `width` or more characters of one set, as many as follow
+    width: int  # number of characters that the alternative matches; -1 if only the regex can tell
+    repeats: bool = False  # True: it matches the longest run of at least `width` characters of one set
 
 
 class UnmodelledRegexError(Exception):
-    """Report a regex with a part that tables of character sets cannot express, so that the regex must always be run."""
+    """Raised for a regex that tables of character sets cannot express, so that the regex must always be run."""
 
 
 def alternatives_of(pattern: re.Pattern[str], role: _Role) -> list[Alternative]:
@@ -134,7 +135,7 @@ def read_exact_affixes(regexes: Regexes) -> tuple[Affixes, Codes] | None:
     return _exact_affixes(*(tuple(regexes.get(name, ())) for name in list(TOKENIZER_METHODS)[:3]))
 
 
-@lru_cache(maxsize=4)  # to read them takes 30 ms, as long as some operations on a text take altogether
+@lru_cache(maxsize=4)  # not at import, because reading them takes 30 ms
 def _exact_affixes(*regexes: tuple[Any, ...]) -> tuple[Affixes, Codes] | None:
     roles: tuple[_Role, ...] = get_args(_Role)
     try:
@@ -159,7 +160,7 @@ class _Alphabet:
         self._sets = dict.fromkeys(_sets_within(nodes), 0)
         ranges = {members: [_range(op, value) for op, value in members if op != "NEGATE"] for members in self._sets}
         edges = {edge for listed in ranges.values() for edge in chain(*listed) if edge > FIRST}
-        self._edges = np.array([FIRST, *sorted(edges)])  # where a stretch of characters begins that nothing tells apart
+        self._edges = np.array([FIRST, *sorted(edges)])  # starts of ranges of characters that no set distinguishes
         has = np.zeros((len(self._sets), len(self._edges)), bool)
         for row, (members, listed) in zip(has, ranges.items(), strict=True):
             for first, behind in np.searchsorted(self._edges, listed).tolist():
@@ -167,7 +168,7 @@ class _Alphabet:
             row ^= members[0][0] == "NEGATE"
         columns = [column.tobytes() for column in np.packbits(has, axis=0).T]
         class_of = {column: code for code, column in enumerate(dict.fromkeys(columns), _FIRST_CLASS)}
-        self._codes = np.array([class_of[column] for column in columns], np.uint16)  # of each stretch
+        self._codes = np.array([class_of[column] for column in columns], np.uint16)  # class of each range
         self.codes = Codes(_FIRST_CLASS + len(class_of), self._page)
         for row, members in zip(has, self._sets, strict=True):
             mask = ASCII & (_mask(("IN", members)) or 0)
@@ -238,7 +239,7 @@ def regex_function(regexes: Regexes, name: str) -> Callable[[str], Any] | None:
     if name not in regexes:
         return None
     pattern, flags = regexes[name]
-    if name == "url_match":  # of which only whether it matches is asked
+    if name == "url_match":  # only whether it matches is needed
         pattern = pattern.replace(*_USER)
     try:
         return getattr(re.compile(pattern, flags), TOKENIZER_METHODS[name])
@@ -384,7 +385,7 @@ def _walk(nodes: list[_Node], depth: int, direction: int) -> _Masks:
     further = _walk(rest, depth, direction)
     if _is_look((op, argument), direction):
         looked = _masks(list(argument[1]), direction, depth)
-        if name == "ASSERT_NOT":  # some other character is always outside of a set, or may be
+        if name == "ASSERT_NOT":  # there is always another character that is outside, or may be
             looked = (~looked[0] | OTHER, *looked[1:])
         return tuple(a & b for a, b in zip(further, looked, strict=True))
     if name in _ZERO_WIDTH:
@@ -404,7 +405,7 @@ def _ways(name: str, argument: Any, depth: int) -> list[list[_Node]]:
     if name == "ATOMIC_GROUP":
         return [list(argument)]
     fewest, most, nodes = int(argument[0]), int(argument[1]), list(argument[2])
-    # Of more than `depth` copies, those beyond are out of sight, or empty and so as good as absent.
+    # Copies beyond `depth` are out of sight; an empty one may also be absent.
     return [nodes * copies for copies in range(min(fewest, depth), min(most, depth) + 1)]
 
 
@@ -448,7 +449,7 @@ def _mask(node: _Node) -> int | None:
 
 
 def _complement(mask: int) -> int:
-    return OTHER | (ASCII & ~mask)  # some non-ASCII character is always outside of a set, or may be
+    return OTHER | (ASCII & ~mask)  # there is always a non-ASCII character that is outside, or may be
 
 
 def _members(op: str, value: Any) -> int:

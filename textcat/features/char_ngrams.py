@@ -1,4 +1,4 @@
-"""Add the n-grams of characters to the counts of terms; they are computed from the terms, so no texts are needed."""
+"""Add character n-grams to the counts of terms; they are computed from the terms, without the texts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def with_char_ngrams(counts: TermCounts, n: int, *, divides_runs: bool) -> TermC
     added_sizes = np.diff(added.indptr)
     ends = np.cumsum(sizes + added_sizes)
     is_added = np.ones(int(ends[-1]) if len(ends) else 0, bool)
-    # The entries of a text that were there stay in front.
+    # Existing entries of a text come first.
     starts = ends - sizes - added_sizes
     first = np.cumsum(sizes) - sizes
     is_added[np.arange(len(counts.ids)) + np.repeat(starts - first, sizes)] = False

@@ -15,9 +15,9 @@ from textcat.features.tokens import NO_IDS, OTHER, KnownTerms, TermCounts
 
 
 class NamedColumns:
-    """Hold the names of columns, in order, and look columns up by their names.
+    """The names of columns, in order, with look-up by name.
 
-    The dict for look-ups is only made at the first one, because fitting and opening features often need none.
+    The dict is made at the first look-up, because fitting and opening features often need none.
     """
 
     def __init__(self, names: list[str]):
@@ -73,7 +73,7 @@ class TermColumns:
 def _stacked(rows: list[np.ndarray]) -> np.ndarray:
     if not rows:
         return np.zeros((0, 0), np.int32)
-    shortest = min(map(len, rows))  # another thread may have lengthened the list of terms meanwhile
+    shortest = min(map(len, rows))  # another thread may have extended the list of terms meanwhile
     return rows[0][None] if len(rows) == 1 else np.array([row[:shortest] for row in rows])
 
 
@@ -97,15 +97,15 @@ def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
 
 
 def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> KnownTerms:
-    """Return the terms and n-grams to which the given names of columns may belong; all others have no column.
+    """Return the terms and n-grams that may have one of the given columns; all others have no column.
 
     `ngrams` is the largest number of terms in an n-gram. A name of a column can be read in several ways: "a b" as a
     term or an n-gram, "title:word" as a term of a zone (if `zone_terms`), or as any term. All readings are returned,
     except those that contain OTHER, the term that stands for all unknown terms.
     """
     names = list(names)
-    if ngrams > 1 and not zone_terms:  # most vocabularies have words and pairs only, which are read faster
-        with suppress(UnicodeEncodeError):  # of a lone surrogate
+    if ngrams > 1 and not zone_terms:  # most vocabularies have only words and pairs, for which this is faster
+        with suppress(UnicodeEncodeError):  # for lone surrogates
             if (arrays := read_pairs(names)) is not None:
                 return KnownTerms(*arrays)
     plain: list[str] = []

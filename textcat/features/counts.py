@@ -1,6 +1,6 @@
 """Store the term counts of documents, select and join stored counts, and make features of them.
 
-Stored counts do not depend on other documents that were counted before or at the same time.
+Stored counts do not depend on other documents counted before or at the same time.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
     from textcat.features.zones import TextParts
 
-#: The arrays of stored counts; the lists of zones and terms are stored apart from them.
+#: The arrays of stored counts; the lists of zones and terms are stored separately.
 ARRAYS = ("n_texts", "zone_of", "sizes", "ids", "counts", "ngrams", "chars")
 
 
 class StoredCounts(NamedTuple):
-    """Hold the term counts of documents, as models and unfinished pools store them.
+    """The term counts of documents, as stored by models and unfinished pools.
 
     The counts of a model have all n-grams. They list only zones, terms and n-grams that occur, in alphabetical order,
     so that the same documents always have the same counts. The terms of a text are in the order in which they were
@@ -57,7 +57,7 @@ class StoredCounts(NamedTuple):
     @classmethod
     def of_documents(cls, parts: TextParts, counts: TermCounts, documents: np.ndarray) -> StoredCounts:
         """Return the counts of some documents, given their positions among all documents of `parts` and `counts`."""
-        ends = np.append(parts.sources, -1)[parts.ends - 1] + 1  # the texts of documents follow each other
+        ends = np.append(parts.sources, -1)[parts.ends - 1] + 1  # texts of a document are consecutive
         ends = np.maximum.accumulate(np.where(np.diff(parts.ends, prepend=0) > 0, ends, 0), dtype=np.int64)
         n_texts = np.diff(ends, prepend=0)
         zones = sorted(set(parts.zones))
@@ -88,11 +88,11 @@ class StoredCounts(NamedTuple):
         (left, right), n_ngrams = theirs.ngrams.T, len(ours.ngrams)
         new_term, terms = _merged_terms(ours, theirs)
         new_ngram, ngram_parts = np.empty(len(left), np.int64), [ours.ngrams]
-        for longer in (False, True):  # which may begin with a new pair
+        for longer in (False, True):  # the first entry may begin a new pair
             ours_of_size, theirs_of_size = (np.flatnonzero((x < 0) == longer) for x in (ours.ngrams[:, 0], left))
             lefts = ~new_ngram[~left[theirs_of_size]] if longer else new_term[left[theirs_of_size]]
             ngrams = np.column_stack([lefts, new_term[right[theirs_of_size]]])
-            keys, our_keys = _keys_of(ngrams), _keys_of(ours.ngrams[ours_of_size])  # the latter ascend
+            keys, our_keys = _keys_of(ngrams), _keys_of(ours.ngrams[ours_of_size])  # the latter are ascending
             positions = np.searchsorted(our_keys, keys)
             is_new = np.append(our_keys, -1)[positions] != keys
             new_ngram[theirs_of_size] = np.append(ours_of_size, -1)[positions]
@@ -111,18 +111,19 @@ class StoredCounts(NamedTuple):
         return StoredCounts(zones, np.append(self.n_texts, added.n_texts), np.append(self.zone_of, zone_of), counts)
 
     def same_as(self, other: StoredCounts, *, in_zones: bool = True) -> np.ndarray:
-        """Return whether each document has the counts that the one at its place in `other` has: shape (n,), bool.
+        """Return whether each document has the same counts as the one at its position in `other`: shape (n,), bool.
 
         With `in_zones` False, only the terms of a whole document are compared, without n-grams.
         """
-        both, n = self.extended(other), len(self)  # which number zones and terms alike
+        both, n = self.extended(other), len(self)  # both then number zones and terms alike
         sizes = np.diff(both.counts.ends, prepend=0)
         n_terms = np.diff(np.append(0, np.cumsum(sizes))[np.append(0, np.cumsum(both.n_texts))])
         ends_of_texts, ends_of_terms = (np.cumsum(numbers)[:-1] for numbers in (both.n_texts, n_terms))
         ids, counts = (np.split(array, ends_of_terms) for array in (both.counts.ids, both.counts.counts))
         columns = [ids, counts, *(np.split(array, ends_of_texts) for array in (both.zone_of, sizes))]
         if not in_zones:
-            is_word = np.append(~_is_char(both.counts), np.zeros(len(both.counts.ngrams), bool))  # n-grams have ids < 0
+            # n-grams have negative ids
+            is_word = np.append(~_is_char(both.counts), np.zeros(len(both.counts.ngrams), bool))
             columns = [[np.sort(terms[is_word[terms]]) for terms in map(np.repeat, ids, counts)]]
         return np.array([all(np.array_equal(c[i], c[n + i]) for c in columns) for i in range(n)], bool)
 
@@ -184,7 +185,7 @@ def _merged_terms(ours: TermCounts, theirs: TermCounts) -> tuple[np.ndarray, lis
 
     The merged list has the terms of `ours`, followed by those terms of `theirs` that are new.
     """
-    has_chars = len(ours.chars) or len(theirs.chars)  # a token may read like an n-gram of characters
+    has_chars = len(ours.chars) or len(theirs.chars)  # a token may look like a character n-gram
     our_keys, their_keys = (
         [*zip(side.terms, _is_char(side).tolist(), strict=True)] if has_chars else side.terms for side in (ours, theirs)
     )
@@ -209,17 +210,17 @@ def _keys_of(ngrams: np.ndarray) -> np.ndarray:
 def _tidied(counts: TermCounts) -> TermCounts:
     """Return counts with only the terms and n-grams that occur, each once, in alphabetical order."""
     terms, (left, right) = counts.terms, counts.ngrams.T
-    positions = counts.ids + np.int32(len(left))  # n-grams from the last to the first, and behind them terms
+    positions = counts.ids + np.int32(len(left))  # n-grams from the last to the first, then terms
     occurs = np.zeros(len(left) + len(terms), bool)
     occurs[positions] = True
     has_ngram, has_term = occurs[: len(left)][::-1], occurs[len(left) :]
-    has_ngram[~left[has_ngram & (left < 0)]] = True  # what a longer one begins with
+    has_ngram[~left[has_ngram & (left < 0)]] = True  # the beginning of a longer n-gram
     is_pair = has_ngram & (left >= 0)
     for used in (left[is_pair], right[has_ngram]):
         has_term[used] = True
     is_char, kept = _is_char(counts), np.flatnonzero(has_term)
     keys = [(terms[i], char) for i, char in zip(kept.tolist(), is_char[kept].tolist(), strict=True)]
-    distinct = sorted(set(keys))  # a token may read like an n-gram of characters
+    distinct = sorted(set(keys))  # a token may look like a character n-gram
     position_of = dict(zip(distinct, range(len(distinct)), strict=True))
     new_term, new_ngram = np.full(len(terms), -1, np.int64), np.full(len(left), -1, np.int64)
     new_term[kept] = np.fromiter(map(position_of.__getitem__, keys), np.int64, len(keys))

@@ -13,31 +13,31 @@ from textcat.features.columns import NamedColumns, TermColumns, feature_names, n
 from textcat.features.tokens import TermCounts
 from textcat.features.zones import SHARED_SPACE, TextParts
 
-_COMPARED = 4  # numbers of 64 bits, before names are compared by Python
+_COMPARED = 4  # names are compared by this many 64-bit numbers before Python compares strings
 
 
 class CountedDocuments(NamedTuple):
-    """Hold the term counts of documents, to which features can be fitted, and from which their rows can be made."""
+    """The term counts of documents, to which features can be fitted, and from which rows can be made."""
 
     parts: TextParts
-    counts: TermCounts  # without n-grams that too few documents have
-    lengths: np.ndarray  # of each text, in terms and n-grams, also rare ones: shape (n_texts,), int64
+    counts: TermCounts  # without rare n-grams
+    lengths: np.ndarray  # number of terms and n-grams of each text, including rare ones: shape (n_texts,), int64
 
 
 class FittedColumns(NamedTuple):
-    """Hold the columns that features have after fitting: names, document frequencies, and a look-up by term ids."""
+    """Columns after fitting: names, document frequencies, and a look-up by term ids."""
 
     named: NamedColumns
-    df: np.ndarray  # the number of documents that have each column, 0 if they are too few: shape (n_columns,)
+    df: np.ndarray  # number of documents with each column; 0 if below the limit: shape (n_columns,)
     columns: TermColumns
 
 
 class Frequencies(NamedTuple):
-    """Hold limits on the number of documents that have a term: only terms within the limits get a column."""
+    """Limits on document frequencies: only terms within the limits get a column."""
 
-    min_df: int  # at least, for terms and n-grams of characters
-    ngram_min_df: int  # at least, for n-grams of terms
-    max_char_df: int  # at most, for n-grams of characters
+    min_df: int  # minimum for terms and character n-grams
+    ngram_min_df: int  # minimum for n-grams of terms
+    max_char_df: int  # maximum for character n-grams
 
 
 def named_columns(
@@ -60,7 +60,7 @@ def named_columns(
     if kept is not None and SHARED_SPACE in parts.names:
         common[parts.names.index(SHARED_SPACE), kept] = True
     names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
-    # Terms that read alike are one column: "a b" may be a term and an n-gram.
+    # Terms with the same name share a column: "a b" may be a term and an n-gram.
     terms, positions = alphabetical(names)
     columns = np.full(common.shape, -1, np.int32)
     columns[common] = positions
@@ -69,7 +69,7 @@ def named_columns(
         df = np.maximum(df, 1)
     if max_features is not None:
         kept = np.sort(np.argsort(-df, kind="stable")[:max_features])
-        moved = np.full(len(terms) + 1, -1, np.int32)  # its last entry is where -1 stays -1
+        moved = np.full(len(terms) + 1, -1, np.int32)  # its last entry keeps -1 at -1
         moved[kept] = np.arange(len(kept))
         columns, df, terms = moved[columns], df[kept], [terms[i] for i in kept.tolist()]
     named = NamedColumns(terms)
@@ -86,14 +86,14 @@ def without_rare_ngrams(parts: TextParts, counts: TermCounts, ngram_min_df: int)
     n_terms, (left, right) = len(counts.terms), counts.ngrams.T
     any_chars = len(parts.ends)
     kept = np.array(_common(parts, counts, Frequencies(1, ngram_min_df, any_chars))[:, n_terms:].any(axis=0))
-    kept[~left[kept & (left < 0)]] = True  # what a longer one begins with, for its name
+    kept[~left[kept & (left < 0)]] = True  # the beginning of a longer n-gram, needed for its name
     new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     left, right = left[kept], right[kept]
     longer = left < 0
     left[longer] = ~new[~left[longer]]
     n = keep_ngrams(counts.ends, counts.ids, counts.counts, new)
     ids, occurrences = counts.ids[:n].copy(), counts.counts[:n].copy()
-    # A list of its own: the tokens' one is that of n-grams by other positions.
+    # A separate list, because the tokenizer's list has n-grams with other ids.
     terms = list(counts.terms)
     return TermCounts(counts.ends, ids, occurrences, terms, np.column_stack([left, right]), counts.chars)
 
@@ -124,7 +124,7 @@ def half_saturation(
     the lengths of the texts, and `averages` the average length by zone.
     """
     average = np.array([averages.get(zone, 0.0) for zone in parts.zones], np.float64)
-    # A zone that no training document has, or none with a term, is as long as any.
+    # A zone without terms in training documents gets no length correction.
     relative = np.divide(lengths, average, out=np.ones(len(lengths)), where=average > 0)
     return (k1 * (1 - b + b * relative))[parts.sources]
 
@@ -177,7 +177,7 @@ def alphabetical(names: list[str]) -> tuple[list[str], np.ndarray]:
     width = character_width(names)
     keys = character_keys(names, np.arange(len(names)), 0, width)
     order = np.argsort(keys)
-    same = np.diff(keys[order], prepend=~keys[order[:1]]) == 0  # as the name before it, as far as is known
+    same = np.diff(keys[order], prepend=~keys[order[:1]]) == 0  # the same as the previous name, as far as compared
     for start in range(8 // width, _COMPARED * (8 // width), 8 // width):
         tied = np.flatnonzero(same | np.append(same[1:], False))
         members, group = order[tied], np.cumsum(~same[tied])

@@ -21,48 +21,48 @@ from textcat.features.tables import LanguageTables, keep_tables, kept_tables, re
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
 
-MAX_LEXEMES = 500_000  # the tables of so many take some 30 MB
-_PACKAGES = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
-# spaCy's steps take time that grows with the square of a span's length: longer ones are cut by a plain rule.
-LONGEST_SPAN = 300  # characters; the longest in Reuters-21578, 20 Newsgroups and a million titles has 243
-PATIENCE = 20_000  # characters asked of regexes until better tables are read, which takes some 50 ms
+MAX_LEXEMES = 500_000  # number of languages whose tables are cached: some 30 MB
+_PACKAGES = {"vi": "pyvi"}  # spaCy defines extras for other languages: spacy[ja], spacy[ko], spacy[th]
+# spaCy's time grows with the square of a span's length: longer spans are cut by a simple rule.
+LONGEST_SPAN = 300  # in characters; the longest span in Reuters-21578, 20 Newsgroups and a million titles has 243
+PATIENCE = 20_000  # characters tested by regexes before better tables are built, which takes some 50 ms
 _RUNS = re.compile(r"\w+|\W+")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
-_SHORTEST_PLURAL = 4  # letters; "gas", "was" and "yes" are no plurals
+_SHORTEST_PLURAL = 4  # minimum letters of a plural; "gas", "was" and "yes" are not plurals
 
 
 class UnknownLanguageError(TextcatError, ValueError):
-    """Report a language that spaCy does not have."""
+    """Raised for a language that spaCy does not have."""
 
 
 class MissingPackageError(TextcatError, ImportError):
-    """Report a language whose tokenizer needs a package that is not installed."""
+    """Raised for a language whose tokenizer needs a package that is not installed."""
 
 
 class _Attributes(NamedTuple):
-    """Hold functions that return the attributes that spaCy gives to a token, given the token's text."""
+    """Functions that return the attributes of a token, given its text, as spaCy does."""
 
     lower: Callable[[str], str]
     is_alpha: Callable[[str], Any]
     is_space: Callable[[str], Any]
     is_stop: Callable[[str], Any]
-    stop_words: Collection[str] | None  # in lower case; None if a function is not the one that spaCy has by default
+    stop_words: Collection[str] | None  # in lower case; None if the language does not use spaCy's default function
 
     def for_nfc(self) -> _Attributes:
         """Return the attributes for texts in Unicode's normal form C, with stop words in this form, too."""
         if self.stop_words is None:
             return self
-        # Not by `nfc`, whose tables take some ms to fill, and are not needed for texts in Latin letters.
+        # Not with `nfc`, whose tables take some ms to build and are not needed for texts in Latin letters.
         return _usual_attributes(frozenset(map(partial(normalize, "NFC"), self.stop_words)))
 
 
 def _usual_attributes(stop_words: Collection[str]) -> _Attributes:
-    # What does no more than a method of strings costs several times as much in spaCy.
+    # Where spaCy's function equals a string method, use that: it is several times as fast.
     return _Attributes(str.lower, str.isalpha, str.isspace, lambda token: token.lower() in stop_words, stop_words)
 
 
 def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
-    """Return the attributes of a language; `get` has spaCy's functions by the numbers of spaCy's attributes."""
+    """Read the attributes of a language; `get` maps spaCy's attribute numbers to functions."""
     from spacy.attrs import IS_ALPHA, IS_SPACE, IS_STOP, LOWER
     from spacy.lang import lex_attrs
 
@@ -84,7 +84,7 @@ class _Language:
 
     def __init__(self, lang: str, tables: LanguageTables | None, attributes: _Attributes) -> None:
         self._lang, self.tables, self.attributes = lang, tables, attributes
-        self.nlp: Any = None  # until a language without tables has a text
+        self.nlp: Any = None  # None until a text needs spaCy, in a language without tables
         self.splits_at_space = tables is not None
         if tables is not None:
             self._take(tables)
@@ -92,20 +92,21 @@ class _Language:
     def _take(self, tables: LanguageTables) -> None:
         asked = [regex_function(tables.regexes, name) for name in TOKENIZER_METHODS]
         if asked[0] is not None and tables.affixes[0] is not None:
-            # Each alternative of a prefix begins with ^, so no later position need be searched.
+            # Each alternative of a prefix begins with ^, so later positions need not be searched.
             asked[0] = asked[0].__self__.match  # type: ignore[attr-defined]
         cuts = tables.cuts.values()
         specials = {*tables.tokens, *map("".join, cuts)}
         exact = partial(read_exact_affixes, tables.regexes)
         self._cutter = SpanCutter(asked, tables.affixes, tables.url_sets, tables.tokens, specials, exact, PATIENCE)
         self._specials = dict(tables.tokens)
-        self._cut_tokens: dict[str, Any] = {}  # of special cases, as `SpanCutter.cut_text` takes them
-        self._meetings: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)  # neighbours in a special case
+        self._cut_tokens: dict[str, Any] = {}  # special cases, in the form that `SpanCutter.cut_text` takes
+        # pairs of neighbouring tokens in a special case
+        self._meetings: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
         for cut in cuts:
             reduce(lambda node, token: node.setdefault(token, {}), cut, self._cut_tokens)[""] = True
             for left, right in pairwise(cut):
                 self._meetings[left[-1], right[0]].add((left, right))
-        # Where a span begins or ends with one of these, the matcher may have seen other tokens than came out.
+        # If a span begins or ends with one of these, the matcher may have seen other tokens than the output.
         self._recut = tuple(rule for rule, cut in tables.cuts.items() if tables.tokens[rule] != cut)
 
     def special_edges(self) -> np.ndarray:
@@ -159,7 +160,7 @@ class _Language:
         return self._cutter.cut_text(text, LONGEST_SPAN, _RUNS.findall, self._cut_tokens, self._specials)
 
     def trim(self) -> None:
-        """Drop spaCy's tables of strings if they are large; they grow with every new string, even in a memory zone."""
+        """Drop spaCy's string tables if they are large; they grow with every new string, even in a memory zone."""
         if self.nlp is not None and len(self.nlp.vocab) >= MAX_LEXEMES:
             self.nlp = None
 
@@ -197,7 +198,8 @@ def read_language(lang: str) -> tuple[LanguageTables | None, _Attributes]:
     """Read a language from the installed spaCy; return its tables (None if it has none) and its attributes."""
     nlp = _blank_tokenizer(lang)
     attributes = _read_attributes(nlp.vocab.lex_attr_getters)
-    # A language of another package may change while spaCy does not: its tables are not kept in a file.
+    # Other packages may change their language without a change of spaCy's version, so these tables are not cached in a
+    # file.
     is_spacys = type(nlp).__module__.startswith("spacy.lang.")
     tables = read_tables(lang, nlp.tokenizer, attributes.stop_words if is_spacys else None)
     if tables is not None and tables.stop_words is not None:
@@ -207,7 +209,7 @@ def read_language(lang: str) -> tuple[LanguageTables | None, _Attributes]:
 
 def _blank_tokenizer(lang: str) -> SpacyLanguage:
     nlp = blank(lang)
-    nlp.max_length = 2**30 - 1  # of a tokenizer only; the default guards the models of a pipeline
+    nlp.max_length = 2**30 - 1  # a tokenizer needs no limit; the default protects the models of a pipeline
     return nlp
 
 

@@ -1,4 +1,4 @@
-"""Find the terms that look like the words of a text (inflected forms, compounds and their parts), or mean the like."""
+"""Find terms similar to the words of a text, in spelling (inflected forms, compounds and their parts) or meaning."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import scipy.sparse as sp
 from textcat.features.tokens import char_ngrams
 from textcat.features.vectors import ColumnVectors
 
-_N = 4  # characters of an n-gram; a word has a blank at either end
-# Terms of a lower cosine look too little alike, and more terms per word make models larger, without better rankings.
+_N = 4  # characters of an n-gram; a word is padded with a blank at either end
+# Terms with a lower cosine are too dissimilar, and more terms per word enlarge models without improving rankings.
 _LEAST_COSINE, _MOST = 0.3, 30
 # Of the cosines .4 and .5, and of 15, 30 and 100 terms, these find the most topics by their names: see
 # docs/background/many-topics.md.
 _LEAST_COSINE_OF_VECTORS = 0.4
-BLOCK = 500  # words, or rows, whose similarity to all terms is in memory at a time
+BLOCK = 500  # maximum number of words, or rows, whose similarities to all terms are in memory
 
 
 class LookAlikes:
@@ -73,7 +73,7 @@ class LookAlikes:
 
 
 def of_like_meaning(rows: sp.csr_array, vectors: ColumnVectors) -> sp.csr_array:
-    """Return for each row a row, of unit length, of terms that mean the like: those whose vectors are the nearest.
+    """Return for each row a row, of unit length, of terms with similar meaning: those with the nearest vectors.
 
     A term is weighted by the cosine of its vector and of the sum of the vectors of the row's words. A row without a
     word that has a vector becomes an empty one.

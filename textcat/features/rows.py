@@ -1,4 +1,4 @@
-"""Hold sparse rows as bare arrays, for compiled code, and convert them to matrices."""
+"""Sparse rows as bare arrays, for compiled code, and their conversion to matrices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """Hold the three arrays of a sparse matrix in CSR form, whose rows are documents."""
+    """The three arrays of a sparse CSR matrix, whose rows are documents."""
 
     indptr: np.ndarray  # shape (n_documents + 1,), int64
     indices: np.ndarray  # shape (n_entries,), int32, sorted in each row
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
 
     def matrix(self, n_columns: int) -> csr_matrix:
         """Return the rows as a matrix with a given number of columns; the matrix shares the arrays."""
-        from scipy import sparse  # here, for whoever tags in blocks needs no matrix
+        from scipy import sparse  # imported here, because tagging in blocks needs no matrix
 
         X = sparse.csr_matrix(self[::-1], shape=(len(self.indptr) - 1, n_columns))
         X.has_sorted_indices = X.has_canonical_format = True

@@ -12,32 +12,33 @@ NGRAMS, RUNS, SPACY = "ngrams", "runs", "spacy"
 SEGMENTERS = NGRAMS, RUNS, SPACY
 #: Languages written without spaces between words. spaCy's tokenizers of some of them need packages, or do not exist.
 UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "zh"})
-NEUTRAL_LANGUAGE = "xx"  # spaCy's name for rules that belong to no language, such as those for Latin words in Chinese
-LONGEST_NGRAM = 3  # characters
-#: In n-grams that cross the edges of runs, a stand-in takes the place of each character that is of no run: its code
-#: plus this number, in planes of Unicode that have no characters. So no word is such an n-gram.
+# spaCy's code for language-independent rules, used for example for Latin words in Chinese texts
+NEUTRAL_LANGUAGE = "xx"
+LONGEST_NGRAM = 3  # characters sampled of a text
+#: In n-grams that cross the edges of runs, a stand-in replaces each character outside of runs: its code plus this
+#: number, in planes of Unicode without characters. So a word never equals such an n-gram.
 STAND_IN = 0x40000
 _BEYOND = 0x60000
-#: N-grams cross the edges of runs in texts where Han characters and kana are at least one of so many characters, not
-#: counting white space. In Thai, whose spaces divide phrases, the other n-grams did not help.
+#: N-grams cross the edges of runs in texts where at least one of this many characters (without white space) is a Han
+#: character or kana. In Thai, whose spaces separate phrases, such n-grams did not help.
 LEAST_SHARE = 4
 
-# The letters and marks, without digits and punctuation. The list is fixed, and not asked of Python's tables of Unicode,
-# which grow from one version to the next: a model must read a text as it did when it was trained.
+# The letters and marks, without digits and punctuation. The list is fixed, because Python's Unicode tables grow with
+# each version, but a model must read a text as it did in training.
 _THAI = ((0x0E01, 0x0E3A), (0x0E40, 0x0E4E))
 _LAO = ((0x0E81, 0x0EBD), (0x0EC0, 0x0ECE), (0x0EDC, 0x0EDF))
 _MYANMAR = ((0x1000, 0x103F), (0x1050, 0x108F), (0x109A, 0x109D), (0xA9E0, 0xA9EF), (0xA9FA, 0xA9FE), (0xAA60, 0xAA76))
 _KHMER = ((0x1780, 0x17D3), (0x17D7, 0x17D7), (0x17DC, 0x17DD))
-# Also the signs that repeat or lengthen what stands before them.
+# Including signs that repeat or lengthen the preceding character.
 _KANA = (
     *((0x3041, 0x3096), (0x3099, 0x309A), (0x309D, 0x309F), (0x30A1, 0x30FA), (0x30FC, 0x30FF)),
     *((0x31F0, 0x31FF), (0xFF66, 0xFF9F), (0x1B000, 0x1B16F)),
 )
 _HAN = ((0x3005, 0x3007), (0x303B, 0x303B), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
-#: The first and the last character of each range of characters that runs consist of, in order.
+#: The first and last character of each range of characters that runs consist of, in order.
 UNSPACED_RANGES = tuple(sorted((*_THAI, *_LAO, *_MYANMAR, *_KHMER, *_KANA, *_HAN)))
 HAN_AND_KANA = (*_HAN, *_KANA)
-_HAN_PER_KANA = 10  # in Chinese, at least; Japanese has more kana
+_HAN_PER_KANA = 10  # minimum ratio of Han characters to kana in Chinese; Japanese has more kana
 
 
 def _characters(ranges: Iterable[tuple[int, int]]) -> str:
@@ -45,12 +46,12 @@ def _characters(ranges: Iterable[tuple[int, int]]) -> str:
 
 
 _STAND_IN_RANGE = (STAND_IN, _BEYOND - 1)
-# Compiled at their first use, which takes milliseconds: most commands meet no such texts.
+# Compiled at their first use, which takes milliseconds: most commands see no such texts.
 _RUN = cache(lambda: re.compile(_characters((*UNSPACED_RANGES, _STAND_IN_RANGE)) + "+"))
 _STAND_INS = cache(lambda: re.compile(_characters([_STAND_IN_RANGE])))
 _HAN_CHARACTERS = cache(lambda: re.compile(_characters(_HAN)))
 _KANA_CHARACTERS = cache(lambda: re.compile(_characters(_KANA)))
-_SPACE = "␣"  # for people
+_SPACE = "␣"  # display names
 
 
 def is_unspaced(term: str) -> bool:

@@ -19,12 +19,12 @@ _MAX_INT = 2**31 - 1
 
 
 class FeatureError(TextcatError, ValueError):
-    """Report wrong documents, or wrong settings of features, from which no rows can be made."""
+    """Raised for wrong documents, or wrong settings of features."""
 
 
 @dataclass
 class TokenSettings:
-    """Hold the settings of `Tokens`, which explains each of them."""
+    """The settings of `Tokens`, which explains each of them."""
 
     lang: str = "en"
     _: KW_ONLY
@@ -40,7 +40,7 @@ class TokenSettings:
 
 @dataclass(kw_only=True)
 class FeatureSettings:
-    """Hold the settings of `TfIdf`, which explains each of them; the settings of tokens are in `TokenSettings`."""
+    """The settings of `TfIdf`, which explains each of them; settings of tokens are in `TokenSettings`."""
 
     zones: Mapping[str, float] | None = None
     zone_terms: bool | Sequence[str] = False
@@ -65,12 +65,12 @@ def _is_positive(x: Any) -> bool:
 
 
 def _is_float(x: Any) -> bool:
-    with suppress(TypeError):  # numpy's, of a type that there is not
+    with suppress(TypeError):  # for a name that is not a numpy type
         return np.dtype(x) in (np.float32, np.float64)
     return False
 
 
-# What each parameter may be, and how to say so.
+# The check of each parameter, and the words for valid values.
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "zone_terms": (
         lambda x: isinstance(x, bool) or (isinstance(x, Sequence) and not isinstance(x, str)),

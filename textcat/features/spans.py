@@ -1,4 +1,4 @@
-"""Find the places in a document's texts of the terms in the document's row."""
+"""Find the positions, in a document's texts, of the terms in its row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from textcat.features.zones import SHARED_SPACE, Zoned, plan_texts, zones_of_doc
 
 
 class Span(NamedTuple):
-    """Hold the place of some characters in the text of a zone."""
+    """The position of some characters in the text of a zone."""
 
     zone: str  # the name of the zone; "body" if the document is a string
     start: int  # the position of the first character
@@ -36,14 +36,14 @@ class Span(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Hold the name of a column, and the spans of a document's text from which the document's row has a value there."""
+    """A column's name, and the spans of a document's text that give the document's row a value there."""
 
     name: str  # the term or n-gram
     spans: tuple[Span, ...]  # in the order of the texts
 
 
 class _Occurrences(NamedTuple):
-    """Hold the terms and n-grams of a text that have a wanted column, with their columns and places, in text order."""
+    """The terms and n-grams of a text with a wanted column, their columns and positions, in text order."""
 
     columns: np.ndarray  # shape (n_occurrences,), int64
     starts: np.ndarray
@@ -56,9 +56,9 @@ _NOTHING = (np.zeros(0, np.int64),) * 5
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
     """Find the terms of a document in its texts: return, for each wanted column of its row, the place of the term.
 
-    Texts are read in a normal form (see `Tokens`); spans are those of texts as given. A span covers whole tokens or,
-    for an n-gram of characters, only these characters. The text of a span, tokenized alone, must also give the column;
-    if it does not, the span is widened up to white space, and if this does not suffice, to the whole text.
+    Tokens are found in the normal form of a text (see `Tokens`); spans refer to the text as given. A span covers whole
+    tokens or, for an n-gram of characters, only these characters. The text of a span, tokenized alone, must also give
+    the column; if it does not, the span is widened up to white space, and if this does not suffice, to the whole text.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
 
 
 class _GivenPlaces:
-    """Find the places in a text as it was given, for places in the text as `tokens` read it.
+    """Map positions in the normalised text, as `tokens` reads it, to positions in the original text.
 
-    The two differ if the text is not in the normal form in which it is read.
+    They differ if the original text is not in normal form.
     """
 
     def __init__(self, tokens: Tokens, text: str):
@@ -104,7 +104,7 @@ class _GivenPlaces:
             self._origins = np.append(first, len(text)), behind
 
     def of(self, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the starts and ends, in the text as given, of pieces with these in the text as it is read."""
+        """Return starts and ends in the original text, given starts and ends in the normalised text."""
         if self._origins is None:
             return starts, ends
         first, behind = self._origins
@@ -139,12 +139,12 @@ def _placed(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, li
 
 
 class _ColumnOf:
-    """Return, when called, the column of a term or n-gram, by name; -1 if it has none that is wanted."""
+    """A function that returns the column of a term or n-gram, by name; -1 if it has no wanted column."""
 
     def __init__(self, features: TfIdf, wanted: Iterable[int]):
         names = features.listed_names()
         self._by_name = {names[column]: column for column in wanted}
-        # What the names of n-grams may begin with.
+        # the beginnings of the names of n-grams
         self._firsts = {name[: space.start()] for name in self._by_name for space in re.finditer(" ", name)}
 
     def may_begin(self, name: str) -> bool:
@@ -182,7 +182,7 @@ def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, s
     parts += [_ngrams(column_of, placed, is_in_run, space, prefix, n) for n in range(2, features.ngrams + 1)]
     if features.chars:
         parts.append(_chars(column_of, placed, is_in_run, space, features.chars))
-    # Words and n-grams of words in the order in which they begin, and then n-grams of characters.
+    # Words and n-grams of words in the order of their starts, then character n-grams.
     columns, starts, ends, places_, ranks = (
         np.concatenate([np.array(part[k], np.int64) for part in parts]) for k in range(5)
     )
@@ -217,7 +217,7 @@ def _ngrams(
     first = np.arange(max(min(len(placed.ids) - n, MOST_NGRAMS - n + 1) + 1, 0))
     first = first[may_begin[placed.ids[first]]]
     in_run = is_in_run[placed.ids]
-    for k in range(n):  # n-grams of words have no term of a script without spaces
+    for k in range(n):  # n-grams of words never contain a term of a script without spaces
         first = first[~in_run[first + k]]
     if not len(first):
         return _NOTHING
@@ -244,7 +244,7 @@ def _chars(column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, spac
     words = np.flatnonzero(~is_in_run[near])
     order = words[np.argsort(near[words], kind="stable")]
     ids, firsts = np.unique(near[order], return_index=True)
-    rows: list[tuple[int, int, int, int, int]] = []  # of each distinct term
+    rows: list[tuple[int, int, int, int, int]] = []  # columns of each distinct term
     for id_ in ids.tolist():
         token, term = placed.tokens[id_], placed.terms[id_]
         around = padded_places(Located(term, 0, len(token), token))

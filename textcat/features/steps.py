@@ -54,7 +54,7 @@ class FeatureSteps(Parameters, FeatureSettings):
         idf: np.ndarray,
         n_documents: int,
         average_lengths: Mapping[str, float] | None = None,
-        /,  # `idf` is also the name of a setting
+        /,  # the method's own parameter `idf` is also the name of a setting
         **settings: Any,
     ) -> _Self:
         """Return fitted features, given their settings and the attributes that fitting has computed.
@@ -136,7 +136,7 @@ class FeatureSteps(Parameters, FeatureSettings):
 
         If `chosen` is given, return only the rows of the documents at these positions.
         """
-        self.check_is_fitted()  # `count` alone has fitted nothing
+        self.check_is_fitted()  # `count` alone does not fit anything
         parts = counted.parts if chosen is None else counted.parts.select(np.asarray(chosen, np.int64))
         return self.matrix(self.rows_of_counts(parts, counted.counts, counted.lengths))
 
@@ -219,7 +219,7 @@ class FeatureSteps(Parameters, FeatureSettings):
         weighed = *self.occurrence_weights(parts, counts, lengths), *of_terms, self.idf_, self.sublinear_tf
         ends = rows(*parts.arguments(counts, counts.counts), *weighed, data, indices)
         indptr = np.concatenate([np.zeros(1, np.int64), ends])
-        for array in (indices, data):  # made shorter where they lie: nothing else refers to them
+        for array in (indices, data):  # normalised in place: nothing else refers to them
             array.resize(indptr[-1], refcheck=False)
         arrays = Rows(indptr, indices, data)
         log.info("%d rows of %d columns take %.1f MB", len(ends), len(self.idf_), row_bytes(arrays) / 1e6)

@@ -28,17 +28,17 @@ ROWS_PER_BLOCK = 4096
 
 
 class StoreError(TextcatError, ValueError):
-    """Report a folder that is no store of rows or is damaged, or rows that cannot be written to one."""
+    """Raised for a folder that is not a store of rows or is damaged, or for rows that cannot be written to one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowsManifest:
-    """Hold the entries of the manifest of rows on disk."""
+    """The entries of the manifest of rows on disk."""
 
     format: int = 0
     shape: list[int]  # (n_rows, n_features)
     sums: dict[str, str]  # the sha256 of each array's values, by the array's name
-    sum: str = ""  # of the manifest's file: it identifies the rows
+    sum: str = ""  # checksum of the manifest's file: it identifies the rows
 
 
 ROWS = FolderFormat(
@@ -57,7 +57,7 @@ check_target = ROWS.check_target
 
 
 class StoredRows:
-    """Hold rows on disk: the arrays of a sparse CSR matrix, mapped into memory.
+    """Rows on disk: the arrays of a sparse CSR matrix, memory-mapped.
 
     `write_rows` and `open_rows` return such an object. `solve`, and the `fit` of learners without a kernel, accept it
     in place of a matrix. It is pickled as the path of its folder; the process that unpickles it must be able to read
@@ -145,8 +145,8 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
     ----------
     folder : path
     verify : bool, default=True
-        Read everything once, to compare it with its checksums and to check the columns of all rows. False: check only
-        where rows begin and end.
+        True: read everything once, to verify checksums and the columns of all rows. False: check only the offsets of
+        rows.
 
     Returns
     -------
@@ -218,7 +218,7 @@ class _ArrayWriter:
         self._write_header()
 
     def _write_header(self) -> None:
-        # numpy leaves room for any length in the header of an array.
+        # numpy leaves room for any length in an array's header
         header = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
         npy.write_array_header_1_0(self._file, header)
 

@@ -1,4 +1,4 @@
-"""Read the tables of a language's spaCy tokenizer from spaCy, a model's file or the user's cache."""
+"""Read the tables of a language's spaCy tokenizer: from spaCy, from a model's file, or from the user's cache."""
 
 from __future__ import annotations
 
@@ -31,25 +31,26 @@ from textcat.features.affixes import (
     tokenizer_regexes,
 )
 
-_FORMAT = 1  # of what is kept in the cache: another number is another file
+_FORMAT = 1  # version of cached tables, part of the file name
 _ALL_BITS = ASCII | OTHER | ABSENT
 
 
 @dataclass(frozen=True)
 class LanguageTables:
-    """Hold the rules of spaCy's tokenizer of a language, by which texts get its tokens without importing spaCy.
+    """The rules of a language's spaCy tokenizer, as tables that tokenize texts without importing spaCy.
 
     The fields are the entries of a file. Sets of characters are in `sets`; `alternatives` and `url` number them.
     """
 
     lang: str  # the code of the language, such as "en"
     spacy: str  # the version of spaCy whose tokenizer they describe
-    alternatives: list[list[Any] | None]  # as `affixes`: the sets before and ahead of each alternative, and its width
+    # for each of prefixes, suffixes and infixes: the sets around each alternative's point, and its width
+    alternatives: list[list[Any] | None]
     url: list[int]  # a URL that stays whole has a character of each set
-    regexes: dict[str, list[Any]]  # of the tokenizer's callables; they are run where the alternatives cannot tell
+    regexes: dict[str, list[Any]]  # regexes of the tokenizer's callables, run where the alternatives cannot decide
     tokens: dict[str, list[str]]  # the tokens of each special case, by its text
-    cuts: dict[str, list[str]]  # special cases that are searched for among tokens: as affixes cut their texts
-    stop_words: list[str] | None  # in lower case; None if the language finds them in another way
+    cuts: dict[str, list[str]]  # special cases that are searched for among tokens, divided by the affix rules
+    stop_words: list[str] | None  # in lower case; None if the language determines them otherwise
     sets: list[str]  # bit masks, in hexadecimal digits
 
     @classmethod
@@ -111,7 +112,7 @@ def keep_tables(tables: LanguageTables) -> None:
 
 def _cache_file(lang: str) -> Path:
     if not lang.isidentifier():
-        raise FileNotFoundError(lang)  # no code of a language, which might name a file elsewhere
+        raise FileNotFoundError(lang)  # not the code of a language; it might name a file elsewhere
     name = f"{lang}-{installed_spacy()}-{_FORMAT}.json"
     return user_cache() / "languages" / name
 
@@ -129,11 +130,11 @@ def read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -
         return None
     asked = {name: getattr(tokenizer, name) for name in TOKENIZER_METHODS}
     bare = Tokenizer(tokenizer.vocab, rules={}, **asked)
-    # Those without an affix, which are never cut, are no part of spaCy's own matcher.
+    # Special cases without an affix are never divided, so spaCy's matcher does not include them.
     finders = tokenizer.find_prefix, tokenizer.find_suffix, tokenizer.find_infix
     every = not tokenizer.faster_heuristics
     matched = [rule for rule in tokenizer.rules if every or " " in rule or any(find(rule) for find in finders)]
-    affixes, sets = read_affixes(regexes), dict[int, int]()  # sets by their masks: the numbers of these
+    affixes, sets = read_affixes(regexes), dict[int, int]()  # number the sets by their masks
 
     def numbered(masks: Iterable[int]) -> list[int]:
         return [sets.setdefault(mask, len(sets)) for mask in masks]
@@ -164,7 +165,7 @@ def _alternatives(entries: Any, sets: Mapping[int, int], *, back: bool = False) 
         masks = tuple(sets[number] for number in numbers)
         alternative = Alternative(masks[:DEPTH], masks[DEPTH:], width)
         near = alternative.before if back else alternative.ahead
-        # An affix is made of characters that are there: compiled code relies on it.
+        # An affix is not empty: compiled code relies on it.
         exact = 0 < width <= DEPTH and not any(mask & ABSENT for mask in near[:width])
         if type(width) is not int or not (exact or width == -1):
             raise ValueError("no width of an affix")

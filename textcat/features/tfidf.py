@@ -22,7 +22,7 @@ DOCUMENTS_PER_BLOCK = 4096
 
 
 class TfIdf(FeatureSteps):
-    """Weigh terms by frequency and rarity.
+    """Weigh terms by frequency and rarity (tf-idf or BM25).
 
     Row i is `x / |x|` with `x[t] = tf(t, i) · idf(t)`. `tf(t, i)` is the sum over the zones of document i of the zone's
     weight times n, the number of occurrences of t in the zone (or a function of n: see `sublinear_tf` and `weighting`).
@@ -30,19 +30,20 @@ class TfIdf(FeatureSteps):
     those that have t (or see `idf`). Terms that no training document has, and terms whose idf is 0, get no entry. A
     document without any entry has an empty row.
 
-    `TfIdf` is a scikit-learn transformer. To save time and memory, it imports scikit-learn only where scikit-learn
-    itself asks for something.
+    `TfIdf` is a scikit-learn transformer. To save time and memory, scikit-learn is imported only when scikit-learn
+    itself calls it.
 
     Parameters
     ----------
     tokens : Tokens, optional
-        What counts as a term; by default the lower-cased alphabetic tokens of English that are no stop words.
+        The tokenizer, which defines terms; by default, the lower-cased alphabetic tokens of English that are not stop
+        words.
     zones : dict of str to float, optional
         The weight of each zone, above 0, such as `{"title": 2, "body": 1}`; other zones are left out. By default all
         zones have the weight 1. A document given as a string has the single zone "body".
     zone_terms : bool or list of str, default=False
-        Which zones have terms of their own, named "title:word". False: no zone has; all zones share their terms. True:
-        all zones have, and no terms are shared. A list: the zones in it; their words count as shared terms, too.
+        Which zones have terms of their own, named "title:word". False: none; all zones share their terms. True: all
+        zones, and no terms are shared. A list: these zones; their words are also shared terms.
     ngrams : {1, 2, 3}, default=1
         Add the n-grams of up to this many terms that follow each other within a zone, named "word word".
     ngram_min_df : int, default=2
@@ -130,7 +131,7 @@ class TfIdf(FeatureSteps):
 
     def transform(self, documents: Documents) -> csr_matrix:
         """Return the rows of documents: shape (n_documents, n_terms), each of length 1 or empty, in `dtype`."""
-        from scipy import sparse  # here, for `row_blocks` makes no matrix
+        from scipy import sparse  # imported here, because `row_blocks` needs no matrix
 
         self.check_is_fitted()
         blocks = list(map(self.matrix, self.row_blocks(documents)))
@@ -156,7 +157,7 @@ class TfIdf(FeatureSteps):
         """Count the terms of documents, so that `fit_counted` can fit to several choices of the documents."""
         return self.drop_rare_ngrams(*self.count_all(documents))
 
-    # What scikit-learn asks of an estimator, besides `get_params` and `set_params`.
+    # The parts of scikit-learn's estimator interface besides `get_params` and `set_params`.
 
     def set_output(self, *, transform: str | None = None) -> TfIdf:
         """Accept "default" or None as the container of rows; raise FeatureError for others, because rows are sparse."""

@@ -40,39 +40,39 @@ from textcat.features.scripts import (
 from textcat.features.settings import NFC, TokenSettings, check_tokens
 from textcat.features.tables import LanguageTables
 
-OTHER = " "  # as a term: white space never is one
-BATCH_CHARACTERS = 1_000_000  # few, so that little is left to count when the last text of a stream arrives
+OTHER = " "  # value that stands for no term: white space is never a term
+BATCH_CHARACTERS = 1_000_000  # small, so that little is left to count when the last text of a stream arrives
 BATCH_TEXTS = 20_000
-_LETTER_OR_DIGIT = re.compile(r"[^\W_]")  # as str.isalnum knows them
-_KEPT = 0.25  # of `memo_bytes`: a token cache with more is dropped once texts are counted
-_BYTES_PER_STRING = 200  # roughly what a term takes in Python's dictionaries and lists
-_MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # that are kept with what they hold
-#: Of each text, n-grams of terms and n-grams of characters are counted up to so many of each kind: those of some 30,000
-#: to 100,000 words. A text may have a new one at every character, and each would become a column.
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")  # characters according to str.isalnum
+_KEPT = 0.25  # share of `memo_bytes`: a larger token cache is dropped after texts are counted
+_BYTES_PER_STRING = 200  # rough memory of a term in Python's dicts and lists
+_MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # number of cached counters, with their token caches
+#: Maximum number of n-grams of terms, and of character n-grams, counted in a text: those of some 30,000 to 100,000
+#: words. A text may have a new one at every character, and each would become a column.
 MOST_NGRAMS = 100_000
 _CREATING = threading.Lock()
-_WITHOUT_COLLECTION: set[int] = set()  # threads that have switched the garbage collector off
+_WITHOUT_COLLECTION: set[int] = set()  # number of threads that have switched the garbage collector off
 NO_IDS = np.zeros(0, np.int32)
 NO_NGRAMS = np.zeros((0, 2), np.int32)
 
 
 class TermCounts(NamedTuple):
-    """Hold how often each term occurs in each text, as the rows of a sparse matrix: one row per text.
+    """How often each term occurs in each text, as a sparse matrix with one row per text.
 
     A term's id is its position in `terms`; an n-gram's id is `~position` in `ngrams`. Both lists only grow while texts
     are counted, so that ids in earlier counts stay valid.
     """
 
-    ends: np.ndarray  # where the entries of each text end in the next two arrays: shape (n_texts,), int64
+    ends: np.ndarray  # end of each text's entries in the next two arrays: shape (n_texts,), int64
     ids: np.ndarray  # the term or n-gram of each entry, at most once per text: shape (n_entries,), int32
-    counts: np.ndarray  # how often it occurs in the text, at least 1: shape (n_entries,), int32
+    counts: np.ndarray  # number of occurrences in the text, at least 1: shape (n_entries,), int32
     terms: list[str]  # all terms; a character n-gram is written "~abc~"
     ngrams: np.ndarray  # the ids of each n-gram's beginning and of its last term: shape (n_ngrams, 2), int32
     chars: np.ndarray  # the positions of the character n-grams: shape (n_chars,), int32
 
 
 class KnownTerms(NamedTuple):
-    """Hold the terms and n-grams to count, by id.
+    """The terms and n-grams to count, by id.
 
     Any term that is not among `terms` is counted as the last one, and any n-gram that is not among `ngrams` likewise.
     """
@@ -83,20 +83,20 @@ class KnownTerms(NamedTuple):
 
 
 class Located(NamedTuple):
-    """Hold a term, the token that it comes from, and the token's start and end in a text."""
+    """A term, the token that it comes from, and the token's start and end in a text."""
 
     term: str
     start: int  # the position of its first character in the text
     end: int  # the position after its last character
-    token: str  # as it is in the text
+    token: str  # the token as written in the text
 
 
 class TermPlaces(NamedTuple):
-    """Hold the tokens of a text that are terms, with their places, in arrays; `Located` holds one such token."""
+    """The tokens of a text that are terms, with their positions, as arrays; `Located` is one such token."""
 
-    tokens: list[str]  # distinct ones
-    terms: list[str]  # of the tokens
-    ids: np.ndarray  # of each place, a position in both lists: shape (n_places,), int64
+    tokens: list[str]  # distinct terms
+    terms: list[str]  # their tokens
+    ids: np.ndarray  # for each occurrence, a position in both lists: shape (n_places,), int64
     starts: np.ndarray  # in the text, in characters: shape (n_places,), int64
     ends: np.ndarray
 
@@ -105,12 +105,12 @@ class Tokens(Parameters, TokenSettings):
     """Tokenize texts as spaCy does, and count the tokens that are terms.
 
     Texts are read in Unicode's normal form C, so that canonically equivalent texts have the same terms. The tokens are
-    those of `spacy.blank(lang)`. White space is never a term. By default, there is an exception: runs of
-    characters of scripts that are written without spaces between words are not tokenized by spaCy. The tokens of such a
-    run are its characters, and its terms are its n-grams of 1, 2 and 3 characters; the texts before and after a run are
-    tokenized separately. Where at least a quarter of a text's characters, without white space, are Han characters or
-    kana, all n-grams of 1, 2 and 3 characters with characters of no run are terms, too: of digits, punctuation, Latin
-    letters, white space, and across the edges of runs.
+    those of `spacy.blank(lang)`. White space is never a term. By default, there is an exception: runs of characters of
+    scripts without spaces between words, such as Chinese, are not tokenized by spaCy. The tokens of a run are its
+    characters, and its terms are its n-grams of 1, 2 and 3 characters; the texts before and after a run are tokenized
+    separately. If at least a quarter of a text's characters (without white space) are Han characters or kana, n-grams
+    of 1, 2 and 3 characters outside of runs, or across their edges, are also terms: with digits, punctuation, Latin
+    letters and white space.
 
     The tokens of each distinct span of text between white space are kept in a token cache, which is not pickled and
     does not change the results. Methods may be called from several threads. The class has scikit-learn's `get_params`
@@ -123,7 +123,7 @@ class Tokens(Parameters, TokenSettings):
     lowercase : bool, default=True
         The term is the token in lower case (spaCy's `lower_`).
     alphabetic : bool, default=True
-        Leave out tokens that are not made of letters alone (spaCy's `is_alpha`).
+        Leave out tokens that do not consist of letters only (spaCy's `is_alpha`).
     alphanumeric : bool, default=False
         Leave out tokens without a letter or a digit, such as punctuation; `alphabetic` leaves out more.
     remove_stop_words : bool, default=True
@@ -138,7 +138,7 @@ class Tokens(Parameters, TokenSettings):
         With "nfc", texts are read in Unicode's normal form C: "é" is one character, however it is written; with "none",
         as they are.
     memo_bytes : int, default=268435456
-        About how many bytes of memory the token cache may take; beyond that it drops spans that occurred only once.
+        Approximate maximum bytes of the token cache; above it, spans that occurred only once are dropped.
 
     Raises
     ------
@@ -170,7 +170,7 @@ class Tokens(Parameters, TokenSettings):
         self._tables = tables
 
     def as_read(self, text: str) -> str:
-        """Return a text as `tokenize` reads it: in `normal_form`, with U+FFFD for characters that stand-ins use."""
+        """Normalise a text as `tokenize` does: in `normal_form`, with U+FFFD for characters that stand-ins use."""
         return _as_read([text], self.normal_form, self.segmenter)[0]
 
     def tokenize(self, text: str) -> list[str]:
@@ -215,11 +215,11 @@ class Tokens(Parameters, TokenSettings):
             all_ngrams = known_terms.ngrams if known_terms else counter.cache.ngrams if ngrams > 1 else NO_NGRAMS
             terms, chars_of = counter.terms, np.array(list(counter.char_ids.values()), np.int32)
             if known_terms is None and counter.cache.nbytes > self.memo_bytes * _KEPT:
-                counter.clear()  # so that it does not lie beside what is made of the counts
+                counter.clear()  # freed first, so that it is not in memory together with the matrix made from it
             return TermCounts(*_joined(parts), terms, all_ngrams, chars_of)
 
     def locate_tokens(self, texts: Iterable[str]) -> list[list[Located]]:
-        """Return, for each text, the tokens that are terms, in order, with their places in the text as it is read."""
+        """Return, for each text, the tokens that are terms, in order, with their positions in the normalised text."""
         counter, texts = self.term_counter(), [*map(self.as_read, texts)]
         located: list[list[Located]] = []
         with counter.lock, no_garbage_collection():
@@ -289,7 +289,7 @@ class _TermCounter:
         self.settings = settings
         self.lock, self._process = threading.Lock(), os.getpid()
         self.language = open_language(language_of_words(settings.lang, settings.segmenter), tables)
-        # A tokenizer of whole texts, such as that of Korean, is left what it may treat in another way.
+        # Leave tokenizers of whole texts, such as the Korean one, everything that they may treat differently.
         self.divides_runs = settings.segmenter != SPACY and self.language.splits_at_space
         self._crosses = settings.segmenter == NGRAMS and self.divides_runs
         self._edges = self.language.special_edges()
@@ -308,7 +308,7 @@ class _TermCounter:
         self._simple = None if self.stops is None else (self.stops, self._kind, self._singular)
         self._known_terms: KnownTerms | None = None
         self.words: WordTable | None = None
-        self._term_of: dict[str, str | None] = {}  # of tokens
+        self._term_of: dict[str, str | None] = {}  # memory of tokens
         self.pieces: dict[str, list[Located]] = {}
         self.clear()
 
@@ -328,7 +328,7 @@ class _TermCounter:
     def clear(self) -> None:
         """Empty the token cache and number terms from 0 again."""
         self.cache = TokenCache(self._edges, self.divides_runs, self._crosses, self.settings.lowercase)
-        self._meet: dict[tuple[int, int], bool] = {}  # by spans
+        self._meet: dict[tuple[int, int], bool] = {}  # indexed by spans
         self.char_ids: dict[str, int] = {}
         self._char_ngrams: dict[int, _CharNgrams] = {}
         self.terms: list[str] = []
@@ -373,16 +373,16 @@ class _TermCounter:
         first = len(listed.sizes)
         new = self.terms[first:]
         sizes = np.maximum(np.fromiter(map(len, map(str.lower, new)), np.int32, len(new)) + (2 - n), 0) + 1
-        if self.divides_runs:  # a term of a script without spaces is an n-gram of characters itself
+        if self.divides_runs:  # a term of a script without spaces is itself a character n-gram
             sizes[[k for k, term in enumerate(new) if not term.isascii() and is_unspaced(term)]] = 0
-        sizes[[id_ - first for id_ in self.char_ids.values() if id_ >= first]] = 0  # they have none themselves
+        sizes[[id_ - first for id_ in self.char_ids.values() if id_ >= first]] = 0  # they have no n-grams
         listed.sizes.frombytes(sizes.astype(np.int32).tobytes())
         listed.starts.extend([-1] * len(new))
         within = self.cache.terms_within(np.frombuffer(listed.sizes, np.int32), MOST_NGRAMS)
         for id_ in np.flatnonzero(within & (np.array(listed.starts) < 0) & (np.array(listed.sizes) > 0)).tolist():
             listed.starts[id_] = len(listed.ids)
             listed.ids.extend(map(self._char_id, char_ngrams(self.terms[id_], n)))
-        n_new = len(self.terms) - len(listed.sizes)  # new n-grams of characters
+        n_new = len(self.terms) - len(listed.sizes)  # new character n-grams
         listed.sizes.extend([0] * n_new)
         listed.starts.extend([-1] * n_new)
         return listed
@@ -405,7 +405,7 @@ class _TermCounter:
                     with no_garbage_collection():
                         self._tokenize(_as_read(batch, self.settings.normal_form, self.settings.segmenter))
                 except BaseException:
-                    # A cache that stopped before it had the tokens of new spans would ask for them at every text.
+                    # A cache that stopped before it had the tokens of new spans would request them at every text.
                     self.clear()
                     raise
                 yield
@@ -425,7 +425,7 @@ class _TermCounter:
 
     def _tokenize(self, batch: list[str]) -> None:
         if not self.language.splits_at_space:
-            self.cache.load(["x"] * len(batch))  # a span for every text
+            self.cache.load(["x"] * len(batch))  # keep a span forever
             self.cache.store(["x"], np.full(1, -1, np.int32), np.ones(1, np.int32))
             for i, text in enumerate(batch):
                 self._override(i, 1, text)
@@ -496,17 +496,17 @@ class _TermCounter:
         return terms
 
     def located(self, i: int, text: str) -> list[Located]:
-        """Return the tokens of a text that are terms, and their places; the text is the `i`-th of those loaded."""
+        """Return the tokens that are terms in the `i`-th loaded text, which is `text`, with their positions."""
         tokens, whole = self.cache.tokens(i, whole_runs=True), replace_surrogates(text)
         if whole != text:
             tokens, text = [replace_surrogates(token) for token in tokens], whole
         terms = self._kept_terms(tokens)
         located: list[Located] = []
         end, new_tuple, has_at = 0, tuple.__new__, text.startswith
-        # A tokenizer of whole texts may leave something out.
+        # A tokenizer of whole texts may omit characters.
         leaves_nothing_out = self.language.splits_at_space
         for token in tokens:
-            # The one space that follows a word is no token.
+            # A single space after a word is not a token.
             start = end + 1 if end and has_at(" ", end) else end
             if not (leaves_nothing_out or has_at(token, start)):
                 start = text.find(token, end)
@@ -519,7 +519,7 @@ class _TermCounter:
         return located
 
     def places(self, i: int, text: str) -> TermPlaces:
-        """Return the terms of a text, the `i`-th of those loaded, with their places, as arrays."""
+        """Return the terms of the `i`-th loaded text, which is `text`, with their positions, as arrays."""
         whole = replace_surrogates(text)
         if self.language.splits_at_space:
             tokens, ids, starts = self.cache.token_places(i, whole)
@@ -546,7 +546,7 @@ class _TermCounter:
         return _with_crossings(placed, text, crossing) if crossing else placed
 
     def crossing(self, text: str) -> list[Located]:
-        """Return the n-grams of a text that have stand-ins for characters of no run, with their places."""
+        """Return the n-grams of a text that have stand-ins (for characters outside of runs), with their positions."""
         crossing = crossing_text(text, self.settings.lowercase) if self._crosses else ""
         ngrams = (ngram for ngram in _located_in_run(crossing, 0) if has_stand_in(ngram.term))
         return [ngram._replace(token=text[ngram.start : ngram.end]) for ngram in ngrams]
@@ -648,7 +648,7 @@ def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.
     starts = np.cumsum([0] + [len(ids) for _, ids, _ in parts])
     ends = [part[0] + start for part, start in zip(parts, starts[:-1], strict=True)]
     joined = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32)
-    for start, stop in zip(starts[-2::-1], starts[:0:-1], strict=True):  # from the last: each gives its memory back
+    for start, stop in zip(starts[-2::-1], starts[:0:-1], strict=True):  # from the last, because each restores memory
         _, *arrays = parts.pop()
         for whole, values in zip(joined, arrays, strict=True):
             whole[start:stop] = values

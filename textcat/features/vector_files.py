@@ -1,4 +1,4 @@
-"""Read vectors of words from files that other programs wrote: of fastText, word2vec, GloVe or Model2Vec."""
+"""Read word vectors from files of fastText, word2vec, GloVe or Model2Vec."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from textcat.base.disk import expanded, read_safetensors, sha256_of_file
 from textcat.base.errors import TextcatError, similar_files
 from textcat.features.vectors import STATIC, WordVectors, english_vectors
 
-MOST_WORDS = 50_000  # of a file, which has the most frequent words first: each is a column of every model
+# maximum number of words read; files begin with the most frequent words, and each word is a column of every model
+MOST_WORDS = 50_000
 _SAFETENSORS, _PINNED = ".safetensors", "#sha256="
-_LENGTH = 0.94  # on average: that of the vectors which come with textcat, so that the same weights suit both
-_CUT = 0.999  # share of the components that keep their value in 8 bits: larger ones are cut off
-_A = 1e-3  # of the weight a / (a + frequency) of S. Arora et al., A simple but tough-to-beat baseline, 2017
-_MARKS = "▁", "Ġ"  # with which tokenizers mark the piece that begins a word
+_LENGTH = 0.94  # mean length: that of the shipped vectors, so that the same weights suit both
+_CUT = 0.999  # share of the components that are stored exactly in 8 bits: larger ones are clipped
+_A = 1e-3  # a in the weight a / (a + frequency) of S. Arora et al., A simple but tough-to-beat baseline, 2017
+_MARKS = "▁", "Ġ"  # marks by which tokenizers show that a piece begins a word
 
 
 def named_vectors(name: str) -> WordVectors:
-    """Return the vectors of words that a recipe names: "static", those which come with textcat, or those of a file."""
+    """Return the word vectors that a recipe names: "static", the shipped ones, or those of a file."""
     return english_vectors() if name == STATIC else read_vectors(name)
 
 
 def read_vectors(name: str) -> WordVectors:
-    """Return the vectors of words in a file, centred, and scaled as those are that come with textcat.
+    """Return the word vectors in a file, centred, and scaled like the shipped vectors.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ def read_vectors(name: str) -> WordVectors:
     Returns
     -------
     WordVectors
-        Of the first 50,000 words, in small letters: of several forms the first. Its `name` has the checksum.
+        Vectors of the first 50,000 words, in lower case; if several words become equal, the first is kept. Its `name`
+        has the checksum.
 
     Raises
     ------
@@ -61,7 +63,7 @@ def read_vectors(name: str) -> WordVectors:
 
 @lru_cache(maxsize=1)
 def _read(path: Path, _changed: int) -> WordVectors:
-    """Return the vectors in a file; a file that has changed since is read again."""
+    """Return the vectors in a file (cached); a changed file is read again."""
     sha256 = sha256_of_file(path)
     try:
         words, vectors = _of_model2vec(path) if path.suffix == _SAFETENSORS else _of_text(path)
@@ -73,8 +75,8 @@ def _read(path: Path, _changed: int) -> WordVectors:
             "line (.vec, .txt), or the folder of a model of Model2Vec."
         ) from None
     vectors = vectors - vectors.mean(0)
-    if path.suffix != _SAFETENSORS:  # whose vectors are weighted already
-        frequencies = 1 / (np.arange(2, len(words) + 2) * np.log(len(words) + 2))  # by Zipf's law
+    if path.suffix != _SAFETENSORS:  # its vectors are weighted already
+        frequencies = 1 / (np.arange(2, len(words) + 2) * np.log(len(words) + 2))  # frequencies by Zipf's law
         vectors *= (_A / (_A + frequencies))[:, np.newaxis]
     vectors *= _LENGTH / np.linalg.norm(vectors, axis=1).mean()
     step = float(np.quantile(np.abs(vectors), _CUT)) / 127
@@ -89,7 +91,7 @@ def _of_text(path: Path) -> tuple[list[str], np.ndarray]:
             written, *numbers = line.split()
             word = written.lower()
             if not word.isalpha() or word in vectors:
-                continue  # also the first line of word2vec, which has the number of words and of numbers
+                continue  # including the first line of word2vec, which has the numbers of words and dimensions
             vectors[word] = np.array(numbers, np.float32)
             if len(numbers) < 2 or len(numbers) != len(next(iter(vectors.values()))):
                 raise ValueError(f"line {number} has {len(numbers)} numbers after its word")
@@ -99,13 +101,13 @@ def _of_text(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def _of_model2vec(path: Path) -> tuple[list[str], np.ndarray]:
-    """Return the words among the pieces of a model's tokenizer, and their vectors."""
+    """Return the words in the vocabulary of a model's tokenizer, and their vectors."""
     arrays = read_safetensors(path)
     vocabulary = json.loads(path.with_name("tokenizer.json").read_bytes())["model"]["vocab"]
-    if isinstance(vocabulary, list):  # of the kind Unigram: pieces with their probabilities, in order
+    if isinstance(vocabulary, list):  # for the type Unigram: pieces with their probabilities, in order
         vocabulary = {piece: number for number, (piece, _) in enumerate(vocabulary)}
     vectors = arrays["embeddings"].astype(np.float64)
-    if "mapping" in arrays:  # of a model that has fewer vectors than pieces
+    if "mapping" in arrays:  # for a model with fewer vectors than pieces
         vectors = vectors[arrays["mapping"]]
     if "weights" in arrays:
         vectors = vectors * arrays["weights"].astype(np.float64)[:, np.newaxis]

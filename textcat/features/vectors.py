@@ -1,9 +1,10 @@
-"""Vectors of words: what is known of words without any labelled document, as further columns to train on.
+"""Word vectors as further columns to train on, which add knowledge about words without labelled documents.
 
-The row of a document times the vectors of its words gives some hundred numbers, its dimensions. Training sees them
-beside the terms, so that what it learns of a word counts for words of similar meaning, too. A ranker is a sum over
-columns, and a dimension is a sum over words. Therefore the weights of the dimensions are turned into weights of words
-once training has ended: the trained ranker has terms alone, among them words that no training document has.
+The product of a document's row and the vectors of its words gives some hundred numbers, its dimensions. Training uses
+them as columns beside the terms, so that evidence for a word transfers to words of similar meaning. A score is linear
+in the dimensions, and a dimension is linear in the words. Therefore the weights of dimensions are converted to weights
+of words when training has ended: the trained ranker has weights of terms only, including words that no training
+document has.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_matrix
 
-STATIC = "static"  # the name of the vectors that come with textcat
-FEWEST_KNOWN = 0.5  # share of words with a vector: below, the texts are of another language than the vectors
+STATIC = "static"  # name of the shipped vectors
+FEWEST_KNOWN = 0.5  # share of words with a vector below which texts must be in another language than the vectors
 _TABLE = Path(__file__).with_name("english.npz")
 
 
 @dataclass(frozen=True, eq=False)
 class WordVectors:
-    """Hold the vectors of words, as small whole numbers."""
+    """Word vectors, quantised to 8-bit integers."""
 
     words: Sequence[str]
     values: np.ndarray  # shape (n_words, n_dimensions), int8
-    step: float  # by which all values are to be multiplied
-    name: str  # by which a recipe names them
+    step: float  # factor of all values
+    name: str  # name in recipes
 
     @cached_property
     def position_of(self) -> dict[str, int]:
@@ -49,11 +50,11 @@ class WordVectors:
 
 
 class ColumnVectors(NamedTuple):
-    """Hold the vectors of some columns of rows; the other columns have none."""
+    """The vectors of some columns of rows; the other columns have none."""
 
     columns: np.ndarray  # ascending: shape (n_words,), int32
     values: np.ndarray  # shape (n_words, n_dimensions), int8
-    step: float  # by which all values are to be multiplied
+    step: float  # factor of all values
 
     def fit(self, n_columns: int) -> bool:
         """Return whether there is a vector for each column, and the columns are columns of rows, in order."""
@@ -81,7 +82,7 @@ class ColumnVectors(NamedTuple):
         return sums * rows.dtype.type(self.step)
 
     def beside(self, rows: csr_matrix) -> csr_matrix:
-        """Return rows with their dimensions as further columns; a row without a known word gets no entry there."""
+        """Return rows with their dimensions as further columns; a row of words without vectors gets no entry there."""
         dimensions = self.dimensions(rows)
         has_words, n_columns = dimensions.any(axis=1), rows.shape[1]
         indptr = rows.indptr + np.append(0, np.cumsum(has_words * self.n_dimensions))

@@ -1,4 +1,4 @@
-"""Divide documents into the texts of their zones, and say to which spaces the terms of each text belong.
+"""Divide documents into the texts of their zones, and assign terms of each text to spaces.
 
 A space is a set of terms: the shared one, or that of a zone with terms of its own. A part is a text together with one
 of the spaces to which its terms belong, so a text may be several parts.
@@ -16,11 +16,11 @@ from textcat.features.settings import FeatureError
 from textcat.features.tokens import TermCounts
 
 _BODY = "body"
-SHARED_SPACE = ""  # the space of terms that are no zone's own
+SHARED_SPACE = ""  # the space of shared terms
 
 
 class Zoned(Protocol):
-    """Describe any document that has `zones`: named parts of its text, such as title and body."""
+    """Any document that has `zones`: named parts of its text, such as title and body."""
 
     @property
     def zones(self) -> Mapping[str, str]:
@@ -31,7 +31,7 @@ Documents: TypeAlias = Iterable[str | Zoned]
 
 
 class TextParts(NamedTuple):
-    """Hold the parts of documents: each text, once for every space to which its terms belong, and its weight there.
+    """The parts of documents: each text, once for every space of its terms, with its weight there.
 
     A space is a set of terms: that of a single zone, or the one that all zones share.
     """
@@ -131,7 +131,7 @@ def plan_texts(
     space by name; new spaces are added to it.
     """
     used = names if weights is None else tuple(zone for zone in names if zone in weights)
-    parts: list[tuple[int, str]] = []  # a zone and a space, new ones being numbered
+    parts: list[tuple[int, str]] = []  # for a zone and a space; a new space gets a number
     for k, zone in enumerate(used):
         has_own_terms = zone_terms if isinstance(zone_terms, bool) else zone in zone_terms
         parts += [(k, SHARED_SPACE)] * (zone_terms is not True) + [(k, zone)] * has_own_terms
@@ -163,6 +163,6 @@ def zones_of_document(document: str | Zoned, i: int) -> Mapping[str, str]:
     if isinstance(document, str):
         return {_BODY: document}
     zones = getattr(document, "zones", None)
-    if type(zones) is not dict and not isinstance(zones, Mapping):  # the second question takes longer
+    if type(zones) is not dict and not isinstance(zones, Mapping):  # checked last, because it takes longer
         raise FeatureError(f"Document {i + 1} is {document!r:.60}: give a string or a document with zones.")
     return zones

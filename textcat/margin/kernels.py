@@ -28,9 +28,9 @@ from textcat.margin.problems import (
 Kernel = str | Callable[..., np.ndarray]
 
 BLOCK_ROWS = 64
-# Kernel values between new rows and support rows that are in memory at the same time: 64 MB of float64.
+# Maximum number of kernel values between new rows and support rows in memory: 64 MB of float64.
 SCORED_AT_ONCE = 2**23
-# Rows presented between two looks at the stop flag: some 0.1 s of work. An update costs as much as many rows.
+# Rows presented between two checks of the stop flag: some 0.1 s of work. An update costs as much as many rows.
 _BUDGET = 30_000_000
 
 
@@ -68,14 +68,16 @@ class KernelRows:
             raise KernelError(f"A precomputed kernel must be a square array over the rows, this one is {kind}.")
         self.n_blocks = -(-self.n_rows // BLOCK_ROWS)
         self.diagonal = self._diagonal()
-        affordable = int(cache_mb * 1e6 / (BLOCK_ROWS * max(1, self.n_rows) * self.dtype.itemsize))  # by all threads
-        self.fits = kernel == "precomputed" or affordable >= self.n_blocks  # the whole matrix may be kept
-        self.capacity = max(1, self.n_blocks if self.fits else affordable // n_jobs)  # blocks that a thread may hold
+        # shared by all threads
+        affordable = int(cache_mb * 1e6 / (BLOCK_ROWS * max(1, self.n_rows) * self.dtype.itemsize))
+        self.fits = kernel == "precomputed" or affordable >= self.n_blocks  # the whole matrix may be cached
+        # number of blocks that a thread may cache
+        self.capacity = max(1, self.n_blocks if self.fits else affordable // n_jobs)
         self._blocks: dict[int, np.ndarray] = {}
         self._locks = [threading.Lock() for _ in range(self.n_blocks if self.fits else 0)]
 
     def __reduce__(self) -> tuple:
-        # Another process has a cache of its own, with its share of the memory.
+        # Each process has its own cache, with its share of the memory.
         return partial(KernelRows, cache_mb=self.cache_mb / self.n_jobs), (self.X, self.kernel, self.kernel_params)
 
     def _diagonal(self) -> np.ndarray:
@@ -86,7 +88,7 @@ class KernelRows:
             parts = [self._between(rows, rows).diagonal().astype(np.float64) for rows in squares]
             diagonal = np.concatenate([*parts, np.empty(0)])
         strange = np.flatnonzero(~np.isfinite(diagonal))
-        # A row at the mean of a centred kernel is of length 0 but for rounding, which may fall below.
+        # In a centred kernel, the length of a row at the mean is 0 up to rounding, which may be below 0.
         tolerance = 100 * np.finfo(self.dtype).eps * np.abs(diagonal).max(initial=0)
         negative = np.flatnonzero(diagonal < -tolerance)
         for rows, what in (strange, "a finite number"), (negative, "at least 0, as it is a squared length"):
@@ -107,7 +109,7 @@ class KernelRows:
         if not self.fits:
             return self._compute(b)
         if not self._fill(b):
-            # Another thread computes it. Meanwhile compute a block that will be needed next.
+            # Another thread is computing it. Meanwhile, compute a block that will be needed next.
             any(self._fill(later) for later in range(b + 1, self.n_blocks) if later not in self._blocks)
             with self._locks[b]:
                 pass
@@ -145,7 +147,7 @@ def check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) ->
     """Raise KernelError if scikit-learn has no kernel of this name, or the kernel has no parameter of a given name."""
     if callable(kernel) or kernel == "precomputed":
         return
-    from sklearn.metrics import pairwise  # here, for its import takes a quarter of a second
+    from sklearn.metrics import pairwise  # imported here, because its import takes a quarter of a second
 
     if kernel not in pairwise.PAIRWISE_KERNEL_FUNCTIONS:
         choices = ", ".join([*sorted(pairwise.PAIRWISE_KERNEL_FUNCTIONS), "precomputed"])
@@ -165,7 +167,7 @@ def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any]
     from sklearn.metrics import pairwise
 
     params = kernel_params or {}
-    # The rows have been checked before, and an error names the rows between which the kernel is not finite.
+    # The rows were checked before, and the error message names the rows between which the kernel is not finite.
     with config_context(assume_finite=True), np.errstate(over="ignore", invalid="ignore"):
         if callable(kernel):
             matrix = np.asarray(kernel(X, Y, **params))

@@ -1,4 +1,4 @@
-"""Classifiers for scikit-learn, one per margin rule, and the margins that PAUM computes from a topic's prevalence.
+"""Classifiers for scikit-learn, one per margin rule, and PAUM's margins from a topic's prevalence.
 
 They are binary, multi-class and multi-label, for dense or sparse rows.
 """
@@ -27,7 +27,7 @@ from textcat.margin.solve import solve
 _PER_PREVALENCE = 200
 _LETTERS = "Here x is a row, y its label +1 or -1, and m = y·f(x) its functional margin: see `textcat.rules`."
 
-# What each parameter that all learners share may be: a number in an interval; or any other value, with how to say so.
+# Valid values of each parameter that all learners share: an interval of numbers, or other values with words for them.
 _NUMBERS = (
     rules.Parameter("lambda_", low=0, closed="left"),
     rules.Parameter("rho", low=0, closed="left"),
@@ -90,7 +90,8 @@ def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray],
         raise ValueError(f"This {estimator} estimator requires y to be passed, but the target y is None")
     names = None
     if _are_label_lists(y):
-        from sklearn.preprocessing import MultiLabelBinarizer  # here, for training by the command needs none
+        # imported here, because training by the command needs none
+        from sklearn.preprocessing import MultiLabelBinarizer
 
         binarizer = MultiLabelBinarizer(sparse_output=True)
         y, names = binarizer.fit_transform(y), binarizer.classes_
@@ -257,8 +258,8 @@ class MarginClassifier(Parameters):
     warm_start: bool = False
 
     rule: ClassVar[type[rules.Rule]]
-    _numbers: ClassVar[tuple[rules.Parameter, ...]] = ()  # the parameters that neither the rule nor all learners have
-    _words: ClassVar[Mapping[str, tuple[str, ...]]] = {"rho": ("R", "prevalence")}  # that may stand for a number
+    _numbers: ClassVar[tuple[rules.Parameter, ...]] = ()  # parameters that neither the rule nor all learners have
+    _words: ClassVar[Mapping[str, tuple[str, ...]]] = {"rho": ("R", "prevalence")}  # values that may replace a number
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -336,7 +337,7 @@ class MarginClassifier(Parameters):
             self.calibration_ = fit_calibration(self, rows, problems, solutions, **self._solver_options())
         if weights is not None:
             self.coef_ = weights
-        else:  # keep the rows that any ranker is made of; of a precomputed kernel their numbers
+        else:  # keep the rows in any ranker's expansion; for a precomputed kernel, their numbers
             used = np.unique(np.concatenate([solution.support for solution in solutions]))
             self.support_vectors_ = used if self.kernel == "precomputed" else X[used]
             self.dual_coef_ = np.zeros((len(solutions), len(used)), X.dtype)
@@ -373,7 +374,7 @@ class MarginClassifier(Parameters):
     def _solve(
         self, X: Any, problems: Sequence[Problem], progress: Callable[[int], None] | None, **options: Any
     ) -> list[Solution]:
-        """Train the topics, and set the attributes that say how that went; `options` are further ones of `solve`."""
+        """Train the topics, and set the attributes that describe the training; `options` are those of `solve`."""
         self.solutions_ = solve(X, problems, **self._solver_options(), progress=progress, margins=True, **options)
         self._fitted_to = *X.shape, X.dtype, len(problems), self.kernel
         self.intercept_ = np.array([solution.bias for solution in self.solutions_], X.dtype)
@@ -532,7 +533,7 @@ class MarginClassifier(Parameters):
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def __sklearn_is_fitted__(self) -> bool:
-        # The trailing underscore of `lambda_` would else pass for a fitted attribute.
+        # Otherwise scikit-learn would take `lambda_`, with its trailing underscore, for a fitted attribute.
         return hasattr(self, "intercept_")
 
     def __sklearn_tags__(self) -> Any:
@@ -545,7 +546,7 @@ class MarginClassifier(Parameters):
 
 @dataclass(eq=False, repr=False)
 class PA(MarginClassifier):
-    """Classifier by the rule `rules.PA`, the perceptron (not passive-aggressive): update if a row is misclassified."""
+    """Classifier by the rule `rules.PA`, the perceptron (not passive-aggressive): update on misclassified rows."""
 
     rule = rules.PA
     eta: float = 1.0
@@ -553,7 +554,7 @@ class PA(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class PAM(MarginClassifier):
-    """Classifier by the rule `rules.PAM`, the perceptron with margins: update where a row's margin is not above τ."""
+    """Classifier by the rule `rules.PAM`, the perceptron with margins: update if a row's margin is at most τ."""
 
     rule = rules.PAM
     tau: float = 1.0
@@ -565,7 +566,7 @@ class PAUM(MarginClassifier):
     """Classifier by the rule `rules.PAUM`: one margin for positive rows, adapted to the topic, one for negative rows.
 
     tau_pos : float or "prevalence"
-        Margin asked of documents with the topic. "prevalence": a margin for each topic, computed from the fraction c
+        Required margin of documents with the topic. "prevalence": a margin for each topic, computed from the fraction c
         of the documents that have it: τ₊ = S·(1 + exp(-κ·c))⁻¹. `tau_pos_` has the margins.
     kappa : float
         With "prevalence", κ: below 0, common topics get smaller margins than rare ones: see
@@ -592,7 +593,7 @@ class PAUM(MarginClassifier):
 
     @property
     def tau_pos_(self) -> np.ndarray:
-        """The margin that was asked of each topic's positive rows, shape (n_topics,)."""
+        """The required margin of each topic's positive rows, shape (n_topics,)."""
         return np.array([rule.parameters["tau_pos"] for rule in self._rules])
 
     def facts(self) -> dict[str, list]:
@@ -602,7 +603,7 @@ class PAUM(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class TMargitron(MarginClassifier):
-    """Classifier by the rule `rules.TMargitron`: the margin asked for is b times a power of the number of updates."""
+    """Classifier by the rule `rules.TMargitron`: the required margin is b times a power of the number of updates."""
 
     rule = rules.TMargitron
     epsilon: float = 0.5
@@ -611,7 +612,7 @@ class TMargitron(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class LMargitron(MarginClassifier):
-    """Classifier by the rule `rules.LMargitron`: the margin asked for is b times a power of the weights' length."""
+    """Classifier by the rule `rules.LMargitron`: the required margin is b times a power of the weights' length."""
 
     rule = rules.LMargitron
     epsilon: float = 0.5
@@ -659,7 +660,7 @@ class Romma(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class DynamicMargin(MarginClassifier):
-    """Classifier by the rule `rules.PDM`: the margin asked for is a fraction of a bound on the largest margin."""
+    """Classifier by the rule `rules.PDM`: the required margin is a fraction of an upper bound of the largest margin."""
 
     rule = rules.PDM
     epsilon: float = 0.1
@@ -679,7 +680,7 @@ def _are_label_lists(y: Any) -> bool:
     return named or len({len(labels) for labels in documents}) > 1
 
 
-# The learners by the names that recipes and the command line use.
+# The learners, by the names used in recipes and on the command line.
 LEARNERS: dict[str, type[MarginClassifier]] = {
     "pa": PA,
     "pam": PAM,

@@ -1,4 +1,4 @@
-"""Train problems over sparse rows, sixteen at a time side by side in the lanes of a block."""
+"""Train problems over sparse rows, sixteen at a time in the SIMD lanes of a block."""
 
 import math
 import mmap
@@ -30,14 +30,14 @@ from textcat.margin.problems import (
     solution_unit,
 )
 
-# Non-zeros presented, or arranged, between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered
+# Non-zeros presented, or arranged, between two checks of the stop flag: some 0.1 s of work, so that Ctrl-C is answered
 # at once. A row itself costs as much as _ROW_COST non-zeros, above all if it makes every lane update.
 _BUDGET = 20_000_000
 _ROW_COST = 10
-NARROW_COLUMNS = 2**16  # columns that can be numbered by 16 bits
-FEW_COLUMNS = 4 * N_WARM  # with at most so many columns, their weights nearly always stay in the cache
-LEAST_DENSE = 64  # features that three of four rows have are kept dense, if there are so many
-LARGE_BYTES = 1 << 20  # if rows are on disk, arrays of at least so many bytes are made in files
+NARROW_COLUMNS = 2**16  # number of columns that 16-bit numbers can address
+FEW_COLUMNS = 4 * N_WARM  # maximum number of columns whose weights nearly always stay in the cache
+LEAST_DENSE = 64  # minimum number of features, each in three of four rows, for dense storage
+LARGE_BYTES = 1 << 20  # minimum bytes of an array to be stored in a file, if rows are on disk
 
 Allocator = Callable[[int | tuple[int, ...], type], np.ndarray]
 
@@ -49,7 +49,7 @@ class _Csr(NamedTuple):
     indices: np.ndarray  # int32
     data: np.ndarray  # float32 or float64
     n_features: int
-    folder: str | None  # where the rows are, if they are on disk
+    folder: str | None  # folder of the rows, if they are on disk
 
 
 def is_on_disk(X: Any) -> bool:
@@ -72,7 +72,7 @@ def read_rows(X: Any) -> _Csr:
         indptr, indices, data = map(remap_rows, (X.indptr, X.indices, X.data))
         return _Csr(indptr, indices, data, X.shape[1], str(X.folder))
     X.check_format(full_check=True)
-    if not X.has_canonical_format:  # columns in order and each but once, for the sums and the lengths of rows
+    if not X.has_canonical_format:  # columns sorted and distinct, for the sums and the lengths of rows
         X = X.copy()
         X.sum_duplicates()
     indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
@@ -136,7 +136,7 @@ def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> 
 
 
 def _aligned_zeros(empty: Allocator, size: int) -> np.ndarray:
-    """Return zeros of float32 that begin on a line of the cache."""
+    """Return zeros of float32, aligned to a cache line."""
     array = empty(size + 16, np.float32)
     array = array[-array.ctypes.data % 64 // 4 :][:size]
     array[:] = 0

@@ -1,4 +1,4 @@
-"""Learn the curves by which learners turn scores into probabilities, from out-of-fold scores."""
+"""Fit the calibration curves of learners to out-of-fold scores."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,13 +13,13 @@ from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import Rule
 from textcat.margin.solve import nothing, solve
 
-#: The rows of a problem that are positives, and those that are left out of training.
+#: The positive rows of a problem, and the rows left out of training.
 ProblemRows = tuple[np.ndarray, np.ndarray]
 _N_FOLDS = 5
 
 
 class Learner(Protocol):
-    """Describe a learner that returns the rule and the settings of each topic's problem, given its prevalence."""
+    """A learner that returns the rule and the settings of each topic's problem, given its prevalence."""
 
     def rules_for(self, prevalence: np.ndarray) -> list[Rule]:
         """Return each topic's rule."""
@@ -31,7 +31,7 @@ class Learner(Protocol):
 def out_of_fold_scores(
     learner: Learner, X: Any, problems: Sequence[Problem], fold_of: np.ndarray, **options: Any
 ) -> np.ndarray:
-    """Score rows by rankers that were not trained on their fold.
+    """Score rows by rankers trained without their fold.
 
     Each score is divided by the unit of the solution (see `Solution.unit`), to make folds comparable. One call of
     `solve` trains all folds. `learner` gives the rules and the settings; it is not fitted.
@@ -45,7 +45,7 @@ def out_of_fold_scores(
     fold_of : ndarray of shape (n_scored,), int
         The fold of each row, from 0. Rows after the first n_scored are in no fold: every ranker is trained on them.
     **options
-        Those of `solve`.
+        Options of `solve`.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def out_of_fold_scores(
 
 
 def rows_without(rows: Iterable[ProblemRows], held_out: np.ndarray) -> list[ProblemRows]:
-    """Return the rows of problems that are trained without the rows of a fold, `held_out`, which are left out first."""
+    """Return the rows of problems for training without a fold; `held_out` rows come first among the left-out rows."""
     return [
         (
             np.setdiff1d(positives, held_out).astype(np.int32),
@@ -77,9 +77,9 @@ def rows_without(rows: Iterable[ProblemRows], held_out: np.ndarray) -> list[Prob
 
 
 def make_problems(learner: Learner, X: Any, rows: Sequence[ProblemRows]) -> list[Problem]:
-    """Return a problem for each topic, by the rules and settings that a learner has for the topic's prevalence in X.
+    """Return a problem for each topic, with the learner's rule and settings for the topic's prevalence in X.
 
-    A topic's positives are none of the rows that are left out.
+    Left-out rows are never among a topic's positives.
     """
     n_trained = np.maximum(X.shape[0] - np.array([len(left_out) for _, left_out in rows]), 1)
     prevalence = np.array([len(positives) for positives, _ in rows]) / n_trained

@@ -88,7 +88,7 @@ class Problem:
 
 
 class StopReason(Enum):
-    """List the reasons why training ends. `Solution.stopped` is a sentence that starts with the value of the reason."""
+    """The reasons why training ends. `Solution.stopped` is a sentence that starts with the value of the reason."""
 
     CONVERGED = "converged"
     LAST_EPOCH = "did not converge"
@@ -156,7 +156,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class PackedWeights:
-    """Hold a weight vector without its zeros, which are many if there are many features; numpy can read it."""
+    """A weight vector without its zeros, of which there are many if there are many features; numpy can read it."""
 
     shape: tuple[int]
     features: np.ndarray  # int32, ascending
@@ -165,7 +165,8 @@ class PackedWeights:
     @classmethod
     def of(cls, weights: np.ndarray) -> "PackedWeights":
         """Return an array of weights in packed form."""
-        features = np.flatnonzero(weights.view(f"u{weights.itemsize}")).astype(np.int32)  # by bits: -0 is kept
+        # compared by bits, so that -0 is kept
+        features = np.flatnonzero(weights.view(f"u{weights.itemsize}")).astype(np.int32)
         return cls((len(weights),), features, weights[features])
 
     @property
@@ -202,7 +203,7 @@ def in_rows(solutions: Sequence[Solution], n_features: int) -> tuple[np.ndarray,
     indices, data = np.empty(indptr[-1], np.int32), np.zeros(indptr[-1], solutions[0].weights.dtype)
     for start in indptr[:-1][whole].tolist():
         indices[start : start + len(solutions)] = np.arange(len(solutions))
-    free = indptr[:-1].copy()  # the place of the next entry; in a row with its zeros that of topic 0
+    free = indptr[:-1].copy()  # the position of the next entry; in a row stored with zeros, that of topic 0
     for j, solution in enumerate(solutions):
         features = solution.weights.features
         places = free[features] + np.where(whole[features], j, 0)
@@ -229,7 +230,7 @@ def judge_outcome(
     `last_updates` is the number of updates in the last epoch; `finite` is False if a number of the solution overflowed.
     """
     if not finite:
-        # A row whose sum is not a number fails no test, so such a problem ends as though it had converged.
+        # A row whose sum is nan never triggers an update, so such a problem seems to converge.
         reason = StopReason.OVERFLOW
         details = f" {dtype} in epoch {n_epochs}: the rows, eta or the margins are too large"
     elif last_updates == 0:
@@ -280,5 +281,5 @@ class SolveControl:
             self._progress(count)
 
     def __reduce__(self) -> tuple:
-        # The flag and the callback do not reach into another process.
+        # The flag and the callback do not work across processes.
         return SolveControl, (None,)

@@ -17,9 +17,10 @@ from textcat.margin.kernels import Kernel, KernelRows, one_blas_thread
 from textcat.margin.primal import N_LANES, allocator
 from textcat.margin.problems import NumberedProblem, Problem, Solution, SolveControl
 
-_AHEAD = 4  # tasks waiting per worker, so that workers go on while the oldest task takes longer than later ones
+# number of waiting tasks per worker, so that workers continue while the oldest task takes longer than later ones
+_AHEAD = 4
 
-# A function of rows and numbered problems.
+# A function that trains numbered problems over rows.
 _SolveBlock = Callable[[Any, Iterable[NumberedProblem]], list[tuple[int, Solution]]]
 
 
@@ -56,8 +57,8 @@ def solve(
         the kernel matrix may take `cache_mb` megabytes. Solutions then have no weights.
     n_jobs : int, optional
         Blocks of problems solved at the same time, as for joblib: None: 1, -1: one per core. Blocks are solved in
-        threads, unless a joblib backend is chosen. With the backend "dask", n_jobs is the number of threads of all
-        workers, whatever is given.
+        threads, unless a joblib backend is chosen. With the backend "dask", this argument is ignored, and n_jobs is the
+        number of threads of all workers.
     seed : int >= 0, optional
         Seed of a random order of the rows, the same in every epoch; None: they are presented in the order of X.
     keep : callable, optional
@@ -137,7 +138,7 @@ def _order(seed: int | None, n_rows: int) -> np.ndarray | None:
 
 
 def _in_this_process(backend: Any, n_jobs: int) -> bool:
-    # joblib runs a single job in this process, whatever the backend; what goes to a cluster is not run by joblib
+    # joblib runs a single job in this process, whatever the backend; clusters are not used through joblib
     return not hasattr(backend, "client") and (n_jobs == 1 or getattr(backend, "supports_sharedmem", False))
 
 
@@ -145,7 +146,8 @@ def _run(
     solve_block: _SolveBlock, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: SolveControl
 ) -> list[Solution]:
     """Solve problems in blocks, in this package's threads or by joblib's backend; return the solutions in order."""
-    # A problem with many positives takes more epochs: started last, it would run on while the other lanes are empty.
+    # A problem with many positives takes more epochs: if it were started last, it would run on while other lanes are
+    # empty.
     longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
     here = _in_this_process(backend, n_jobs)
     if here and isinstance(backend, ThreadingBackend | SequentialBackend):
@@ -157,7 +159,7 @@ def _run(
             blocks = _divide(longest_first, n_jobs)
             parts = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(solve_block)(rows, block) for block in blocks)
         except BaseException:
-            control.stop.set()  # what runs in this process would otherwise run to the end
+            control.stop.set()  # otherwise, work in this process would continue to the end
             raise
         if not here:
             control.finished(len(problems))
@@ -170,14 +172,14 @@ def _on_cluster(
 ) -> list[list[tuple[int, Solution]]]:
     """Solve blocks of problems on a Dask cluster, and return the results; each worker gets a copy of the rows.
 
-    joblib's Dask backend is not used, as it would wait for ever if the cluster gave up a block whose workers keep being
-    lost.
+    joblib's Dask backend is not used, because it would wait forever if the cluster gave up a block whose workers keep
+    being lost.
     """
     sent = _sent(rows, client)
     futures = [client.submit(_solve_opened, solve_block, sent, block, pure=False) for block in blocks]
     try:
         parts = []
-        for future in futures:  # in order: `as_completed` would wait for ever if the scheduler is lost
+        for future in futures:  # in order: `as_completed` would wait forever if the scheduler is lost
             part = future.result()  # raises the error of a block that was given up, which `with_results` returns
             control.finished(len(part))
             parts.append(part)
@@ -269,7 +271,7 @@ def _in_threads(
     queue = deque(problems)
 
     def waiting() -> Iterator[NumberedProblem]:
-        with suppress(IndexError):  # empty
+        with suppress(IndexError):  # the queue is empty
             while True:
                 yield queue.popleft()
 
@@ -278,7 +280,7 @@ def _in_threads(
             other_threads = [pool.submit(solve_block, rows, waiting()) for _ in range(min(n_jobs, len(problems)) - 1)]
             return [solve_block(rows, waiting()), *(other.result() for other in other_threads)]
         except BaseException:
-            control.stop.set()  # the other threads would otherwise run to the end
+            control.stop.set()  # otherwise, the other threads would continue to the end
             raise
 
 
@@ -321,7 +323,7 @@ def _divide(problems: Sequence[NumberedProblem], n_jobs: int) -> list[list[Numbe
     """
     n_blocks = max(1, min(n_jobs, len(problems)))
     if len(problems) > 8 * N_LANES * n_blocks > 8 * N_LANES:
-        n_blocks *= 4  # many problems: smaller blocks even out what was estimated wrongly
+        n_blocks *= 4  # with many problems, smaller blocks compensate for wrong estimates
     blocks: list[list[NumberedProblem]] = [[] for _ in range(n_blocks)]
     for turn, numbered in enumerate(problems):
         position = turn % n_blocks

@@ -22,10 +22,10 @@ routes = router("annif")
 
 
 class Labels(NamedTuple):
-    """Hold the labels of topics from a vocabulary, by language, and the language that clients get by default."""
+    """Labels of topics from a vocabulary, by language, and the language that clients get by default."""
 
-    by_language: Mapping[str, Mapping[str, str]] = {}  # by language, then by topic; "": the language is not known
-    language: str = ""  # "": that of the model
+    by_language: Mapping[str, Mapping[str, str]] = {}  # by language, then by topic; "": language unknown
+    language: str = ""  # "": the model's language
 
     def languages(self, served: Served) -> list[str]:
         """Return the languages in which a model's topics have labels, the default one first."""

@@ -1,4 +1,4 @@
-"""The route by which clients say which topics of a document are right and wrong."""
+"""The route for corrections: clients say which topics of a document are right and wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from textcat.serving.people import person_of
 from textcat.serving.store import Served, served_model
 from textcat.serving.work import Choice
 
-_COMPARED = 1000  # topics of the model that a wrong name is compared with: some 50 ms
+_COMPARED = 1000  # maximum number of topics that an unknown name is compared with: some 50 ms
 
 routes = router("correct")
 
@@ -29,10 +29,10 @@ routes = router("correct")
     "/api/v1/models/{model}/corrections", response_model=s.CorrectionAnswer, responses=problems(507, body=True)
 )
 async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[str, Any]:
-    """Save to disk which topics a person has said to be right and wrong for a document.
+    """Save a person's corrections of a document (topics that are right, and topics that are wrong) to disk.
 
-    Of several corrections of a document, the last one about a topic counts; so a correction is taken back by its
-    opposite, and one that is sent twice counts once.
+    If a document has several corrections, the last one about a topic is used; so sending the opposite retracts a
+    correction, and sending it twice has no further effect.
     """
     check_declared(call)
     served = served_model(call, model, 1)
@@ -54,7 +54,8 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
     try:
         (saved,) = await asyncio.to_thread(call.app.corrections.add, correction)
     except TextcatError as error:
-        call.front.log.write("corrections_failed", error=str(error))  # with the folder, which is not the client's
+        # leave out the folder, which is not the client's business
+        call.front.log.write("corrections_failed", error=str(error))
         raise Problem(
             507, "The correction could not be written to the server's disk, and was not saved: send it again later."
         ) from None
@@ -70,7 +71,7 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
 
 
 def _check_topics(served: Served, body: s.CorrectText | s.CorrectZones) -> None:
-    """Raise a Problem if a correction names no topic, one as right and wrong, or as wrong one that the model lacks."""
+    """Raise a Problem if a correction has no topic, one as both right and wrong, or an unknown one as wrong."""
     if not body.right and not body.wrong:
         raise Problem(422, "The correction names no topic: give topics that are `right`, `wrong`, or both.")
     for topic in body.wrong:

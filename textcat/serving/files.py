@@ -15,7 +15,7 @@ import orjson
 from textcat.base.errors import TextcatError
 from textcat.serving.http.problems import Problem
 
-# A file name for each content type: if the client sends no name, the extension of this one tells the format.
+# A file name for each content type: if the client sends no name, the extension of this one determines the format.
 NAMES = {
     b"text/html": "file.html",
     b"message/rfc822": "file.eml",
@@ -26,8 +26,8 @@ NAMES = {
 }
 MEMORY = 1 << 30
 _MAIN_TEXT = "--main-text"
-_ANSWER = 1 << 26  # the largest number of bytes of a file's texts
-_AT_ONCE = 2  # the largest number of files that are read at the same time
+_ANSWER = 1 << 26  # maximum bytes of a file's texts
+_AT_ONCE = 2  # maximum number of files that are read at the same time
 _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 
 

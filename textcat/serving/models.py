@@ -24,7 +24,7 @@ routes = router("models")
 
 @routes.get("/api/v1/models", response_model=s.ModelsAnswer, responses=problems())
 async def models(call: Call) -> dict[str, Any]:
-    """List the models that are served, and say whether corrections of their tags are taken."""
+    """List the served models, and whether the server accepts corrections."""
     limits = call.front.limits
     return {
         "models": [served.summary() for served in call.app.store.models.values()],
@@ -41,7 +41,7 @@ async def model(model: Model, call: Call) -> dict[str, Any]:
 
 @routes.get("/api/v1/models/{model}/card", response_model=s.CardAnswer, responses=problems())
 async def card(model: Model, call: Call) -> dict[str, Any]:
-    """Return a model's card, as Markdown and as the few elements of HTML that a page may make of it."""
+    """Return a model's card as Markdown, and as the elements of HTML that a page may safely show."""
     served = served_model(call, model)
     text = call.app.store.card(model)
     elements = None if text is None else plain(await asyncio.to_thread(card_elements, text))

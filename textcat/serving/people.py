@@ -1,4 +1,4 @@
-"""The application of a server on whose page people answer, and its routes: what changes comes one after the other."""
+"""The application of a server whose page people use to answer; requests that change state are handled one by one."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 
 class PeoplesApplication(Application):
-    """The server of a page on which people answer, as an ASGI application of one process.
+    """The ASGI application of a server whose page people use to answer; it has one process.
 
-    One thread takes answers and asks questions, in the order of the requests; another thread handles requests that only
-    read. So an answer never waits for a slow estimate, and two people's answers never mix.
+    One thread handles answers and questions, in the order of the requests; another thread handles requests that only
+    read. So an answer never waits for a slow estimate, and answers of two people never interfere.
 
-    `fingerprint` identifies what is served. `hosts` are the host names that requests may use, besides addresses and
-    `localhost`. The other parameters are those of `Application`. If the server needs keys, the name of a person's key
-    is the name of the person.
+    `fingerprint` identifies the session or the archive that is served. `hosts` are the host names that requests may
+    use, besides addresses and `localhost`. The other parameters are those of `Application`. If the server needs keys,
+    the name of a person's key is the name of the person.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class PeoplesApplication(Application):
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="textcat-read")
 
     async def change(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Call a function that changes something or asks for a question, and return its result.
+        """Call a function that changes state or asks for a question, in order, and return its result.
 
         The function is called after those of all earlier calls of `change`.
         """
         return await _called(self._changes, partial(function, *arguments, **named))
 
     async def read(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Call a function that only reads, and return its result.
+        """Call a function that only reads state, and return its result.
 
         While it runs, another thread may call a function that changes something: the function must allow for that.
         """
@@ -105,7 +105,7 @@ class _Guard:
 
 
 class ChangingRoute(LeanRoute):
-    """A route that changes something or asks for a question; such requests are answered one after another."""
+    """A route that changes state or asks for a question; such requests are answered one after another."""
 
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
         """Call the route's function in the thread of changes, and return its result."""
@@ -123,7 +123,7 @@ class ReadingRoute(LeanRoute):
 
 
 def person_of(call: Call, name: str) -> str:
-    """Return who sends a request: the name of the key or, if the server needs none, the name that the page gives."""
+    """Return the name of the sender: that of the key or, if the server needs no keys, the name that the page sends."""
     return call.key or name.strip()
 
 

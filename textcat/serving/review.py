@@ -27,7 +27,7 @@ _OF_QUERIES = problems(403, 404, 409, 412, 421, 422)
 
 
 class Reviewing(PeoplesApplication):
-    """The server of a review; the other options are those of the base class."""
+    """The server of a review; further options are those of `PeoplesApplication`."""
 
     def __init__(self, review: Review, *, hosts: tuple[str, ...] = (), **options: Any) -> None:
         groups = (changing, reading)
@@ -46,7 +46,7 @@ def next_document(query: Annotated[s.PersonQuery, Query()], call: Call) -> dict[
 
 @changing.post("/api/v1/review/answer", response_model=s.ReviewNext, responses=_OF_CHANGES)
 def answer(body: s.TopicsJudged, call: Call) -> dict[str, Any]:
-    """Save what a person says of a document's topics, and return the next document."""
+    """Save a person's answers about a document's topics, and return the next document."""
     review, person = call.app.review, person_of(call, body.person)
     _check(review, body.number)
     review.answer(body.number, body.answers, person, body.note.strip())
@@ -55,7 +55,7 @@ def answer(body: s.TopicsJudged, call: Call) -> dict[str, Any]:
 
 @changing.post("/api/v1/review/undo", response_model=s.ReviewUndone, responses=_OF_CHANGES)
 def undo(body: s.PersonSent, call: Call) -> dict[str, Any]:
-    """Take back a person's last answer, and return its document; if the queue has not got it, the next one."""
+    """Retract a person's last answer, and return its document; if it is not in the queue, return the next document."""
     review, person = call.app.review, person_of(call, body.person)
     undone = review.undo(person)
     document = None if undone is None else undone.document
@@ -80,7 +80,7 @@ def about(call: Call) -> dict[str, Any]:
 
 @reading.get("/api/v1/review/evidence", response_model=s.ReasonsAnswer, responses=_OF_QUERIES)
 def evidence(query: Annotated[s.EvidenceOfTopicQuery, Query()], call: Call) -> dict[str, Any]:
-    """Explain a document's score for a topic: return words of the document, and what they add to the score."""
+    """Explain a document's score for a topic: words of the document, with their contributions."""
     review = call.app.review
     _check(review, query.number)
     explanation = review.explain(query.number, query.topic, query.n)
@@ -90,14 +90,14 @@ def evidence(query: Annotated[s.EvidenceOfTopicQuery, Query()], call: Call) -> d
 
 @reading.get("/api/v1/review/topics", response_model=s.TopicsFound, responses=_OF_QUERIES)
 def topics(query: Annotated[s.TopicsQuery, Query()], call: Call) -> dict[str, Any]:
-    """Find topics that people can give, by words of their ids and names."""
+    """Find topics to choose, by words of their ids and names."""
     found = call.app.review.topics
     return {"topics": [_named(call.app.review, topic) for topic in found.search(query.query.strip(), query.n)]}
 
 
 @reading.get("/api/v1/review/audit", response_model=s.AuditAnswer, responses=problems(403, 412, 421))
 def audit(call: Call) -> dict[str, Any]:
-    """Return how many automatic tags are right, of those that were drawn at random and judged."""
+    """Return the audit: how many of the automatic tags that were drawn at random and judged are right."""
     return {"rows": [row._asdict() for row in audit_rows(call.app.review.corrections)]}
 
 
@@ -144,6 +144,6 @@ def serve(
     log_requests: bool = False,
     on_start: Callable[[str], object] = lambda url: None,
 ) -> int:
-    """Serve a review until a signal ends the server; return the signal's number. Parameters as of `serve_people`."""
+    """Serve a review until a signal ends the server; return the signal's number. Parameters as for `serve_people`."""
     service = Reviewing(review, hosts=(host,), keys=keys, log=Log(requests=log_requests))
     return serve_people(service, host, port, open_browser=open_browser, on_start=on_start)

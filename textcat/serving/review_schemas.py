@@ -7,12 +7,12 @@ from pydantic import BaseModel, Field
 from textcat.serving.schemas import RequestModel
 from textcat.serving.teaching_schemas import Note, Person, Position, QueryModel
 
-_TOPICS = 1000  # most topics that are judged together
+_TOPICS = 1000  # maximum number of topics that are judged together
 _NUMBER = Field(description="The document's place in the queue, from 0.")
 
 
 class TopicsJudged(RequestModel):
-    """What a person says about the topics of a document."""
+    """A person's answers about the topics of a document."""
 
     number: Position
     answers: dict[str, bool] = Field(
@@ -31,7 +31,7 @@ class PersonSent(RequestModel):
 
 
 class PersonQuery(QueryModel):
-    """A person who asks."""
+    """The name of the person who sends the request."""
 
     person: Person = ""
 
@@ -63,7 +63,7 @@ class ReviewTagRow(BaseModel):
 
 
 class EarlierAnswer(BaseModel):
-    """What somebody has said about a document before."""
+    """An earlier answer about a document."""
 
     person: str
     at: str
@@ -72,7 +72,7 @@ class EarlierAnswer(BaseModel):
 
 
 class ReviewedDocument(BaseModel):
-    """A document to judge."""
+    """A document to review, with its tags."""
 
     number: int = _NUMBER
     id: str
@@ -91,7 +91,7 @@ class ReviewNext(BaseModel):
 
 
 class ReviewUndone(ReviewNext):
-    """A document whose answer was taken back; `undone` is false if there was none to take back."""
+    """A document whose answer was retracted; `undone` is false if there was none."""
 
     undone: bool
 
@@ -109,7 +109,7 @@ class ReviewAnswer(BaseModel):
 
 
 class ReasonsAnswer(BaseModel):
-    """The terms of a document for and against a topic; `reasons` is null if the model is not there."""
+    """The terms of a document for and against a topic; `reasons` is null if the model no longer exists."""
 
     number: int = _NUMBER
     topic: str
@@ -142,6 +142,6 @@ class AuditedRow(BaseModel):
 
 
 class AuditAnswer(BaseModel):
-    """The precision of automatic tags, as audited."""
+    """The audited precision of automatic tags."""
 
     rows: list[AuditedRow]

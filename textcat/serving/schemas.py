@@ -1,4 +1,4 @@
-"""Define requests and responses as pydantic models, which check requests, and describe both in OpenAPI."""
+"""Requests and responses as pydantic models, which validate requests, and describe both in OpenAPI."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -15,7 +15,7 @@ Texts: TypeAlias = Annotated[dict[str, str], Field(min_length=1, max_length=100)
 
 def whole_number(value: Any) -> Any:
     """Return a float such as 2.0 as an int, and every other value unchanged."""
-    return int(value) if type(value) is float and value.is_integer() else value  # JSON Schema counts 2.0 as an integer
+    return int(value) if type(value) is float and value.is_integer() else value  # in JSON Schema, 2.0 is an integer
 
 
 _Top: TypeAlias = Annotated[int, Field(ge=1, le=100_000), BeforeValidator(whole_number)]
@@ -50,7 +50,7 @@ class _Choice(RequestModel):
 
 
 class _About(RequestModel):
-    """What a document is besides its text, for rules that have conditions."""
+    """Facts about a document besides its text, for rules with conditions."""
 
     language: str = Field("", max_length=100, description="Its language, for rules with a condition.", examples=["en"])
     date: str = Field("", max_length=100, description="Its date, for rules with a condition.", examples=["1987-02-26"])
@@ -74,7 +74,7 @@ class TextDocument(_About, _OfText):
 
     @property
     def document(self) -> str | Document:
-        """The request's text or, if it says more about it, a document with this body."""
+        """The request's text or, if the request has further facts, a document with this text as its body."""
         has_more = self.language or self.date or self.fields
         return self._with_zones({"body": self.text}) if has_more else self.text
 
@@ -136,11 +136,11 @@ class _Explained(RequestModel):
 
 
 class ExplainText(_Explained, TextDocument):
-    """A text, and the topics to explain for it."""
+    """A text, and the topics whose scores to explain."""
 
 
 class ExplainZones(_Explained, ZonesDocument):
-    """A document in zones, such as title and body, and the topics to explain for it."""
+    """A document in zones, such as title and body, and the topics whose scores to explain."""
 
 
 ExplainRequest: TypeAlias = Annotated[
@@ -170,11 +170,11 @@ class _Corrected(RequestModel):
 
 
 class CorrectText(_Corrected, TextDocument):
-    """A text, and the topics that a person has said to be right or wrong for it."""
+    """A text, with topics that a person marked as right or wrong."""
 
 
 class CorrectZones(_Corrected, ZonesDocument):
-    """A document in zones, and the topics that a person has said to be right or wrong for it."""
+    """A document in zones, with topics that a person marked as right or wrong."""
 
 
 CorrectRequest: TypeAlias = Annotated[
@@ -200,7 +200,7 @@ class TopicQuery(BaseModel):
 
 
 class FileQuery(BaseModel):
-    """The name of the file that is sent."""
+    """The name of an uploaded file."""
 
     model_config = ConfigDict(extra="forbid")
     name: str = Field("", max_length=255, description="Its name; the extension tells the format.", examples=["a.html"])
@@ -229,7 +229,7 @@ class ModelAnswer(VersionedAnswer):
 
 
 class CardAnswer(VersionedAnswer):
-    """The card of a model: what its trainer says of it, which may be anything."""
+    """A model's card, written by its trainer: untrusted content."""
 
     text: str | None = Field(description="The card in Markdown, with a head in YAML; null if the model has none.")
     elements: list[Any] | None = Field(
@@ -238,14 +238,14 @@ class CardAnswer(VersionedAnswer):
 
 
 class LimitsAnswer(BaseModel):
-    """The largest number of bytes, and of documents, that a request may have."""
+    """The maximum number of bytes, and of documents, in a request."""
 
     bytes: int
     documents: int
 
 
 class ModelsAnswer(BaseModel):
-    """The served models, the limits of requests, and whether the server takes corrections."""
+    """The served models, the limits of requests, and whether the server accepts corrections."""
 
     models: list[ModelAnswer]
     limits: LimitsAnswer
@@ -279,7 +279,7 @@ class TermRow(BaseModel):
 
 
 class Curve(BaseModel):
-    """The curve that turns a score s of a topic into a probability: 1 / (1 + exp(-(a s + b)))."""
+    """The calibration curve of a topic, from a score s to the probability 1 / (1 + exp(-(a s + b)))."""
 
     a: float
     b: float
@@ -340,7 +340,7 @@ class ExplainAnswer(VersionedAnswer):
 
 
 class CorrectionAnswer(VersionedAnswer):
-    """A correction that is on disk: its number, its time, and the topics of its document."""
+    """A saved correction: its number, its time, and the topics of its document."""
 
     number: int = Field(description="Its number among all corrections in the server's folder, from 1.")
     time: str = Field(description="When, as UTC in ISO 8601.", examples=["2026-03-01T09:30:00+00:00"])
@@ -357,7 +357,7 @@ class FileAnswer(BaseModel):
 
 
 class ShadowTopic(BaseModel):
-    """How often only one of two models has given a topic."""
+    """How often only one of two models gave a topic."""
 
     topic: str
     name: str | None = _NAME
@@ -366,7 +366,7 @@ class ShadowTopic(BaseModel):
 
 
 class ShadowAnswer(BaseModel):
-    """How a served model's tags differ from those of its shadow, a new model that tags the same documents unseen."""
+    """Differences between the tags of a served model and of its shadow, a new model that tags the same documents."""
 
     model: str = Field(description="The served model.")
     shadow: str = Field(description="The version of the new model: the first 12 digits of its manifest's sha256.")

@@ -36,9 +36,9 @@ def serve_models(
     """Serve models in several processes until a signal ends the server; return the signal's number.
 
     `folders` has the folder of each model by its name, `open_listener` returns the listening socket as a context, and
-    `workers` is the number of processes. `on_start` is called with the address of the server; `shadow` is
-    the name of a model and the folder of its shadow, and `shadow_sample` a file for documents that they tag
-    differently; `options` are passed to `Service`.
+    `workers` is the number of processes. `on_start` is called with the address of the server; `shadow` is the name of a
+    model and the folder of its shadow; `shadow_sample` is a file for documents that they tag differently; `options` are
+    passed to `Service`.
     """
     if workers > 1 and not hasattr(os, "fork"):
         raise TextcatError(f"This system cannot share a socket among {workers} processes: give --workers 1.")
@@ -54,14 +54,15 @@ def serve_models(
     rates = Rates(limits.rate_limit) if limits.rate_limit else None  # shared by all processes
 
     def make(replaces: bool) -> Service:
-        from textcat.serving.tagging import Service  # imports prometheus_client, which needs the folder of counts
+        # imported here, because it imports prometheus_client, which needs the folder of counts
+        from textcat.serving.tagging import Service
 
         service = Service(store, limits=limits, rates=rates, shadow=watched, **options)
-        if replaces:  # whatever ended the other process, perhaps a damaged model
+        if replaces:  # the process that died may have been ended by a damaged model
             store.load_again()
         return service
 
-    # The shadow's process is forked first: it is not to hold the socket open.
+    # The shadow's process is forked first, so that it does not hold the socket open.
     with nullcontext() if watched is None else watched.running(), open_listener() as listener:
         on_start(url_of(listener))
         return run_processes(make, listener, workers, _STOP_SECONDS)

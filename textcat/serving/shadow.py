@@ -1,7 +1,7 @@
-"""Compare a served model's tags with those of another one, its shadow, in a process of its own at idle priority.
+"""Compare a served model's tags with those of a shadow model, in a separate process at idle priority.
 
-Clients do not see it. Processes of the server send it batches of documents with the tags that clients got; batches that
-it has no time for, or that are larger than a message may be, are left out and counted.
+Clients do not notice the shadow. Server processes send it batches of documents with the tags that clients got; batches
+that it has no time for, or that exceed the size of a message, are left out and counted.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from textcat.serving.work import Answer, Choice
 
 COUNTS = ("documents", "differing_documents", "tags_only_served", "tags_only_shadow", "failed_documents")
-_SAMPLE, _CHARACTERS = 200, 2000  # documents whose tags differ that are kept, and the characters kept of each
-_SECONDS = 1.0  # between looks whether the server still runs, and the least between writings of the sample
-_MOST_BYTES = 1 << 22  # of a message
+_SAMPLE, _CHARACTERS = 200, 2000  # maximum number of differing documents in the sample, and maximum characters of each
+_SECONDS = 1.0  # seconds between checks whether the server still runs, and minimum seconds between writes of the sample
+_MOST_BYTES = 1 << 22  # maximum bytes of a message
 
 
 class Shadow:
-    """Compare a model's tags with those of the served model `name`.
+    """Compare the tags of a shadow model with those of the served model `name`.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class Shadow:
         The name of the served model.
     served : Tagger
     folder : Path
-        The folder of the shadow. It is loaded now; a model that replaces it later is not.
+        The folder of the shadow. It is loaded once, even if it is replaced later.
     sample : Path, optional
-        File to write documents to whose tags differ: up to 200, drawn from all of them at random, as JSON Lines.
+        File for documents whose tags differ: a random sample of up to 200, as JSON Lines.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Shadow:
                 f"the shadow lacks {other[0]:,} topics of {name} and has {other[1]:,} others: tags of the "
                 f"{len(self._shared):,} topics that both have are compared"
             )
-        # Memory that the processes share: only the shadow's own process writes to it.
+        # Memory shared by the processes; only the shadow's own process writes to it.
         self._counts = np.frombuffer(mmap.mmap(-1, 8 * len(COUNTS)), np.int64)
         self._column_of = {topic: column for column, topic in enumerate(sorted(self._shared))}
         n = len(self._column_of)
@@ -92,7 +92,7 @@ class Shadow:
         return dict(zip(COUNTS, self._counts.tolist(), strict=True))
 
     def by_topic(self) -> dict[str, tuple[int, int]]:
-        """Return for each topic of both models how often only the served one gave it, and how often only this one."""
+        """Return for each topic of both models how often only the served one gave it, and how often only the shadow."""
         return dict(zip(self._column_of, zip(*self._by_topic.tolist(), strict=True), strict=True))
 
     def offer(self, name: str, documents: Sequence[Any], choice: Choice, answers: Sequence[Answer]) -> None:

@@ -84,24 +84,24 @@ class Served:
 @dataclass
 class _Folder:
     path: Path
-    seen: Identity = None  # the last manifest that was loaded, or failed
-    checks: int = 0  # since then
-    error: str = ""  # why it failed, with the path
-    damage: str = ""  # the same for clients, without it
+    seen: Identity = None  # the last manifest that was loaded, or failed to load
+    checks: int = 0  # checks since then
+    error: str = ""  # the error, with the path
+    damage: str = ""  # the error for clients, without the path
 
 
 @dataclass(eq=False)
 class Store:
-    """Hold the served models by name; `folders` has the folder from which each model is loaded."""
+    """The served models by name; `folders` has the folder from which each model is loaded."""
 
     folders: Mapping[str, Path]
-    # Called if a replaced model was loaded, with its version, or could not be loaded, with the error; the outcome is
+    # Called when a replaced model was loaded, with its version, or could not be loaded, with the error; the outcome is
     # "loaded" or "failed".
     on_load: Callable[[str, str, str], object] = lambda name, outcome, what: None
     on_batch: Callable[[int], object] = lambda n: None  # called with the number of documents that are tagged together
-    # Called with the name of a model, the documents that it has tagged, what was asked for, and the answers.
+    # Called with the name of a model, the documents that it has tagged, the requested choice, and the answers.
     on_tagged: Callable[[str, Sequence[Any], Choice, list[Answer]], object] = lambda *batch: None
-    seconds: float = 30.0  # processor time that tagging documents together may take
+    seconds: float = 30.0  # maximum processor time for tagging documents together
     models: dict[str, Served] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -145,7 +145,7 @@ class Store:
             try:
                 self.models[name] = self._loaded(name, folder.path)
             except Exception as error:
-                folder.seen = ()  # the first check tries again
+                folder.seen = ()  # the first check will try again
                 self._failed(folder, name, error)
 
     async def check(self, *, now: bool = False) -> None:
@@ -161,13 +161,13 @@ class Store:
             folder.seen, folder.checks = identity, 0
             try:
                 served = await asyncio.get_running_loop().run_in_executor(None, self._loaded, name, folder.path)
-            except Exception as error:  # whatever is wrong with the new model, the old one works
+            except Exception as error:  # whatever the error of the new model, keep the old one
                 self._failed(folder, name, error)
                 continue
             folder.error = folder.damage = ""
             before = self.models.get(name)
             if before is None or (served.version, served.rules) != (before.version, before.rules):
-                self.models[name] = served  # in one step: a request sees one or the other
+                self.models[name] = served  # atomic: a request sees either the old or the new model
                 self.on_load(name, "loaded", served.version)
 
     def _failed(self, folder: _Folder, name: str, error: Exception) -> None:
@@ -181,7 +181,7 @@ class Store:
 
         tagger, digest = load_versioned(path, prepare=False)
         tagger.features.tokens_.memo_bytes = _CACHE_BYTES
-        tagger.tag(["The first text is slow."])  # it makes tables of the vocabulary
+        tagger.tag(["The first text is slow."])  # builds lookup tables of the vocabulary
         status = manifest_status(path)
         written = status.st_mtime if status else 0.0
         work = Work(

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import TypeAdapter, ValidationError
 
-import textcat.model.counterfactual  # here, as modules that a large request loads keep its memory from being given back
+# imported here, because modules loaded during a large request keep its memory from being given back
+import textcat.model.counterfactual
 import textcat.model.explain  # noqa: F401
 from textcat.corpus.corrections import Corrections
 from textcat.serving import annif, correcting, files, kserve, models
@@ -28,9 +29,9 @@ from textcat.serving.store import Served, Store, served_model
 from textcat.serving.work import Choice, number_of_characters
 
 _NDJSON = b"application/x-ndjson"
-_LINES = 256  # the largest number of lines of a stream that are tagged together
-_WRONG = 1000  # the number of wrong lines that a stream may have in addition to as many as are right
-_MOST_EXPLAINED = 4_000_000  # characters times topics: two seconds, and 260 MB
+_LINES = 256  # maximum number of lines of a stream that are tagged together
+_WRONG = 1000  # number of wrong lines that a stream may have, in addition to the number of right lines
+_MOST_EXPLAINED = 4_000_000  # maximum of characters times topics: two seconds, and 260 MB
 _ABOUT = """Tags texts by trained models, and explains the tags. Every answer names the model and its version; errors
 are `application/problem+json`. If an object has a key twice, the last counts. No text is taken for a path or a URL."""
 _STREAM = {
@@ -38,7 +39,7 @@ _STREAM = {
         "required": False,
         "content": {
             "application/x-ndjson": {
-                "schema": {},  # lines of JSON are not JSON
+                "schema": {},  # the content type of JSON Lines is not that of JSON
                 "example": '{"text": "Wheat exports rose."}\n{"zones": {"title": "Gold", "body": "It fell."}}\n',
             }
         },
@@ -64,13 +65,13 @@ class Service(Application):
     labels : Labels
         Labels of topics that clients of Annif's API see.
     main_text : bool
-        The text of a web page that a client sends as a file is its main text, without navigation and comments.
+        Extract only the main text of an uploaded web page, without navigation and comments.
     check_seconds : float
         Seconds between checks of whether folders of models were replaced.
     shadow : Shadow, optional
         The shadow of one of the models, whose counts are among the metrics.
     corrections : Corrections, optional
-        The folder to which the corrections that clients send are added; without it, none are taken.
+        The folder for corrections from clients; without it, the server accepts none.
     **options
         Options of `Front`: limits, keys, origins, hosts, trust_proxy, log, rates.
     """
@@ -124,7 +125,7 @@ class Service(Application):
 
 @routes.post("/api/v1/models/{model}/tag", response_model=s.Tagged, responses=problems(body=True))
 async def tag(model: Model, body: s.TagRequest, call: Call) -> bytes:
-    """Tag a document: its topics above their thresholds, or as many as asked for, the highest score first."""
+    """Tag a document: return its topics above their thresholds, or the requested number, the highest score first."""
     served = served_model(call, model, 1)
     answer = await served.work.tag_one(body.document, body.choice)
     return served.answer(answer.entries("tags", answer.tags))
@@ -192,11 +193,11 @@ _LINE: TypeAdapter[Any] = TypeAdapter(s.TagRequest)
 
 
 class _Stream:
-    """Tags the documents in a request, one a line, as the lines arrive, and answers each line with a line."""
+    """A stream of documents in a request, one per line: tag them as they arrive, and answer each line with a line."""
 
     def __init__(self, served: Served, call: Call) -> None:
         self._served, self._call, self._limit = served, call, call.front.limits.max_bytes
-        self._wrong = 0  # the number of wrong lines, less that of right ones
+        self._wrong = 0  # number of wrong lines minus number of right lines
 
     async def run(self) -> None:
         """Read the lines of the request and send the answers, until the request ends, fails, or the client has gone."""
@@ -225,7 +226,7 @@ class _Stream:
 
         Raise a Problem if a line is too long, or if all running requests together hold too many bytes.
         """
-        call, more_body, rest = self._call, True, bytearray()  # rest: of a line that has not ended
+        call, more_body, rest = self._call, True, bytearray()  # rest: the beginning of an unfinished line
         while more_body:
             message = await call.next_message()
             body, more_body = message.get("body", b""), bool(message.get("more_body"))

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 _ABOUT = """Topics are taught by answers: a client asks for the document to judge next, and each answer ranks all
 documents again. Errors are `application/problem+json`."""
-_POINTS = 400  # of a curve
-_TITLE = 120  # characters of a document's name in lists,
+_POINTS = 400  # maximum number of points of a curve
+_TITLE = 120  # maximum characters of a document's name in lists,
 _EXCERPT = 300  # and of its text
-_LISTED = 20  # near-duplicates shown
+_LISTED = 20  # maximum number of near-duplicates shown
 _AGAIN = 10.0  # seconds after which the timer of a slow export is restarted
-# The formats of each export, the default one first.
+# The formats of each export, the default first.
 _EXPORTS = {
     "labels": ("jsonl", "csv", "ris"),
     "included": ("jsonl", "csv", "ris"),
@@ -71,7 +71,7 @@ _DOWNLOAD: dict[int | str, dict[str, Any]] = {
 
 
 class Teaching(PeoplesApplication):
-    """The server of a session; `queues` are lists of documents to review, the other options as of the base class."""
+    """The server of a session; `queues` are lists of documents to review, other options are of the base class."""
 
     def __init__(
         self, session: Session, *, queues: Sequence[Queue] = (), hosts: tuple[str, ...] = (), **options: Any
@@ -92,7 +92,7 @@ _OF_QUERIES = problems(403, 409, 412, 421, 422)
 
 @changing.post("/api/v1/teach/topics", response_model=s.NextAnswer, responses=_OF_CHANGES)
 def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
-    """Begin a topic, from a description, a query or examples, and return its first question."""
+    """Add a topic, with a description, a query or examples, and return its first question."""
     session, person = call.app.session, person_of(call, body.person)
     shown = {"criteria": body.criteria, "exclusion_reasons": body.exclusion_reasons}
     session.add_topic(body.topic, body.description, body.query, body.examples, **shown, person=person)
@@ -101,7 +101,7 @@ def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
 
 @changing.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=_OF_QUERIES)
 def question(query: Annotated[s.QuestionQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return the document that a person is to judge next for a topic, or for all topics, and why it was chosen."""
+    """Return the next document for a person to judge, for a topic or for all topics, and why it was chosen."""
     return _next(call.app.session, query.topic, person_of(call, query.person), all_topics=query.all_topics)
 
 
@@ -117,7 +117,7 @@ def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
 
 @changing.post("/api/v1/teach/undo", response_model=s.UndoAnswer, responses=_OF_CHANGES)
 def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
-    """Take back a person's last answer, keyword or split, and ask about its document again."""
+    """Retract a person's last answer, keyword or split, and ask about its document again."""
     session, person = call.app.session, person_of(call, body.person)
     _check(session, body.topic)
     undone = session.undo(person)
@@ -132,7 +132,7 @@ def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
 
 @changing.post("/api/v1/teach/keyword", response_model=s.KeywordsAnswer, responses=_OF_CHANGES)
 def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
-    """Add or remove a keyword that speaks for a topic or against it; the next question takes it into account."""
+    """Add or remove a keyword for or against a topic, which affects the next question."""
     session = call.app.session
     _check(session, body.topic)
     session.set_keyword(body.topic, body.term, body.speaks_for, person_of(call, body.person))
@@ -141,7 +141,7 @@ def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
 
 @changing.post("/api/v1/teach/split", response_model=s.SplitAnswer, responses=_OF_CHANGES)
 def split(body: s.SplitSent, call: Call) -> dict[str, int]:
-    """Split records off from their group of near-duplicates, so that they are judged for themselves."""
+    """Split records off from their group of near-duplicates, so that they are judged separately."""
     for position in body.positions:
         _check(call.app.session, position=position)
     call.app.session.split(body.positions, person_of(call, body.person))
@@ -201,7 +201,7 @@ def document(query: Annotated[s.DocumentQuery, Query()], call: Call) -> dict[str
 
 @reading.get("/api/v1/teach/evidence", response_model=s.EvidenceAnswer, responses=_OF_QUERIES)
 def evidence(query: Annotated[s.EvidenceQuery, Query()], call: Call) -> dict[str, Any]:
-    """Explain a document's score: return words of the document, where they occur, and what they add to the score."""
+    """Explain a document's score: words of the document, where they occur, and their contributions."""
     session = call.app.session
     _check(session, query.topic, position=query.position)
     explanation = evidence_for(session.view, query.topic, query.position, query.n)
@@ -211,7 +211,7 @@ def evidence(query: Annotated[s.EvidenceQuery, Query()], call: Call) -> dict[str
 
 @reading.get("/api/v1/teach/search", response_model=s.SearchAnswer, responses=_OF_QUERIES)
 def search(query: Annotated[s.SearchQuery, Query()], call: Call) -> dict[str, Any]:
-    """Find documents that have the words of a query."""
+    """Find documents that contain the words of a query."""
     session = call.app.session
     if query.topic:
         _check(session, query.topic)
@@ -256,7 +256,7 @@ def duplicates(query: Annotated[s.DuplicatesQuery, Query()], call: Call) -> dict
 
 @reading.get("/api/v1/teach/progress", response_model=s.ProgressAnswer, responses=_OF_QUERIES)
 def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return the gain curve, the estimated share of the topic's documents that are found, and the pace."""
+    """Return the gain curve, the estimated recall of the topic, and the pace."""
     session = call.app.session
     _check(session, query.topic)
     state = progress_of(session.view, query.topic)
@@ -325,7 +325,7 @@ async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
     await call.answer(making.result(), kind=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-# --- from the session's words to those of the routes -----------------------------------------------------------------
+# --- conversion of the session's records to responses ----------------------------------------------------------------
 
 
 def _check(session: Session, *names: str, position: int = -1) -> None:
@@ -366,7 +366,7 @@ def _filled(zones: Mapping[str, str]) -> dict[str, str]:
 
 
 def _shown_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record without its lines in RIS, which say the same again."""
+    """Return the fields of a record without its RIS lines, which repeat them."""
     return {name: value for name, value in common_fields(fields).items() if name != "ris"}
 
 

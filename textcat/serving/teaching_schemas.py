@@ -58,14 +58,14 @@ class AnswerSent(RequestModel):
 
 
 class UndoSent(RequestModel):
-    """A request to take back a person's last answer or keyword, and to ask the next question on a topic."""
+    """A request to retract a person's last answer or keyword, and to ask the next question on a topic."""
 
     topic: Name
     person: Person = ""
 
 
 class KeywordSent(RequestModel):
-    """A keyword to add or remove: one or several words that speak for a topic, or against it."""
+    """A keyword to add or remove: one or several words for or against a topic."""
 
     topic: Name
     term: str = Field(min_length=1, max_length=1000, examples=["walkout"])
@@ -81,13 +81,13 @@ class SplitSent(RequestModel):
 
 
 class QueryModel(BaseModel):
-    """A query of a URL; fields that it does not have are refused."""
+    """A URL query; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
 class OfTopic(QueryModel):
-    """A topic to report on."""
+    """The topic of a request."""
 
     topic: Name
 
@@ -262,7 +262,7 @@ class NextAnswer(BaseModel):
 
 
 class UndoAnswer(NextAnswer):
-    """The judgements that were taken back, and a question on their document; or the next question on the topic."""
+    """The retracted judgements, and a question on their document; or the next question on the topic."""
 
     undone: list[JudgementRow] | None = Field(
         description="The judgements taken back; empty: a keyword or a split was; null: there was nothing to take back."
@@ -270,7 +270,7 @@ class UndoAnswer(NextAnswer):
 
 
 class KeywordsAnswer(BaseModel):
-    """The keywords of a topic, and whether each speaks for the topic (true) or against it (false)."""
+    """The keywords of a topic: true if a keyword is evidence for the topic, false if it is evidence against it."""
 
     keywords: dict[str, bool]
 
@@ -296,7 +296,7 @@ class SplitAnswer(BaseModel):
 
 
 class EvidenceAnswer(BaseModel):
-    """The score of a document for a topic, and what terms of the document add to it."""
+    """The score of a document for a topic, and the contributions of its terms."""
 
     topic: str
     position: int
@@ -346,7 +346,7 @@ class BandAnswer(BaseModel):
 
 
 class ProgressAnswer(BaseModel):
-    """The progress of teaching a topic: counts, finds, the estimate of recall, and advice when to stop."""
+    """The progress of teaching a topic: counts, relevant documents found, estimated recall, and advice when to stop."""
 
     topic: str
     documents: int = Field(description="Documents of the archive; near-duplicates count once, here and below.")

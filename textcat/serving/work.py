@@ -1,4 +1,4 @@
-"""Tag the documents of several requests together, in a tenth of the time that tagging each alone would take."""
+"""Tag the documents of several requests together, which takes a tenth of the time of tagging each alone."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ Tags: TypeAlias = list[dict[str, Any]]
 
 
 class Answer(NamedTuple):
-    """Hold the tags of a document, the reason if it has no evidence for any topic, and its expected recall if asked."""
+    """The tags of a document, the reason if it gives no evidence, and its expected recall if requested."""
 
     tags: Tags
     reason: Reason | None
     expected_recall: float | None = None
 
     def entries(self, name: str, tags: Any) -> dict[str, Any]:
-        """Return entries of a JSON object: the tags under `name`, and what else there is to say of the document."""
+        """Return entries of a JSON object: the tags under `name`, and the other facts about the document."""
         more = {"reason": self.reason, "expected_recall": self.expected_recall}
         return {name: tags, **{entry: value for entry, value in more.items() if value is not None}}
 
 
-_MOST_DOCUMENTS = 128  # the largest number of documents that are tagged before other requests have their turn,
-_MOST_CHARACTERS = 200_000  # the largest number of their characters, if there are several: some milliseconds of work,
-_MOST_TAGS = 1 << 18  # and the largest number of tags that they get
-MOST_ANSWERED = 500_000  # the largest number of tags of all documents of a request: 200 MB until they are written
+_MOST_DOCUMENTS = 128  # maximum number of documents that are tagged before other requests have their turn,
+# maximum number of their characters, if there are several documents: some milliseconds of work,
+_MOST_CHARACTERS = 200_000
+_MOST_TAGS = 1 << 18  # and maximum number of tags that they get
+MOST_ANSWERED = 500_000  # maximum number of tags of all documents of a request: 200 MB until they are written
 
 
 def number_of_characters(document: Any) -> int:
@@ -44,7 +45,7 @@ def number_of_characters(document: Any) -> int:
 
 
 class Choice(NamedTuple):
-    """Hold the options of a request: which topics of a document to return, and whether its expected recall, too."""
+    """The options of a request: which topics of a document to return, and whether to return its expected recall."""
 
     top: int | None = None
     min_probability: float | None = None
@@ -63,8 +64,8 @@ def _entry(tag: Tag, names: Mapping[str, str], *, with_status: bool) -> dict[str
 class Work:
     """Tag documents with one version of a model, for all requests that use this version.
 
-    `on_batch` is called with the number of documents that are tagged together; `seconds` returns how many seconds of
-    processor time such a batch may take. `on_tagged` is called with the documents, the choice and the answers.
+    `on_batch` is called with the number of documents tagged together; `seconds` returns the maximum processor seconds
+    of such a batch. `on_tagged` is called with the documents, the choice and the answers.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Work:
     ) -> None:
         self._tagger, self._on_batch, self._seconds, self._on_tagged = tagger, on_batch, seconds, on_tagged
         self._waiting: list[tuple[Any, Choice, asyncio.Future[Answer]]] = []
-        self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}  # of requests with several documents
+        self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}  # lock of requests with several documents
 
     def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Answer]:
         """Return a future for the tags of a document; documents that arrive at the same time are tagged together."""
@@ -113,7 +114,7 @@ class Work:
     def tags(self, documents: Sequence[Any], choice: Choice) -> list[Answer]:
         """Tag documents together, and return the answer for each document.
 
-        Raise a Problem if this takes too long, or if the choice needs probabilities or promises that the model has not.
+        Raise a Problem if this takes too long, or if the choice needs probabilities or promises that the model lacks.
         """
         top, least, all_topics, with_recall = choice
         tagger = self._tagger
@@ -152,7 +153,7 @@ class Work:
             if len(futures) == 1:
                 futures[0].set_exception(error)
                 return
-            for document, future in zip(documents, futures, strict=True):  # only the document at fault fails
+            for document, future in zip(documents, futures, strict=True):  # only the faulty document fails
                 if not future.done():
                     self._answer([document], choice, [future])
 

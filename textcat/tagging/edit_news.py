@@ -174,5 +174,5 @@ def _signed(creator: str, row: Mapping[str, Any]) -> str:
 
 
 def creator_of(model: Path) -> str:
-    """Return the name that signs tags in news files: ``textcat:`` and the model's folder, without its id."""
+    """Return the name that signs tags in news files: ``textcat:`` and the folder, without the id."""
     return f"{OWN}:{re.sub('[^A-Za-z0-9_.-]+', '-', model.resolve().name) or 'model'}"

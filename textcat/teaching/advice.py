@@ -1,4 +1,4 @@
-"""Advise a person when to stop: a sentence, and the latest estimate of recall that is informative."""
+"""Advise a person when to stop: a sentence, and the latest informative estimate of recall."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from textcat.teaching.progress import history
 from textcat.teaching.stopping import Estimate, History, Stopper
 from textcat.teaching.view import View
 
-_PREFIXES = 500  # the largest number of answers that are left out to find an earlier informative estimate
+_PREFIXES = 500  # maximum number of last answers to leave out in the search for an earlier informative estimate
 _STOPPER = Stopper()
 
 
 class Band(NamedTuple):
-    """Hold an estimate of recall with its bounds, and the number of answers that it is based on."""
+    """An estimate of recall with its bounds, and the number of answers it is based on."""
 
     estimate: Estimate
     n_answers: int
 
 
 class CachedBand(NamedTuple):
-    """Hold the result of an earlier call of `last_band`, and the answers at that time."""
+    """The cached result of `last_band`, with the answers it was computed from."""
 
     history: History
     band: Band | None
 
     def is_of(self, history: History) -> bool:
-        """Return whether the cached result is of an earlier state of a history, over as many documents."""
+        """Return whether the cached result was computed from an earlier state of a history, with as many documents."""
         first = history.first(len(self.history.answers))
         return history.n_documents == self.history.n_documents and all(
             map(np.array_equal, first[:2], self.history[:2])  # answers, and which were drawn at random
@@ -36,10 +36,10 @@ class CachedBand(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """Hold an estimate of recall, and sentences that advise a person when to stop."""
+    """An estimate of recall, and sentences of advice when to stop."""
 
     estimate: Estimate
-    band: Band | None  # the latest estimate that is informative
+    band: Band | None  # the latest informative estimate
     advice: str  # whether the person can stop or, if not, what is needed
     about_band: str  # why there is no new band, and what helps; "" if there is one
 
@@ -56,7 +56,7 @@ class Advisor:
 
     def __init__(self, view: View, stopper: Stopper = _STOPPER):
         self._view, self._stopper = view, stopper
-        self._bands: dict[str, tuple[Stopper, CachedBand]] = {}  # the latest of each topic
+        self._bands: dict[str, tuple[Stopper, CachedBand]] = {}  # the latest band of each topic
 
     def advise(self, topic: str, target: float | None = None, confidence: float | None = None) -> Advice:
         """Return advice on a topic.
@@ -103,7 +103,7 @@ def last_band(stopper: Stopper, history: History, estimate: Estimate, cached: Ca
 
 
 def _tells_something(estimate: Estimate, history: History) -> bool:
-    """Return whether an estimate is informative: something is found, and the estimated total is small.
+    """Return whether an estimate is informative: relevant documents were found, and the estimated total is small.
 
     The total is the estimated number of relevant documents. It is small if it is at most half of all documents, or if
     more than a quarter of all documents are found to be relevant.

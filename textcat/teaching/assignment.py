@@ -11,7 +11,7 @@ from textcat.teaching.pool.duplicates import Groups
 
 
 class Assignment:
-    """Decide which documents each person can be asked about; of near-duplicates, only the first is asked about.
+    """Decide which documents each person can be asked about; of near-duplicates, only the first one.
 
     `overlap` is the share of documents that every person is asked about; every other document needs only one answer.
     """
@@ -32,7 +32,7 @@ class Assignment:
             is_open[[group for group in state.labels if not self._is_for_all(group)]] = False
             is_free = is_open.copy()
             is_free[[position for position in shown_to_others if not self._is_for_all(position)]] = False
-            # What others have been shown and not answered yet is left to them, unless nothing else is open.
+            # Documents shown to others but not answered yet are excluded, unless nothing else is open.
             is_open = is_free if is_free.any() else is_open
         return is_open
 

@@ -1,4 +1,4 @@
-"""Turn a person's words into a row with a pool's columns; the row also has terms that begin with a rare word."""
+"""Convert a person's words to a row with a pool's columns; the row also has terms that begin with a rare word."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from scipy.sparse import csr_matrix, vstack
 
 from textcat.corpus.documents import Document
 
-_SHORTEST = 3  # the least number of letters of a word that is expanded, and of the parts of a compound
-_MOST = 5  # the largest number of longer terms that are added to a word
-_COMMON = 0.01  # share of the documents: a word that more documents have, such as "the", is not expanded
-_WEIGHT = 0.5  # weight of all terms added to a word together, compared with the word
+_SHORTEST = 3  # minimum letters of a word to expand, and of the parts of a compound
+_MOST = 5  # maximum number of longer terms that are added for a word
+_COMMON = 0.01  # document frequency above which a word, such as "the", is not expanded
+_WEIGHT = 0.5  # weight of all terms added for a word together, relative to the word
 
 
 class Descriptions:
@@ -54,7 +54,7 @@ class Descriptions:
                 expansion[columns] += (_WEIGHT if len(columns_of_word) else 1) * idf[columns] / np.sqrt(len(columns))
         if not expansion.any():
             return row
-        # The row as it was before its length became 1.
+        # The row before normalisation to length 1.
         expansion[row.indices] += row.data * np.sqrt((idf[row.indices] ** 2).sum())
         return csr_matrix((expansion / np.linalg.norm(expansion))[np.newaxis], dtype=np.float32)
 
@@ -69,7 +69,7 @@ class Descriptions:
         return float(1 + np.log((1 + n) / (1 + _COMMON * n)) if smooth else -np.log(_COMMON))
 
     def _related(self, word: str, word_columns: NDArray[np.int32]) -> list[int]:
-        """Return the columns of terms that are added to a description because they are related to one of its words.
+        """Return the columns of terms that are added to a description as expansions of one of its words.
 
         They are longer words that begin with the word, and parts of a compound. `word_columns` are the columns of the
         word itself (one for each zone that has terms of its own), and are not returned.
@@ -78,7 +78,7 @@ class Descriptions:
         if len(word) < _SHORTEST or (len(word_columns) and idf[word_columns].min() < self._idf_of_common()):
             return []
         if self._terms is None:
-            # Words that zones share, in alphabetical order.
+            # Words shared by all zones, in alphabetical order.
             prefixes = self._features.zone_prefixes()
             self._terms = [
                 term for term in vocabulary if " " not in term and "~" not in term and not term.startswith(prefixes)

@@ -1,4 +1,4 @@
-"""Check what persons enter in a session: names of topics, answers, criteria, and exclusion reasons."""
+"""Check what persons enter in a session: names of topics, answers, criteria and exclusion reasons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from textcat.base.errors import TextcatError
 from textcat.teaching.judgements import ANSWERS, LONGEST_NAME, SOURCES
 
-LONGEST_EXCLUSION_REASON = 200  # characters: it stands on a button and in tables
+LONGEST_EXCLUSION_REASON = 200  # maximum characters of an exclusion reason: it is shown on a button and in tables
 
 
 def check_answers(answers: Iterable[str], source: str) -> None:

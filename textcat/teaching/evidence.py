@@ -35,7 +35,7 @@ def evidence_for(view: View, topic: str, position: int, n: int = 30) -> Explanat
     explanation = view.tagger(topic, position).explain(document, topic, None)
     all_apart = features.zone_terms is True
     prefixes = tuple(f"{zone}:" for zone in document.zones) if all_apart else features.zone_prefixes()
-    # Function words are seldom what persons decide by, whatever they add to the score.
+    # Function words are omitted: persons seldom decide by them, whatever their contributions.
     is_stop = stop_word_test(features.tokens.language_of_words if features.tokens else "xx")
     return explanation_in_words(explanation, prefixes, n, is_stop)
 

@@ -35,21 +35,21 @@ _COLUMNS = (
     *("step", "time", "person", "what", "topic", "id", "position", "answer", "source", "why", "model", "rank", "score"),
     *("note", "exclusion_reason", "undone", "detail"),
 )
-#: The formats that labels can be written in, and those for all records.
+#: The formats for labels, and the formats for all records.
 LABEL_FORMATS, RECORD_FORMATS = ("jsonl", "csv", "ris"), ("csv", "ris")
-LONGEST_FACT = 200  # characters of a bibliographic fact, such as the authors, where a document is shown
-_DECISION_COLUMNS = ("decision", "exclusion_reason", "rank", "answers", "notes")  # of each topic
+LONGEST_FACT = 200  # maximum characters of a bibliographic fact, such as the authors, where a document is shown
+_DECISION_COLUMNS = ("decision", "exclusion_reason", "rank", "answers", "notes")  # columns for each topic
 _BIBLIOGRAPHIC = ("title", "authors", "year", "journal", "doi")
 
 
 class _Decision(NamedTuple):
-    """What is known about a document for a topic."""
+    """The decisions on a document for a topic."""
 
-    label: bool | None  # None: it has none
+    label: bool | None  # the label; None: it has none
     exclusion_reason: str
     is_disputed: bool
-    rank: int  # by the scores of the latest ranking, among all documents, from 1
-    answers: list[str]  # each person's, such as "ada: yes"
+    rank: int  # rank by score in the latest ranking, among all documents, from 1
+    answers: list[str]  # each person's answer, such as "ada: yes"
     notes: list[str]
 
     @property
@@ -66,7 +66,7 @@ class _Exported(NamedTuple):
 
     position: int
     judged_as: int  # position of the first of its near-duplicates, which represents the whole group
-    decisions: dict[str, _Decision]  # by topic
+    decisions: dict[str, _Decision]  # decisions by topic
 
     @property
     def labels(self) -> dict[str, bool]:
@@ -172,7 +172,7 @@ def _write_records(
 
 
 def _exported(view: View, topics: list[str]) -> Iterator[_Exported]:
-    """Yield all documents, group by group, as they are when the first one is asked for."""
+    """Yield all documents, group by group, as they are at the first call of `next`."""
     with view.unchanged():
         states = {topic: view.topic(topic) for topic in topics}
         ranks = {topic: _ranks(view.scores(topic), view.groups) for topic in topics}
@@ -275,14 +275,14 @@ def _duplicate_row(pool: Pool, group: int, position: int) -> dict[str, Any]:
 
 
 def _bibliographic_row(pool: Pool, position: int) -> dict[str, Any]:
-    """Return the fields of a record that have a column in CSV; of several values, as one text."""
+    """Return the fields of a record that have a column in CSV; several values are joined to one text."""
     fields = bibliographic_fields(pool, position)
     wanted = {name: fields[name] for name in _BIBLIOGRAPHIC if name in fields}
     return {name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in wanted.items()}
 
 
 def bibliographic_fields(pool: Pool, i: int) -> dict[str, Any]:
-    """Return a document's fields under the common names of references; its text is the field `abstract`."""
+    """Return a document's fields under the usual names of references; its text is the field `abstract`."""
     zones = pool.document(i)
     text = "\n".join(text for name, text in zones.items() if text and name != "title")
     values = {"id": pool.ids[i], "title": zones.get("title", ""), "abstract": text}
@@ -412,7 +412,7 @@ def reference_line(pool: Pool, i: int) -> str:
     by = "; ".join(map(str, authors)) if isinstance(authors, list) else str(authors)
     facts = [by, fields.get("journal"), fields.get("year"), fields.get("doi")]
     shown = [shortened_text(str(fact), LONGEST_FACT) for fact in facts if fact]
-    ended = [fact.removesuffix(".") for fact in shown[:-1]]  # initials and abbreviations have their own full stop
+    ended = [fact.removesuffix(".") for fact in shown[:-1]]  # initials and abbreviations end with a full stop already
     return ". ".join([*ended, *shown[-1:]])
 
 
@@ -437,11 +437,11 @@ def _documents(view: View, topics: list[str]) -> list[Document]:
 
 
 def _fields(zones: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a record such that reading the record gives these zones (named texts) again."""
+    """Return fields of a record that, when read, give these zones (named texts) again."""
     return dict(zones) if set(zones) <= {"title", "body"} and "body" in zones else {"zones": dict(zones)}
 
 
-#: All exports by their names, which `textcat teach --export` and the page take.
+#: All exports, by the names used in `textcat teach --export` and on the page.
 EXPORTS: dict[str, Callable[..., Path]] = {
     "labels": write_labels,
     "included": write_included,

@@ -26,9 +26,9 @@ _MARK, _FORMAT = "textcat session", 3
 
 @dataclass(frozen=True)
 class SessionHeader:
-    """Hold facts about the pool of a session, and the session's settings."""
+    """Facts about the pool of a session, and the session's settings."""
 
-    pool: str  # its folder, relative to the session's if that is on disk; "": it is in memory
+    pool: str  # the pool's folder, relative to the session's if that is on disk; "": the pool is in memory
     documents: int
     sum: int | str  # a checksum that identifies the pool
     seed: int
@@ -129,7 +129,7 @@ class SessionJournal:
                     disk.write_all(self._file, data)
                     disk.sync(self._file)
                     self.steps.append(step)
-                except BaseException:  # Ctrl-C, too
+                except BaseException:  # also after Ctrl-C
                     del self.steps[n:]
                     self._take_back()
                     raise

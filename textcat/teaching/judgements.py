@@ -27,10 +27,10 @@ from textcat.teaching.steps import (
     texts_of,
 )
 
-LONGEST_NAME = 300  # characters of a topic's name, which stands in headings and addresses
+LONGEST_NAME = 300  # maximum characters of a topic's name, which appears in headings and URLs
 ANSWERS = ("yes", "no", "skip")
-# Where a document was judged: when it was asked about; in search results; in a list, where answers can also be changed;
-# as an example when the topic was started; to adjudicate a disagreement of two persons.
+# Where a document was judged: in answer to a question; in search results; in a list, where answers can also be changed;
+# as an example when the topic was added; or to adjudicate a disagreement of two persons.
 SOURCES = ("asked", "search", "list", "example", "adjudicated")
 
 
@@ -47,14 +47,15 @@ class Judgement(NamedTuple):
     source: str  # one of SOURCES
     note: str = ""
     why: Reason = Reason.NOT_ASKED  # the reason why the document was asked about
-    model: int = 0  # number of the model that gave rank and score: the changes to the topic that it was trained on
-    rank: int = 0  # among the documents that were not judged by then, from 1; 0 if there was no ranking yet
+    # number of the model that gave rank and score: the number of changes to the topic that it was trained on
+    model: int = 0
+    rank: int = 0  # rank among the documents not judged by then, from 1; 0 if there was no ranking yet
     score: float | None = None
-    exclusion_reason: str = ""  # why the answer is "no", if the person gave a reason
+    exclusion_reason: str = ""  # the reason for an answer "no", if the person gave one
 
 
 class Disagreement(NamedTuple):
-    """Hold a document on which persons disagree, and each person's current judgement."""
+    """A document on which persons disagree, with each person's current judgement."""
 
     position: int
     id: str
@@ -77,26 +78,26 @@ class Pair(NamedTuple):
 class Agreement(NamedTuple):
     """The agreement of persons on the documents that at least two persons have judged."""
 
-    kappa: float | None  # mean over the pairs, weighted by their numbers of documents; None if it is not defined
+    kappa: float | None  # mean over the pairs, weighted by their numbers of documents; None if undefined
     agreed: float | None  # share of `documents` on which the pair agrees; None if there are no pairs
     documents: int  # number of documents that both persons of a pair have judged, summed over the pairs
     pairs: list[Pair]
-    disagreements: list[Disagreement]  # not adjudicated yet, the oldest first
+    disagreements: list[Disagreement]  # disagreements not adjudicated yet, the oldest first
 
 
 @dataclass
 class TopicState:
-    """Hold the state of a topic: its current answers, and its texts and settings."""
+    """The state of a topic: its current answers, texts and settings."""
 
     name: str
     about: dict[str, Any]
-    # By group, then by person; the person's last judgement counts.
+    # By group, then by person; the person's last judgement is used.
     answers: dict[int, dict[str, list[Judgement]]] = field(default_factory=dict)
-    adjudications: dict[int, list[Judgement]] = field(default_factory=dict)  # by group; the last one counts
+    adjudications: dict[int, list[Judgement]] = field(default_factory=dict)  # by group; the last one is used
     labels: dict[int, bool] = field(default_factory=dict)  # by group, for groups that have a label
-    # By keyword: pairs of the journal's step, and whether the keyword speaks for the topic (None: it was removed).
+    # By keyword: pairs of the journal's step, and True (for the topic), False (against it) or None (removed).
     _sides: dict[str, list[tuple[int, bool | None]]] = field(default_factory=dict)
-    n_changes: int = 0  # changes that affect the ranking; also the number of the model trained on them
+    n_changes: int = 0  # number of changes that affect the ranking; also the number of the model trained on them
 
     def __post_init__(self) -> None:
         self._change({})
@@ -237,9 +238,9 @@ class TopicState:
 def _label(judgements: Iterable[Judgement], adjudicated: list[Judgement]) -> bool | None:
     """Return a document's label (True: yes) from the persons' judgements and the adjudications.
 
-    The last adjudication counts or, if there is none, the majority of the answers yes and no. A tie is a yes: if two
-    persons disagree, the label is yes until somebody adjudicates it, because a document too many is better than a
-    missed one. Return None if nobody has answered yes or no.
+    The label is the last adjudication or, without one, the majority of the answers yes and no. A tie gives yes: if two
+    persons disagree, the label is yes until somebody adjudicates it, because including one document too many is better
+    than missing one. Return None if nobody has answered yes or no.
     """
     if adjudicated:
         return adjudicated[-1].answer == "yes"
@@ -264,16 +265,16 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
     n_first, n_second = sum(a for a, _ in both), sum(b for _, b in both)
     by_chance = n_first * n_second + (n - n_first) * (
         n - n_second
-    )  # times n squared: whole numbers, so that 1 is found exactly
+    )  # multiplied by n squared: integers, so that 1 is detected exactly
     agreed = sum(a == b for a, b in both)
     return None if by_chance == n * n else (agreed * n - by_chance) / (n * n - by_chance)
 
 
 class Judgements:
-    """Hold the current answers on all topics of a session, derived from the lines of its journal.
+    """The current answers on all topics of a session, derived from the lines of its journal.
 
-    An answer counts for the whole group of near-duplicates of its document. If records are split off from a group,
-    earlier answers count for the part that has their document.
+    An answer applies to all near-duplicates of its document. If records are split off from a group, earlier answers
+    apply to the part that has their document.
     """
 
     def __init__(self, journal: SessionJournal, groups_of_pool: NDArray[np.int32]):
@@ -311,10 +312,10 @@ class Judgements:
         try:
             written = self._journal.append(replace(step, at=round(time.time(), 3)))
             if changes_groups:
-                self._replay()  # earlier answers count for other groups now
+                self._replay()  # earlier answers now apply to other groups
             else:
                 self._apply(written)
-        except BaseException:  # Ctrl-C may come between the two
+        except BaseException:  # Ctrl-C may come between the two statements
             self._replay()
             raise
 

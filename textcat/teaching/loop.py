@@ -1,6 +1,6 @@
-"""The loop of active learning: rank all documents by the answers so far, choose one to ask about, take its answer.
+"""The loop of active learning: rank all documents by the answers so far, choose one to ask about, record the answer.
 
-A session and a simulation run the same loop. They differ only in the source of the answers: persons, or labels.
+A session and a simulation run the same loop. They differ only in the source of the answers: persons or labels.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Answers(Protocol):
 class Ranking(NamedTuple):
     """The scores of all documents for a topic."""
 
-    model: int  # number of the model: how many changes to the answers the ranking includes
-    weights: Any  # those that the ranker returned
+    model: int  # number of the model: the number of changes that the ranking includes
+    weights: Any  # the weights that the ranker returned
     scores: NDArray[np.float32]
 
     def rank_of(self, position: int, is_open: NDArray[np.bool_]) -> int:
@@ -55,7 +55,7 @@ class Choice(NamedTuple):
 
     position: int
     reason: Reason
-    rank: int  # among the documents that are open, counted from 1
+    rank: int  # rank among the open documents, from 1
     score: float
 
 
@@ -66,7 +66,7 @@ class Loop:
     """
 
     def __init__(self, ranker: RanksDocuments, key: tuple[Any, ...]):
-        self.ranking: Ranking | None = None  # the latest
+        self.ranking: Ranking | None = None  # the latest ranking
         self._ranker, self._key = ranker, key
 
     def rank(self, answers: Answers, *evidence: Any) -> Ranking:

@@ -1,9 +1,9 @@
 """Measure how much work an order of questions saves: loss, WSS, RRF, recall, answers needed.
 
 R is the number of relevant documents, N the number of all documents. The parameter `curve` of the measures is an
-ascending array of shape (R,), as `found_at` returns it: its i-th value is the number of answers up to and including
-the one by which the i-th relevant document was found. The starting examples count as answers. A measure is ``nan`` if
-it needs a relevant or an irrelevant document, and there is none.
+ascending array of shape (R,), as `found_at` returns it: its i-th value is the number of answers up to and including the
+one by which the i-th relevant document was found. The starting examples count as answers. A measure is ``nan`` if it
+requires a relevant or an irrelevant document, and there is none.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-_EXACT = 1e-9  # so that 0.95 · 20 is 19 in spite of rounding errors
+_EXACT = 1e-9  # tolerance, so that 0.95 · 20 is 19 in spite of rounding errors
 
 
 def found_at(answers: ArrayLike) -> NDArray[np.int64]:
@@ -77,7 +77,7 @@ def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
     """Return the mean over seeds with Student's confidence interval; values that are nan are left out.
 
     The interval is ``mean ± t(n - 1, (1 + confidence) / 2) · s / √n``, for n values with standard deviation s. It shows
-    how far the mean varies with the seeds, for the same documents and topics. To compare two methods, give the
+    how far the mean varies with the seeds, for the same documents and topics. To compare two methods, pass the
     differences of their values for each seed.
     """
     numbers = np.asarray(values, np.float64)

@@ -1,4 +1,4 @@
-"""Write what a session exports to a file, as JSON Lines, CSV or RIS: the file's extension decides."""
+"""Write exports of a session to a file, as JSON Lines, CSV or RIS, by the file's extension."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ def json_line(fields: Mapping[str, Any]) -> str:
     """Return an object as a line of JSON."""
     try:
         return json.dumps(fields, ensure_ascii=False).encode("utf-8").decode() + "\n"
-    except UnicodeEncodeError:  # lone surrogates
+    except UnicodeEncodeError:  # for lone surrogates
         return json.dumps(fields) + "\n"
 
 

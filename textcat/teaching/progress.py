@@ -15,8 +15,8 @@ from textcat.teaching.query import Reason
 from textcat.teaching.stopping import History
 from textcat.teaching.view import View
 
-_PAUSE = 600.0  # seconds between answers that count as a break, not as thinking
-_PACED = 20  # the number of last pauses from which the pace is computed
+_PAUSE = 600.0  # seconds between answers above which the pause is a break, not thinking time
+_PACED = 20  # number of last pauses from which the pace is computed
 
 
 class Counts(NamedTuple):
@@ -31,16 +31,16 @@ class Progress(NamedTuple):
     """The progress of teaching a topic: counts, the gain curve and the pace."""
 
     topic: str
-    n_documents: int  # of the pool
-    yes: int  # documents with this label: those of the topic that are found
+    n_documents: int  # documents of the pool
+    yes: int  # documents with this label, i.e. relevant documents found
     no: int
     skipped: int  # documents that were skipped, and have no label
     at_random: int  # answers to questions drawn at random
-    disagreements: int  # not adjudicated yet
+    disagreements: int  # disagreements not adjudicated yet
     persons: list[str]
-    model: int  # the number of changes to the topic so far; the next ranking includes all of them
+    model: int  # number of changes to the topic so far; the next ranking includes all of them
     curve: list[int]  # documents found after each answer
-    pace: float | None  # answers a minute, by the median time between the last answers
+    pace: float | None  # answers per minute, by the median time between the last answers
 
     @property
     def counts(self) -> Counts:

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 from textcat.base.errors import TextcatError
 
-#: The strategies, each with the share of its questions that are about the document whose score is most uncertain.
+#: The strategies, each with the share of its questions about the document with the most uncertain score.
 STRATEGIES = {"highest": 0.0, "mixture": 0.2, "uncertain": 1.0}
 
 
 class Reason(str, Enum):
-    """List the reasons why a document is asked about; journals, exports and pages show the values."""
+    """The reasons why a document is asked about; journals, exports and pages show the values."""
 
     HIGHEST = "highest score"
     UNCERTAIN = "uncertain"
     AT_RANDOM = "at random"
-    TAKEN_BACK = "taken back"  # its answer was undone
-    NOT_ASKED = ""  # but answered in a list or search results
+    TAKEN_BACK = "taken back"  # its answer was retracted
+    NOT_ASKED = ""  # it was answered in a list or in search results
 
     __str__ = str.__str__
 
@@ -124,6 +124,6 @@ def _extreme(scores: NDArray[np.float32], is_open: NDArray[np.bool_], uncertain:
         return None
     values = -np.abs(scores) if uncertain else scores
     position = int(np.argmax(np.where(is_open, values, -np.inf)))
-    if not is_open[position]:  # open ones have -inf, too
+    if not is_open[position]:  # open documents may have -inf, too
         position = int(np.argmax(is_open))
     return position, Reason.UNCERTAIN if uncertain else Reason.HIGHEST

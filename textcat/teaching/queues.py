@@ -13,7 +13,7 @@ from textcat.teaching.pool import Pool, PoolError
 
 
 class Queue(NamedTuple):
-    """Hold a list of documents of a pool for a person to review for one topic."""
+    """A list of documents of a pool for a person to review for one topic."""
 
     name: str
     topic: str
@@ -24,7 +24,7 @@ class Queue(NamedTuple):
 def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
     """Read lines of JSON with `id`, `topic` and optionally `labelled`, as `textcat report --label-issues` writes them.
 
-    Return a queue for each topic. Documents that the pool does not have are left out; TextcatError is raised if no
+    Return a queue for each topic. Documents that are not in the pool are left out; TextcatError is raised if no
     document is left, or if the file is not such a list.
     """
     documents_of: dict[str, list[tuple[int, bool | None]]] = {}

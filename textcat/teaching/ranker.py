@@ -17,15 +17,16 @@ from textcat.base.errors import TextcatError
 from textcat.recipes.recipe import RankerSettings
 from textcat.teaching._ranking import add_up, gather, rows_times, solve
 
-ENTRIES_OF_A_THREAD = 1_000_000  # the least number: with fewer entries, starting a thread takes longer than its work
+# minimum number of entries for a thread: with fewer, starting it takes longer than its work
+ENTRIES_OF_A_THREAD = 1_000_000
 
 
 class Examples(NamedTuple):
     """Training examples that are not documents of the pool, such as a topic's description and keywords."""
 
-    rows: csr_matrix  # with the columns of the pool
+    rows: csr_matrix  # rows with the columns of the pool
     labels: NDArray[np.int8]  # +1, -1
-    weights: NDArray[np.float64]  # 1: the example counts as much as a judged document
+    weights: NDArray[np.float64]  # 1: the example has the weight of a judged document
 
 
 class Weights(NamedTuple):
@@ -36,7 +37,7 @@ class Weights(NamedTuple):
     the recipe's setting `RankerSettings.background`. See `Ranker.whole`.
     """
 
-    columns: NDArray[np.int32]  # each once, in no particular order
+    columns: NDArray[np.int32]  # distinct, in no particular order
     values: NDArray[np.float32]
     bias: float
     n_epochs: int = 0
@@ -51,7 +52,7 @@ class Weights(NamedTuple):
 
 
 _DEFAULT = RankerSettings()
-#: With embeddings, errors cost more: the settings chosen on systematic reviews.
+#: The settings with embeddings, chosen on systematic reviews: errors cost more.
 WITH_EMBEDDINGS = RankerSettings(C=0.25, growth=0.3, embeddings=1.0)
 
 
@@ -88,7 +89,8 @@ class Ranker:
         seed: int = 0,
         n_threads: int | None = None,
     ) -> None:
-        self._n_terms, entries = rows.shape[1], np.diff(rows.indptr)  # the number of entries tells how long a text is
+        # the number of entries measures the length of a text
+        self._n_terms, entries = rows.shape[1], np.diff(rows.indptr)
         if settings.embeddings:
             if embeddings is None:
                 raise TextcatError(
@@ -99,12 +101,13 @@ class Ranker:
         self._row_arrays = _arrays(rows)
         self.n_parts = max(1, min(n_threads or effective_n_jobs(-1), len(rows.data) // ENTRIES_OF_A_THREAD))
         self._threads = ThreadPoolExecutor(self.n_parts - 1) if self.n_parts > 1 else None
-        self._lock = Lock()  # of the two arrays below, which every call fills and clears: topics wait for one call only
+        # lock of the two arrays below, which every call fills and clears: topics wait for each other
+        self._lock = Lock()
         self._number_of = np.full(self._shape[1], -1, np.int32)
         self._w = np.zeros(self._shape[1], np.float32)
         mean = max(1, entries.mean() if len(entries) else 1)
         short = settings.length * mean
-        # The factor of x·w in the score of each document.
+        # the factor of x·w in the score of each document
         self.factors = np.sqrt((mean + short) / mean * entries / np.maximum(entries + short, 1)).astype(np.float32)
 
     def train(
@@ -209,7 +212,7 @@ class Ranker:
             return np.empty(0, np.int64)
         generator = np.random.default_rng([self._seed, len(positions)])
         ranks = np.sort(generator.choice(self._shape[0] - len(positions), n, replace=False, shuffle=False))
-        # The unjudged row of rank r has as many judged rows before it as have no more than r unjudged ones before them.
+        # The unjudged row of rank r comes after all judged rows that have at most r unjudged rows before them.
         before = positions - np.arange(len(positions))
         return ranks + np.searchsorted(before, ranks, side="right")
 
@@ -232,7 +235,7 @@ class Ranker:
             bias = prior.bias
         if n_judged < len(y):
             square = self._background.square
-            if prior:  # whose own scores are of whole rows
+            if prior:  # their own scores are computed from whole rows
                 along = _dot(self._background.row[prior.columns], prior.values)
                 bias += along
             if self._settings.anchor:
@@ -302,7 +305,7 @@ def _arrays(rows: csr_matrix) -> tuple[Any, Any, Any]:
 
 
 def _ranks(examples: Examples) -> NDArray[np.int64]:
-    """Return the indices of the examples, sorted by their content, so that the order of the argument has no effect."""
+    """Return the indices of the examples, sorted by content, so that their order has no effect."""
     ends, indices, data = _arrays(examples.rows)
     keys = [
         (int(label), float(weight), indices[first:last].tobytes(), data[first:last].tobytes())

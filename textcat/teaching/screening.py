@@ -19,16 +19,16 @@ FORMATS = ("csv", "jsonl")
 
 
 class ScreeningCounts(NamedTuple):
-    """Hold the number of records at each stage of screening; from `screened` on, near-duplicates are not counted."""
+    """Numbers of records at each stage of screening; from `screened` on, near-duplicates are not counted."""
 
     topic: str
     identified: int  # all records of the inputs
-    unreadable: int  # could not be read, and were removed before screening
+    unreadable: int  # unreadable records, removed before screening
     duplicates: int  # near-duplicates of an earlier record, removed before screening
     screened: int  # answered by yes or no
     included: int
     excluded: int
-    exclusion_reasons: dict[str, int]  # how many of the excluded ones have each reason, the most frequent first
+    exclusion_reasons: dict[str, int]  # number of excluded records by reason, the most frequent first
     not_screened: int
 
     def as_dict(self) -> dict[str, Any]:

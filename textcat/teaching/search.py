@@ -1,4 +1,4 @@
-"""Find the documents of a pool that are most similar to a query in words; near-duplicates are found as one."""
+"""Search the documents of a pool by similarity to a query in words; near-duplicates are returned once."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Found(NamedTuple):
     position: int
     id: str
     zones: dict[str, str]
-    score: float  # the cosine of its row and the query's
+    score: float  # cosine similarity of its row and the query's
     answer: str  # the person's own answer for the topic; "" if there is none
-    label: bool | None  # the label for the topic that all persons' answers give; None if there is none
+    label: bool | None  # the label for the topic from all persons' answers; None if there is none
 
 
 class SearchResults(NamedTuple):
     """A page of search results, the most similar document first."""
 
-    n_found: int  # on all pages
+    n_found: int  # number of results on all pages
     documents: list[Found]
 
 
@@ -34,11 +34,11 @@ class _Hits(NamedTuple):
 
     query: str
     order: NDArray[np.intp]  # positions, the most similar first
-    scores: NDArray[np.float32]  # of all documents of the pool
+    scores: NDArray[np.float32]  # similarities of all documents of the pool
 
 
 class Search:
-    """Search the documents of a session by words; the hits of the last query are cached for its next pages."""
+    """Search the documents of a session by words; the results of the last query are cached for further pages."""
 
     def __init__(self, view: View):
         self._view = view

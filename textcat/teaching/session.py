@@ -41,7 +41,7 @@ from textcat.teaching.view import View
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
-#: The strategy of new topics: some questions are drawn at random, so that recall can be estimated.
+#: The strategy of new topics: some questions are random, so that recall can be estimated.
 QUERY = QueryStrategy("highest", random_share=0.05)
 
 
@@ -52,15 +52,15 @@ class Question(NamedTuple):
     position: int
     id: str
     zones: dict[str, str]
-    rank: int  # among the documents not judged yet, from 1
+    rank: int  # rank among the documents not judged yet, from 1
     score: float
     why: Reason
-    n_answers: int  # on the topic, so far
+    n_answers: int  # number of answers on the topic so far
     duplicates: tuple[str, ...]  # ids of its near-duplicates, which get the same answer
-    model: int  # number of the model: how many changes to the topic its ranking includes
+    model: int  # number of the model: the number of changes to the topic that its ranking includes
     answers: dict[str, str]  # the person's own answers on the document for other topics
-    fields: dict[str, Any]  # of its record, such as authors and year
-    topics: tuple[str, ...]  # those that the answer is to be for; of `Session.next`, the topic alone
+    fields: dict[str, Any]  # further fields of its record, such as authors and year
+    topics: tuple[str, ...]  # topics to answer for; from `Session.next`, only the topic
 
 
 class Session:
@@ -101,7 +101,8 @@ class Session:
         self._assignment = Assignment(header.seed, header.overlap)
         self._asked: dict[tuple[str, str], Question] = {}
         self._lock = threading.RLock()  # held while answers and rankings are read or changed
-        self._judgements = Judgements(journal, pool.groups)  # the current answers, by all lines of the journal
+        # the current answers, according to all lines of the journal
+        self._judgements = Judgements(journal, pool.groups)
         self._view = View(pool, journal, self._judgements, self._rankings, self._lock)
 
     @classmethod
@@ -139,7 +140,7 @@ class Session:
         if not 0 <= overlap <= 1:
             raise TextcatError(f"The share of documents that everybody is shown cannot be {overlap}: give 0 to 1.")
         if settings and settings.embeddings:
-            pool.embeddings()  # fails, if it does, before anything is written
+            pool.embeddings()  # any failure must come before anything is written
         path = None if folder is None else expanded(folder)
         journal = SessionJournal.create(path, _header(pool, path, seed, overlap, settings))
         with journal.closing_on_error():
@@ -234,20 +235,20 @@ class Session:
         random_share: float | None = None,
         person: str = "",
     ) -> None:
-        """Add a topic. The name, description, query, examples and model are evidence for its ranker.
+        """Add a topic; its name, description, query, examples and model are evidence for its ranker.
 
         Parameters
         ----------
         name : str
             Its words are evidence, too.
         description, query : str
-            What the topic is about, in sentences; and words that occur in its documents.
+            A description of the topic in sentences, and words that occur in its documents.
         examples : iterable of str
             Ids of documents that belong to the topic: the answer "yes" is recorded for each.
         model : (tagger or its folder, topic), optional
             Start with a model's weights for a topic, matched to the pool's terms by name.
         criteria : str
-            The criteria by which persons decide; they are shown next to each document, and are no evidence.
+            The criteria by which persons decide; they are shown next to each document, and are not used as evidence.
         exclusion_reasons : iterable of str
             Reasons for the answer "no" that persons can choose from.
         strategy : str, optional
@@ -283,7 +284,7 @@ class Session:
         strategy: str | None = None,
         random_share: float | None = None,
     ) -> None:
-        """Change what persons are shown about a topic, or how its questions are chosen, from now on.
+        """Change a topic's texts for persons, or how its questions are chosen, from now on.
 
         Parameters
         ----------
@@ -379,7 +380,7 @@ class Session:
         ----------
         topic : str
         position : int
-            Position of the document in the pool; the answer counts for its near-duplicates, too.
+            Position of the document in the pool; the answer also applies to its near-duplicates.
         answer : {"yes", "no", "skip"}
         person : str
         source : {"asked", "search", "list", "adjudicated"}
@@ -405,7 +406,7 @@ class Session:
             position = self._pool.checked(position)
             question = self._asked.get((topic, person))
             if source == "asked" and (question is None or question.position != position):
-                question = self.next(topic, person)  # the same one as before, if the session was opened again
+                question = self.next(topic, person)  # the same question as before, if the session was opened again
             if source != "asked" or question is None or question.position != position:
                 question = None
             answers = [
@@ -418,7 +419,7 @@ class Session:
             self._asked.pop((topic, person), None)
 
     def set_keyword(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
-        """Add or remove a keyword: one or several words that are a short training example for or against a topic.
+        """Add or remove a keyword: one or several words used as a short training example for or against a topic.
 
         TextcatError is raised if no document has any of these words.
 
@@ -426,7 +427,7 @@ class Session:
         ----------
         topic, term : str
         speaks_for : bool or None
-            Whether the keyword speaks for the topic (True) or against it (False); None removes the keyword.
+            Whether the keyword is evidence for the topic (True) or against it (False); None removes the keyword.
         person : str
         """
         with self._lock:
@@ -437,10 +438,10 @@ class Session:
             self._judgements.write(KeywordSet(topic=topic, keyword=term, speaks_for=speaks_for, person=person))
 
     def split(self, positions: Iterable[int], person: str = "") -> None:
-        """Split records off from their group of near-duplicates: from now on, they are a group of their own.
+        """Split records off from their group of near-duplicates into a group of their own.
 
-        Earlier answers count for the part that has their document. TextcatError is raised if the records are not of
-        one group, or are all of it.
+        Earlier answers apply to the part that has their document. TextcatError is raised if the records are not of one
+        group, or are the whole group.
 
         Parameters
         ----------
@@ -458,7 +459,7 @@ class Session:
                 )
             ids = [self._pool.ids[position] for position in part]
             self._judgements.write(Split(split=part, ids=ids, person=person))
-            self._asked.clear()  # the questions were about other groups
+            self._asked.clear()  # pending questions were about other groups
 
     def undo(self, person: str = "") -> list[Judgement] | None:
         """Undo a person's last answer, keyword or split; return None if there is nothing to undo.

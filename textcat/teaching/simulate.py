@@ -1,4 +1,4 @@
-"""Simulate active learning on a labelled corpus, to count the answers that it takes to find the relevant documents.
+"""Simulate active learning on a labelled corpus, to count the answers needed to find the relevant documents.
 
 `simulate` makes one run of the loop. `experiment` makes many runs, over topics, settings and seeds, in parallel; if it
 is interrupted, it resumes.
@@ -35,13 +35,13 @@ from textcat.teaching.ranker import Examples, Ranker
 
 STARTS = ("example", "description", "random")
 STEPS = "1:100,5:500,10"
-_FOLDS, _GROWTH = 5, 1.2  # for `supervised`: folds, and the ratio of successive numbers of answers that it tries
-_SUPERVISED = 0.95  # the share of the average precision with all labels that is to be reached
-_RULES_LOOK = 1.02  # the least ratio of successive numbers of answers at which stopping rules are evaluated
+_FOLDS, _GROWTH = 5, 1.2  # for `supervised`: number of folds, and ratio of successive numbers of answers
+_SUPERVISED = 0.95  # share of the average precision with all labels that must be reached
+_RULES_LOOK = 1.02  # minimum ratio of successive numbers of answers at which stopping rules are evaluated
 
 
 class Run(NamedTuple):
-    """Hold the questions and answers of a simulated run, in order; all arrays have the shape (n_documents,).
+    """The questions and answers of a simulated run, in order; all arrays have the shape (n_documents,).
 
     After the last relevant document is found, a run that is not `whole` stops asking: the remaining documents follow in
     the order of their scores.
@@ -89,7 +89,7 @@ def simulate(
     whole: bool = False,
     watch: Callable[[stopping.History], bool] | None = None,
 ) -> Run:
-    """Simulate the teaching of a topic: ask about documents as a session does, and answer by their labels.
+    """Simulate the teaching of a topic: ask about documents as a session does, and answer by the labels.
 
     Parameters
     ----------
@@ -136,13 +136,13 @@ def simulate(
             break
         for _ in range(min(size(answers.n_changes), answers.n_open)):
             choice = loop.ask(query, answers.is_open, answers.n_changes)
-            assert choice is not None  # as long as something is open
+            assert choice is not None  # as long as any document is open
             answers.add(choice)
     return answers.run(loop.ranking, n_trained)
 
 
 class _LabelledAnswers:
-    """The answers of a simulated run so far, in the order of the questions; the labels of the documents give them."""
+    """The answers of a simulated run so far, in the order of the questions, taken from the labels."""
 
     def __init__(self, labels: NDArray[np.bool_]):
         n = len(labels)
@@ -243,11 +243,11 @@ class SimulatedTopic:
     rows: csr_matrix
     labels: NDArray[np.bool_]
     examples: Examples | None = None  # the row of its description, for `start="description"`
-    embeddings: NDArray[np.float32] | None = None  # of its documents, for rankers that use them
+    embeddings: NDArray[np.float32] | None = None  # embeddings of its documents, for rankers that use them
 
     @cached_property
     def checksum(self) -> str:
-        """A checksum that identifies these rows and labels."""
+        """A checksum of these rows and labels."""
         digest = hashlib.sha256(np.packbits(self.labels).data)
         parts = [] if self.examples is None else [self.examples.rows.data, self.examples.rows.indices]
         parts += [] if self.embeddings is None else [self.embeddings]
@@ -301,7 +301,7 @@ def simulated_topics(
             about = description or corpus.descriptions.get(topic) or " ".join(corpus.names.get(topic, ()))
             words = described.rows([f"{name_in_words(topic)} {about}"])
             examples = Examples(words, np.ones(1, np.int8), np.ones(1))
-            name = corpus.name.split(".")[0] or corpus.name  # of a file
+            name = corpus.name.split(".")[0] or corpus.name  # prefix of a file's key
             simulated.append(
                 SimulatedTopic(name, topic, pool.rows, labels, examples, pool.embeddings() if embeddings else None)
             )
@@ -309,7 +309,7 @@ def simulated_topics(
 
 
 class Setting(NamedTuple):
-    """A configuration of teaching, which an experiment compares with others."""
+    """A configuration of teaching that an experiment compares with others."""
 
     name: str
     settings: RankerSettings | None = RankerSettings()  # None: `make` needs no settings
@@ -320,7 +320,8 @@ class Setting(NamedTuple):
     target: float = 0.95  # the recall at which the rules stop
     confidence: float = 0.95
     supervised: bool = False  # whether to compute `supervised`, which takes longer
-    make: Callable[..., RanksDocuments] = partial(Ranker, n_threads=1)  # makes a ranker from rows, settings= and seed=
+    # function of rows, settings= and seed= that returns a ranker
+    make: Callable[..., RanksDocuments] = partial(Ranker, n_threads=1)
 
 
 class Result(NamedTuple):
@@ -333,8 +334,8 @@ class Result(NamedTuple):
     n_documents: int
     found: list[int]  # the `curve` that `measures` take
     stops: dict[str, int]  # by stopping rule: the number of answers after which it said stop
-    supervised: int | None  # the number of answers that `supervised` returns; None if it was not called
-    seconds: float  # of processor time
+    supervised: int | None  # the result of `supervised`; None if it was not called
+    seconds: float  # seconds of processor time
 
     @property
     def figures(self) -> dict[str, float]:

@@ -12,7 +12,7 @@ from textcat.base.records import read_record
 
 @dataclass(frozen=True)
 class JournalAnswer:
-    """Hold a person's answer on a document for a topic; `Judgement` explains the fields."""
+    """A person's answer on a document for a topic; `Judgement` explains the fields."""
 
     topic: str
     position: int
@@ -29,7 +29,7 @@ class JournalAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class _Step:
-    """Hold what all kinds of steps have. The journal sets `step` and `at`."""
+    """The fields of all steps. The journal sets `step` and `at`."""
 
     step: int = 0  # the number of the line, from 1
     at: float = 0.0  # seconds since 1970
@@ -37,7 +37,7 @@ class _Step:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicAdded(_Step):
-    """A topic was added: `about` has its texts and settings; the answers are those on its examples."""
+    """A topic was added: `about` has its texts and settings; `answers` are those on its examples."""
 
     topic: str
     about: dict[str, Any]
@@ -76,7 +76,7 @@ class KeywordSet(_Step):
 class Split(_Step):
     """Records were split off from their group of near-duplicates."""
 
-    split: list[int]  # their positions
+    split: list[int]  # positions of the records
     ids: list[str]
     person: str
 
@@ -85,12 +85,12 @@ class Split(_Step):
 class Undone(_Step):
     """A person's last answer, keyword or split was undone."""
 
-    undo: int  # its number
+    undo: int  # number of the undone step
     person: str
 
 
 SessionStep = TopicAdded | TopicChanged | Answered | KeywordSet | Split | Undone
-# The first of these fields that a line has tells its kind; without one, it is an answer.
+# The first of these fields that a line has determines its kind; a line without any is an answer.
 _BY_FIELD: dict[str, type[SessionStep]] = {
     "about": TopicAdded,
     "change": TopicChanged,
@@ -101,7 +101,7 @@ _BY_FIELD: dict[str, type[SessionStep]] = {
 
 
 def read_step(line: Mapping[str, Any]) -> SessionStep:
-    """Return the step that a line of a journal says; raise one of `MISFITS` if no session has such a line."""
+    """Parse a line of a journal into a step; raise one of `MISFITS` if it is invalid."""
     kind = next((_BY_FIELD[name] for name in _BY_FIELD if name in line), Answered)
     return read_record(kind, line, "in a step")
 

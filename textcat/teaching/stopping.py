@@ -1,8 +1,8 @@
 """Stopping rules: from the answers so far, estimate the recall of a topic, and how many more answers are needed.
 
-There are two rules. ``learned``, the default, assumes how finds (relevant documents found) become rarer; its constants
-are learnt from simulated reviews. ``sample`` has *a guarantee that needs no model*: it holds for any ranker and topic,
-because it uses documents drawn at random, and it needs more answers.
+There are two rules. ``learned``, the default, models how finds (relevant documents found) become rarer; its constants
+were fitted to simulated reviews. ``sample`` has *a guarantee that needs no model*: it holds for any ranker and topic,
+because it uses documents drawn at random, but it needs more answers.
 
 docs/background/teaching-stopping.md tells how often each rule reached its recall in simulations, how many answers it
 took, and which other rules were tried.
@@ -26,7 +26,7 @@ class History(NamedTuple):
 
     answers: Any  # bool, in the order asked: does the document belong to the topic?
     at_random: Any  # bool, for each answer: was the document drawn at random from all that were open then?
-    n_documents: int  # of the pool, including those that were answered
+    n_documents: int  # number of documents in the pool, including answered ones
 
     def first(self, n: int) -> "History":
         """Return the history of the first n answers."""
@@ -43,20 +43,20 @@ class Estimate(NamedTuple):
     recall: float
     low: float
     high: float
-    relevant: float  # estimated number of documents of the topic in the whole pool, found ones included
-    more: int | None  # answers until one can stop if none of them is "yes": 0 = now; None = the rule cannot tell
+    relevant: float  # estimated number of documents of the topic in the whole pool, including found ones
+    more: int | None  # further answers "no" until one can stop; 0: now; None: the rule cannot tell
 
 
 class Course(NamedTuple):
-    """Hold a history of answers as stopping rules need it: counts, and how recent the answers "yes" are."""
+    """Summary of a history of answers for stopping rules: counts, and how recent the answers "yes" are."""
 
     r: int  # number of finds
     n: int  # number of answers
     N: int  # number of documents
-    recent: float  # over the finds: Σ (t / unit)^FADE, where t is the number of the answer, counted from 1
-    unit: float  # the number of answers when the sum was computed: a later "no" changes only n
-    # Of the questions drawn at random: the number of answers, and of "yes" answers; and the number of documents that
-    # were open before the first such question. None: no question was drawn at random.
+    recent: float  # sum over the finds: Σ (t / unit)^FADE, where t is the number of the answer, counted from 1
+    unit: float  # unit: the number of answers when the sum was computed; a later "no" changes only n
+    # Random questions: the number of answers, and of "yes" answers; and the number of documents that were open before
+    # the first random question. None: there were none.
     drawn: tuple[int, int, int] | None = None
 
 
@@ -125,9 +125,9 @@ class Stopper:
         return self._is_enough(course_of_history(history))
 
     def _is_enough(self, course: Course) -> bool:
-        allowed = course.r / self.target - course.r  # how many may be missing
+        allowed = course.r / self.target - course.r  # number of documents that may be missing
         if course.N - course.n <= allowed + _ROUNDING:
-            return True  # even if all documents left belonged to the topic
+            return True  # even if all open documents belonged to the topic
         return bool(course.r and SURE[self.rule](course)(allowed) >= self.confidence)
 
     def _more(self, course: Course) -> int | None:
@@ -190,7 +190,7 @@ def _smallest(holds: Callable[[int], bool], most: int) -> int:
 # ---- The confidence that at most m documents are missing: one function for each rule, in [0, 1], never falling with m.
 
 _Sure = Callable[[float], float]
-_ROUNDING = 1e-9  # 19/0.95 - 19 is to be 1
+_ROUNDING = 1e-9  # tolerance: 19/0.95 - 19 must be 1
 
 
 def _whole(m: float) -> int:
@@ -203,7 +203,7 @@ def probability_of_none(m: float) -> float:
 
 
 FADE = 8
-CONSTANTS = (511.0, 2.25, 0.1)  # C, p, φ: learnt by scripts/benchmarks/teaching_stopping.py from simulated runs
+CONSTANTS = (511.0, 2.25, 0.1)  # C, p, φ: fitted by scripts/benchmarks/teaching_stopping.py to simulated runs
 
 
 def fit_missing(course: Course) -> tuple[float, float]:
@@ -211,8 +211,8 @@ def fit_missing(course: Course) -> tuple[float, float]:
 
     ``a = φ E`` and ``θ = C (100 E / n)^p (N - n + 0.5)/N`` with ``E = 1 + Σ (t_i/n)^8``, where t_i is the number of
     answers at find i, n the number of all answers, N the number of documents, and (C, p, φ) are CONSTANTS. The longer
-    ago a find was, the less it counts: 0.43 if a tenth of the answers came after it. An answer "no" lowers both a and
-    θ, so it never makes the rule less sure.
+    ago a find was, the smaller its weight: 0.43 if a tenth of the answers came after it. An answer "no" lowers both a
+    and θ, so it never makes the rule less sure.
     """
     n, N, (c, p, spread) = course.n, course.N, CONSTANTS
     recent = 1 + course.recent * (course.unit / n) ** FADE
@@ -239,7 +239,7 @@ def _sure_sample(course: Course) -> _Sure:
 
 
 SURE: dict[str, Callable[[Course], _Sure]] = {"learned": sure_missing, "sample": _sure_sample}
-DRAWN = "sample"  # the rule whose data an answer "no" does not change
+DRAWN = "sample"  # the rule whose data do not change with an answer "no"
 
 #: The names of the rules.
 RULES = tuple(SURE)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class View:
-    """A session for reading only: search, progress, screening and exports take a view.
+    """A read-only view of a session, for search, progress, screening and exports.
 
-    `Session.view` returns it. It shows the answers that there are when a method is called.
+    `Session.view` returns it. Each method uses the answers at the time of the call.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class View:
             return self.topic(topic).judgements()
 
     def labels(self, topic: str) -> dict[int, bool]:
-        """Return the labels for a topic (True: yes) by the documents' positions.
+        """Return the labels for a topic (True: yes), keyed by document position.
 
         Near-duplicates of judged documents are included.
         """

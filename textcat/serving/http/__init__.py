@@ -1,1 +1,1 @@
-"""The HTTP side of the servers: limits, keys, routes, problems, logs, processes; it knows no models or sessions."""
+"""The HTTP side of the servers: limits, keys, routes, problems, logs, processes; independent of models and sessions."""

@@ -9,12 +9,12 @@ from collections.abc import Collection, Mapping
 from textcat.serving.http.problems import Problem
 
 # An element of the header Forwarded (RFC 7239): for=192.0.2.1, for="192.0.2.1:80" or for="[2001:db8::1]:80".
-_REMEMBERED = 100  # values of the header Host
+_REMEMBERED = 100  # number of cached values of the header Host
 _FORWARDED_FOR = re.compile(r'(?i)(?:^|[;,\s])for="?([^;,"\s]+)')
 
 
 class Hosts:
-    """Hold the host names that requests to a server may use, which protects the server from DNS rebinding.
+    """The host names that requests to a server may use, which protects the server from DNS rebinding.
 
     Another site can let its own name point to the server's address. A browser then allows pages of that site to read
     the server's answers, but it sends the site's name in the header Host. Addresses and `localhost` are always allowed.
@@ -29,7 +29,7 @@ class Hosts:
 
     def __init__(self, names: Collection[str] = (), option: str = "--allow-host") -> None:
         self._names, self._option = frozenset(map(_plain_name, names)), option
-        self._allowed: set[str] = set()  # values of the header that were checked before
+        self._allowed: set[str] = set()  # cache of checked values of the header
 
     def check(self, host: str) -> None:
         """Raise a Problem if the header Host has a name that is not allowed."""

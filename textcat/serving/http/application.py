@@ -65,7 +65,7 @@ class Application(FastAPI):
             redirect_slashes=False,
         )
         for group in (*groups, site):
-            self.router.routes.extend(group.routes)  # include_router would look each route up twice
+            self.router.routes.extend(group.routes)  # not include_router, which would look each route up twice
         self.front = Front(self.router, metrics, **options)
         for route in self.router.routes:
             if isinstance(route, APIRoute):
@@ -74,7 +74,7 @@ class Application(FastAPI):
         self.first_page, self._page = first_page, _read_page()
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return `Front` as the only middleware, in place of FastAPI's."""
+        """Return `Front` as the only middleware, instead of FastAPI's."""
         return self.front
 
     @asynccontextmanager
@@ -84,7 +84,7 @@ class Application(FastAPI):
         task.cancel()
 
     def reload(self) -> None:
-        """Read the file of keys again if the file has changed; a subclass may also read other files again."""
+        """Reload the file of keys if it has changed; a subclass may reload other files, too."""
         self.front.refresh_keys(now=True)
 
     async def background(self) -> None:
@@ -95,7 +95,7 @@ class Application(FastAPI):
         schema = super().openapi()
         schemas: dict[str, Any] = schema["components"]["schemas"]
         schemas["ProblemAnswer"] = ProblemAnswer.model_json_schema()
-        for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own errors, which no route returns
+        for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own error responses, which no route returns
             schemas.pop(name, None)
         for operation in (operation for path in schema["paths"].values() for operation in path.values()):
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 JSON = b"application/json"
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PREFIX = secrets.token_hex(4)
-_DISCARDED = 1 << 26  # bytes that are read beyond the limit, so that the client reads the answer
-_HELD = 8  # the bodies of all running requests may have this many times the bytes that one body may have
-_KEYS_SECONDS = 1.0  # between checks of the file of keys
-_OPEN = ("/v2/health/", "/page/")  # paths that begin like this need no key, and neither do:
+_DISCARDED = 1 << 26  # bytes read beyond the limit, so that the client gets to read the answer
+_HELD = 8  # limit on the bodies of all running requests together, as a multiple of the limit on one body
+_KEYS_SECONDS = 1.0  # seconds between checks of the file of keys
+_OPEN = ("/v2/health/", "/page/")  # prefixes of paths that need no key; the same holds for:
 _OPEN_PATHS = frozenset({"/", "/shadow", "/openapi.json"})
 
 
@@ -129,7 +129,7 @@ class Call(Request):
         return message
 
     async def pause(self) -> None:
-        """Wait while other requests are worked on; raise ClientGoneError if the client has closed the connection."""
+        """Wait while other requests are handled; raise ClientGoneError if the client has closed the connection."""
         await asyncio.sleep(0)
         is_gone = self.scope.get("extensions", {}).get(GONE)
         if is_gone is not None and is_gone():
@@ -147,7 +147,7 @@ class Call(Request):
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def write(self, body: bytes, *, more_body: bool = False) -> None:
-        """Send the body of the answer or, if `more_body`, a part of it; nothing of it if only the head is asked for."""
+        """Send the body of the answer or, if `more_body`, a part of it; send no body for a HEAD request."""
         body = b"" if self.scope["method"] == "HEAD" else body
         self.bytes_out += len(body)
         await self._send({"type": "http.response.body", "body": body, "more_body": more_body})
@@ -246,7 +246,7 @@ class Front:
             try:
                 if not (self.origins and await self._preflight(call)):
                     self._admit(call)
-                    # What is asked for by HEAD is found like what is asked for by GET.
+                    # HEAD requests use the routes of GET.
                     is_head = scope["method"] == "HEAD"
                     await self._routes({**scope, "method": "GET"} if is_head else scope, receive, send)
             except asyncio.CancelledError:
@@ -303,7 +303,7 @@ class Front:
         names = [value for name, value in call.scope["headers"] if name == b"host"]
         if len(names) == 1:
             self._hosts.check(names[0].decode("latin-1"))
-        elif names or call.scope["http_version"] != "1.0":  # which did not know the header yet
+        elif names or call.scope["http_version"] != "1.0":  # an old process that does not have the header yet
             raise Problem(400, f"The request has {len(names)} Host headers: send one.")
 
     def refresh_keys(self, *, now: bool = False) -> None:
@@ -339,7 +339,7 @@ class Front:
         return Problem(503, f"The answer was not ready within {seconds}: send less at a time.", {"Retry-After": "1"})
 
     async def _refuse(self, call: Call, problem: Problem) -> None:
-        if call.status:  # the answer has begun: it can only be broken off
+        if call.status:  # the answer has begun, so the connection can only be closed
             self.log.write("broken_off", request_id=call.id.decode(), reason=problem.detail)
             return
         await call.answer(problem.as_json(call.id.decode()), problem.status, TYPE, problem.headers)
@@ -358,7 +358,7 @@ class Front:
                 request_id=call.id.decode(),
                 client=call.client_address,
                 method=call.scope["method"],
-                path=call.scope["path"][:200],  # no query: it may be a text
+                path=call.scope["path"][:200],  # without the query, which may contain a text
                 status=call.status,
                 seconds=round(seconds, 6),
                 bytes_in=call.bytes_in,

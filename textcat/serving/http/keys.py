@@ -12,15 +12,15 @@ from typing import BinaryIO
 from textcat.base.disk import expanded, open_regular
 from textcat.base.errors import TextcatError, similar_files
 
-_MOST_BYTES = 1 << 24  # of a file of keys, with room for more than 100,000
+_MOST_BYTES = 1 << 24  # maximum size of a file of keys: more than 100,000 keys
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+sha256:([0-9a-f]{64})")
 
 
 class Keys:
     """The keys in a file, which has a line ``NAME sha256:HASH`` for each key; `#` begins a comment.
 
-    Without a file, no key is needed. With a file, the keys that it has now are accepted, and no others, whatever
-    happens to the file: nobody may enter while it is empty, absent or unreadable.
+    Without a file, no key is needed. With a file, only the keys that it has at present are accepted; while it is empty,
+    missing or unreadable, no request is accepted.
 
     Raises
     ------
@@ -33,7 +33,7 @@ class Keys:
         self._is_regular = self._path is not None and self._path.is_file()  # a pipe can be read only once
         self._seen = self._identity()
         self._sums: list[tuple[str, bytes]] = []
-        self._fault: TextcatError | None = None  # what is wrong with the file
+        self._fault: TextcatError | None = None  # the present error in the file
         if self._path is not None:
             self._sums, self._fault = _sums_in(self._path, lambda path: path.open("rb"))
         if self._fault:
@@ -84,7 +84,7 @@ class Keys:
 
 
 def _sums_in(path: Path, open_file: Callable[[Path], BinaryIO]) -> tuple[list[tuple[str, bytes]], TextcatError | None]:
-    """Return the name and the hash of each key in a file, and the error of what is wrong with it, or None."""
+    """Return the name and the hash of each key in a file, and an error for invalid lines, or None."""
     try:
         with open_file(path) as file:
             lines = file.read(_MOST_BYTES).decode("utf-8-sig").splitlines()
@@ -114,5 +114,5 @@ def new_key(name: str) -> tuple[str, str]:
         raise TextcatError(
             f"A key cannot be named {name!r}: use up to 64 letters, digits, dots, dashes and underscores."
         )
-    key = "tc_" + secrets.token_urlsafe(32)  # so random that a fast hash is safe
+    key = "tc_" + secrets.token_urlsafe(32)  # random enough that a fast hash is safe
     return key, f"{name} sha256:{hashlib.sha256(key.encode()).hexdigest()}"

@@ -16,27 +16,27 @@ import numpy as np
 
 from textcat.serving.http.problems import Problem
 
-_SLOTS = 1 << 12  # buckets
+_SLOTS = 1 << 12  # number of buckets
 
 
 @dataclass(frozen=True)
 class Limits:
     """The limits of requests; each is an option of `textcat serve`."""
 
-    max_bytes: int = 10_000_000  # the size of a body
-    max_documents: int = 5000  # the number of documents of a batch
-    timeout: float = 30.0  # seconds until a request is answered
-    max_concurrency: int = 512  # requests that a process works on at the same time
-    rate_limit: float = 0.0  # requests a second from one key or address; 0: no limit
+    max_bytes: int = 10_000_000  # maximum size of a body in bytes
+    max_documents: int = 5000  # maximum number of documents in a batch
+    timeout: float = 30.0  # maximum seconds until a request is answered
+    max_concurrency: int = 512  # maximum number of requests that a process handles at the same time
+    rate_limit: float = 0.0  # requests per second from one key or address; 0: no limit
 
 
 @contextmanager
 def bounded_time(seconds: float) -> Iterator[None]:
-    """Limit the processor time of a ``with`` block: raise a Problem in it after so many seconds.
+    """Limit the processor time of a ``with`` block: raise a Problem in it after the given seconds.
 
-    Requests are worked on one after another in the main thread, where a timer of the process can interrupt the work;
-    asyncio cannot do this. A compiled loop is interrupted only after it ends. In other threads, and on systems without
-    such timers, the time is not limited.
+    Requests are handled one after another in the main thread, where a process timer can interrupt them; asyncio cannot
+    do this. A compiled loop is interrupted only after it ends. In other threads, and on systems without such timers,
+    the time is not limited.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield

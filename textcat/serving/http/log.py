@@ -24,5 +24,5 @@ class Log:
         now = time.time()
         stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
         line = json_bytes({"time": stamp, "event": event, **fields}) + b"\n"
-        with suppress(OSError):  # if the reader has gone or the disk is full, requests are still answered
+        with suppress(OSError):  # even if the reader has gone or the disk is full, requests must be answered
             os.write(self._descriptor, line)

@@ -1,4 +1,4 @@
-"""Return memory that requests no longer use to the system; the C library alone would keep much of this memory."""
+"""Return memory that requests no longer use to the system; the C library alone would keep much of it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
-_SECONDS = 1.0  # between looks at the memory of the process
-_LOOKS = 64  # the number of looks after growth at which memory is given back for the last time
+_SECONDS = 1.0  # seconds between checks of the process's memory
+_LOOKS = 64  # number of checks after growth at which memory is given back for the last time
 _GROWN = 1 << 25  # bytes by which the process must have grown
 
 
@@ -58,8 +58,8 @@ def own_bytes() -> int:
 def give_memory_back() -> None:
     """Free unused memory, and give it back to the system if the C library can do so."""
     gc.collect()
-    # Python's cache of attributes keeps up to 4,096 names. C code that looks an attribute up by a C string, as NumPy's
+    # Python's attribute cache keeps up to 4,096 names. C code that looks up an attribute by a C string, as NumPy's
     # cumsum does, leaves a new string there each time, and one such string keeps a megabyte of small objects in memory.
     ctypes.pythonapi.PyType_ClearCache()
-    with suppress(OSError, AttributeError, TypeError):  # not glibc
+    with suppress(OSError, AttributeError, TypeError):  # the C library is not glibc
         ctypes.CDLL(None).malloc_trim(0)

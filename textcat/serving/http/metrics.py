@@ -16,16 +16,17 @@ if TYPE_CHECKING:
     from textcat.serving.shadow import Shadow
 
 Versions: TypeAlias = Callable[[], list[tuple[str, str]]]
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # names the folder of the processes' counts, if there are several
+# environment variable with the folder of the processes' counts, if there are several processes
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_MOST_CHILDREN = 5000  # clients may send any method
+_MOST_CHILDREN = 5000  # other methods are grouped, because clients may send any
 
 
 class Metrics(Collector):
     """Count the requests and documents of a server process.
 
-    `versions` returns the names and versions of its models, and `shadow` is the shadow of one of them.
+    `versions` returns the names and versions of its models; `shadow` is the shadow model of one of them, if any.
     """
 
     def __init__(self, versions: Versions = list, shadow: Shadow | None = None) -> None:
@@ -76,7 +77,8 @@ class Metrics(Collector):
         """
         children = [self.running, self.batches, *self._models.values(), *chain(*self._children.values())]
         values = [value for child in dict.fromkeys(children) for value in _values(child)]
-        former = [value.get() for value in values]  # if each were freed at once, the next would take its place
+        # freed together; if each were freed at once, the next would take its place
+        former = [value.get() for value in values]
         for value in values:
             value.inc(0)
         del former

@@ -11,10 +11,10 @@ import orjson
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-GONE = "textcat.gone"  # the extension of a scope that tells whether the client has closed the connection
+GONE = "textcat.gone"  # key of an extension of the ASGI scope: whether the client has closed the connection
 TYPE = b"application/problem+json"
-_MOST_ERRORS = 10  # errors listed for a request
-_MOST_LOOKED_AT = 1000  # errors of a request, from which those to list are taken
+_MOST_ERRORS = 10  # maximum number of errors listed for a request
+_MOST_LOOKED_AT = 1000  # maximum number of errors to select these from
 
 
 class Problem(Exception):  # noqa: N818  (the standard's word)
@@ -42,7 +42,7 @@ def json_bytes(value: Any) -> bytes:
     """
     try:
         return orjson.dumps(value, default=_fields)
-    except orjson.JSONEncodeError:  # requests and texts of archives may hold lone surrogates
+    except orjson.JSONEncodeError:  # requests and archives may contain lone surrogates
         return orjson.dumps(_plain(value))
 
 
@@ -64,7 +64,7 @@ def _plain(value: Any) -> Any:
 
 def problem_of_validation(error: ValidationError) -> Problem:
     """Return a Problem (an error to send) that lists up to ten of the errors that pydantic found in a body or query."""
-    if (n := error.error_count()) > _MOST_LOOKED_AT:  # pydantic makes a dict of every one, or of none
+    if (n := error.error_count()) > _MOST_LOOKED_AT:  # pydantic converts all errors to dicts, or none
         return Problem(422, f"The request has {n:,} errors, too many to list: send what `GET /openapi.json` describes.")
     errors: list[Any] = error.errors(include_url=False, include_input=False)
     if errors[0]["type"] == "json_invalid":
@@ -80,7 +80,7 @@ def problem_of_validation(error: ValidationError) -> Problem:
 def _place(loc: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the path to an error in a request, without the part "text" or "zones" that pydantic inserts.
 
-    pydantic inserts it to tell which kind of document it took the request for: one text, or zones.
+    The inserted part names the member of the union by which pydantic parsed the document.
     """
     for i, part in enumerate(loc[:-1]):
         if part in ("text", "zones"):

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 _BACKLOG = 2048
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
-_FIRST_PASSED = 3  # the descriptor of the first socket that systemd passes
+_FIRST_PASSED = 3  # the file descriptor of the first socket that systemd passes
 _ENDING = (signal.SIGTERM, signal.SIGINT)
-_WAIT = 0.003  # seconds that a process with more connections than another waits
-_SO_ATTACH_FILTER = 26  # asm-generic/socket.h
-# A filter of packets (linux/filter.h): load TCP's flags, and drop a packet with SYN, which asks for a connection.
+_WAIT = 0.003  # seconds that a process waits before it accepts, if another process has fewer connections
+_SO_ATTACH_FILTER = 26  # from asm-generic/socket.h
+# A packet filter (linux/filter.h): load the TCP flags, and drop packets with SYN, which request a connection.
 _WITHOUT_SYN = ((0x30, 0, 0, 13), (0x45, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF))
-_SHARED = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's name for the folder of counts
+_SHARED = "PROMETHEUS_MULTIPROC_DIR"  # environment variable of prometheus_client: the folder of counts
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -87,14 +87,14 @@ def listen_at(path: Path) -> Iterator[socket.socket]:
     finally:
         listener.close()
         with contextlib.suppress(OSError):
-            if path.stat().st_ino == made:  # else another server has replaced it
+            if path.stat().st_ino == made:  # otherwise another server has replaced it
                 path.unlink()
 
 
 def _remove_unused(path: Path) -> None:
     """Remove a socket on which no process listens; leave any other file, so that the path cannot be bound to.
 
-    A server whose queue is full is not waited for.
+    The check does not wait for a server whose queue is full.
     """
     if not path.is_socket():
         return
@@ -109,7 +109,7 @@ def _remove_unused(path: Path) -> None:
 
 
 class _Inherited(socket.socket):
-    """A socket of systemd, which goes on listening at it after the server has ended."""
+    """A socket passed by systemd, which keeps listening on it after the server has ended."""
 
 
 def inherited_socket() -> socket.socket | None:
@@ -117,7 +117,7 @@ def inherited_socket() -> socket.socket | None:
     if os.environ.get("LISTEN_PID") != str(os.getpid()):
         return None
     n = os.environ.get("LISTEN_FDS", "")
-    for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"):  # not for the server's processes
+    for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"):  # not inherited by child processes
         os.environ.pop(name, None)
     if n != "1":
         raise TextcatError(f"systemd has passed {n} sockets: give one ListenStream in the socket unit.")
@@ -139,7 +139,7 @@ def run_processes(make: Callable[[bool], Application], listener: socket.socket, 
     """
     shared = tempfile.mkdtemp(prefix="textcat-serve-")
     os.environ[_SHARED] = shared  # before prometheus_client is imported
-    shares = np.frombuffer(mmap.mmap(-1, 8 * n), np.int64)  # the connections of each process
+    shares = np.frombuffer(mmap.mmap(-1, 8 * n), np.int64)  # number of connections of each process
 
     def work(slot: int, replaces: bool) -> int:
         shares[slot] = 0
@@ -159,7 +159,7 @@ def run_processes(make: Callable[[bool], Application], listener: socket.socket, 
 
 
 def _end_listening(listener: socket.socket) -> None:
-    """Let the system ignore new clients, and close this process's copy of the socket, which accepts no connections.
+    """Make the system ignore new clients, and close this process's copy of the socket, which accepts no connections.
 
     A connection that is set up after a serving process has accepted the last one, and before it closes the socket,
     would be reset with its request. Instead, a client whose first packet is ignored sends it again after a second: it
@@ -167,7 +167,7 @@ def _end_listening(listener: socket.socket) -> None:
     """
     if sys.platform == "linux" and listener.family in _INTERNET and not isinstance(listener, _Inherited):
         program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _WITHOUT_SYN))
-        with contextlib.suppress(OSError):  # a sandbox may not offer filters
+        with contextlib.suppress(OSError):  # filters may be unavailable in a sandbox
             value = struct.pack("HP", len(_WITHOUT_SYN), ctypes.addressof(program))
             listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, value)
     listener.close()
@@ -178,7 +178,7 @@ def run_alone(service: Application, listener: socket.socket, stop_seconds: float
 
     If `alone`, the process has no supervisor, and Ctrl-C ends it, too. Running requests must end within `stop_seconds`.
     """
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # our own log covers these
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # our own log covers these messages
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     Protocol.limits = service.front.limits
     config = uvicorn.Config(
@@ -232,7 +232,7 @@ class _Acceptor:
             self._accept_one()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):  # another process accepted it
             return
-        except OSError:  # such as too many open files
+        except OSError:  # for example too many open files
             self._pause(0.1)
 
     def _accept_one(self) -> None:
@@ -254,7 +254,7 @@ class _Acceptor:
         """Accept the connections that are already waiting, and close the socket."""
         self._open = False
         self._loop.remove_reader(self._listener.fileno())
-        with contextlib.suppress(OSError):  # no more are waiting
+        with contextlib.suppress(OSError):  # no more connections are waiting
             for _ in range(_BACKLOG):
                 self._accept_one()
         self._listener.close()
@@ -304,7 +304,8 @@ class _Uvicorn(uvicorn.Server):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         if hasattr(signal, "SIGHUP"):
             before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._reload)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})  # a supervisor's process starts with it blocked
+            # a supervised process starts with this signal blocked
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
         try:
             yield
         finally:
@@ -316,7 +317,7 @@ class _Uvicorn(uvicorn.Server):
         self.handle_exit(number, frame)
 
     def _reload(self, number: int, frame: FrameType | None) -> None:
-        if self._has_terminal and not sys.stderr.isatty():  # the terminal was closed
+        if self._has_terminal and not sys.stderr.isatty():  # SIGHUP: the terminal was closed
             self._end(signal.SIGTERM, frame)
         elif self.started:
             self._loop.call_soon_threadsafe(cast(Any, self.config.app).reload)

@@ -1,4 +1,4 @@
-"""The protocol HTTP/1.1, with limits on what a client may send, and on the answers that it leaves unread."""
+"""HTTP/1.1 with limits on what a client may send, and on the answers that it leaves unread."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from textcat.serving.http.limits import Limits
 from textcat.serving.http.problems import GONE, TYPE, Problem
 
-_HEAD_BYTES = 1 << 16  # of a request's line and headers, and of the trailers after a chunked body
-_FIELDS = 200  # the largest number of fields of a head, and of trailers: each takes some 150 bytes, even if 6 were sent
-_CONNECTIONS = 4096  # the largest number of connections of a process
-_PIPELINED = 100  # requests of a connection that wait for the answers to earlier ones
-_DISCARDED = 1 << 26  # bytes of a body that are read after the answer
-UNREAD_BYTES = 1 << 26  # bytes of answers that all clients of a process have not read yet
-_GRACE = 0.5  # seconds until a client is cut off that was refused, or that is idle when the process stops
+_HEAD_BYTES = 1 << 16  # maximum bytes of a request's line and headers, and of the trailers after a chunked body
+_FIELDS = 200  # maximum number of header fields, and of trailers: each takes some 150 bytes, even if 6 were sent
+_CONNECTIONS = 4096  # maximum number of connections of a process
+_PIPELINED = 100  # maximum number of requests of a connection that wait for the answers to earlier ones
+_DISCARDED = 1 << 26  # maximum bytes of a body that are read after the answer
+UNREAD_BYTES = 1 << 26  # maximum bytes of answers that all clients of a process have not read yet
+_GRACE = 0.5  # seconds until a refused client is cut off, or a client that is idle when the process stops
 
 
 class _Flow(FlowControl):
@@ -44,27 +44,27 @@ class Protocol(HttpToolsProtocol):
     """Extend uvicorn's protocol by limits on the bytes that a client may send, and that it may leave unread."""
 
     limits = Limits()
-    shares = np.zeros(1, np.int64)  # the number of connections of each process
-    slot = 0  # the place of this process in `shares`
-    ending = False  # whether the process stops: each connection gets one more answer
-    _unread: ClassVar[dict[Protocol, int]] = {}  # bytes of answers, by connection
+    shares = np.zeros(1, np.int64)  # number of connections of each process
+    slot = 0  # index of this process in `shares`
+    ending = False  # whether the process is stopping: each connection gets one more answer
+    _unread: ClassVar[dict[Protocol, int]] = {}  # unsent bytes of answers, by connection
 
-    _timer: asyncio.TimerHandle | None = None  # for a head, or for a body after its answer
-    _reader_timer: asyncio.TimerHandle | None = None  # for unread answers
+    _timer: asyncio.TimerHandle | None = None  # timer for a head, or for a body after its answer
+    _reader_timer: asyncio.TimerHandle | None = None  # timer for unread answers
     _in_head = True
-    _head = 0  # bytes of the head until now
-    _fields = 0  # of the head or the trailers until now
-    _silent = 0  # bytes since the last ones of the body: trailers, and the framing of chunks
-    _framing = 0  # bytes by which the framing of chunks exceeds their content and what is allowed
+    _head = 0  # bytes of the head so far
+    _fields = 0  # number of fields in the head or the trailers so far
+    _silent = 0  # bytes since the last content of the body: trailers, and the framing of chunks
+    _framing = 0  # bytes by which the framing of chunks exceeds the content and the allowance
     _discarded = 0  # bytes of a body after its answer
-    _deaf = False  # True: whatever the client still sends is ignored
+    _deaf = False  # True: ignore whatever the client still sends
 
     def connection_made(self, transport: Any) -> None:
         """Wait for the head of a request, or refuse the connection if there are too many."""
         super().connection_made(transport)
         self.flow = _Flow(transport, self.pipeline)
-        self._parts: list[bytes] = []  # of the body, in the piece that is being parsed
-        self._in_piece = 0  # bytes of the body in that piece
+        self._parts: list[bytes] = []  # parts of the body in the data being parsed
+        self._in_piece = 0  # bytes of the body in these data
         if len(self.connections) > _CONNECTIONS:
             self._refuse(503, "There are too many connections: try again in a second.")
         elif self.ending:
@@ -77,7 +77,8 @@ class Protocol(HttpToolsProtocol):
         self.shares[self.slot] -= 1
         self._stop_timer()
         self._stop_reader_timer()
-        if self.timeout_keep_alive_task is not None:  # uvicorn ends it only if the client has closed properly
+        # uvicorn ends it only if the client closed the connection properly
+        if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
             self.timeout_keep_alive_task = None
         super().connection_lost(exc)
@@ -85,7 +86,7 @@ class Protocol(HttpToolsProtocol):
     # --- what the client sends ---
 
     def data_received(self, data: bytes) -> None:
-        """Pass received data on to the parser, but no more bytes of a request's head than a head may have."""
+        """Pass received data to the parser, limited to the maximum size of a head while a head is parsed."""
         while data and not self._deaf and not self.transport.is_closing():
             length = _HEAD_BYTES - self._head if self._in_head else len(data)
             piece, data = data[:length], data[length:]
@@ -135,20 +136,20 @@ class Protocol(HttpToolsProtocol):
         if len(self.pipeline) >= _PIPELINED:
             self._hear_no_more()
             return
-        # Counted again, as a piece may hold the end of another request before this head.
+        # Reset, because the data may hold the end of another request before this head.
         names_and_values = sum(len(name) + len(value) + 4 for name, value in self.headers)
         if len(self.url) + names_and_values + len(self.parser.get_method()) + 14 > _HEAD_BYTES:
             self._refuse_head("header")
             return
         self._in_head, self._head, self._fields, self._silent, self._discarded = False, 0, 0, 0, 0
-        self._framing = -2 * _HEAD_BYTES  # as much again is allowed, for the piece has the end of the head, too
+        self._framing = -2 * _HEAD_BYTES  # allow as much again, because the data include the end of the head
         self._stop_timer()
         self.scope["extensions"] = {GONE: self.transport.is_closing}  # type: ignore[dict-item]
         super().on_headers_complete()
         if self.ending:
             self.cycle.keep_alive = False
             if waiting is not None:
-                waiting.keep_alive = True  # or the connection would end before the last answer
+                waiting.keep_alive = True  # otherwise, the connection would end before the last answer
 
     def on_body(self, body: bytes) -> None:
         """Collect a part of the body; all parts in the data received at one time are passed on together.
@@ -174,7 +175,7 @@ class Protocol(HttpToolsProtocol):
             return
         super().on_message_complete()
         self._in_head = True
-        if self.cycle.response_complete:  # before the body was complete
+        if self.cycle.response_complete:  # answered before the body was complete
             self._stop_timer()
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
@@ -190,7 +191,7 @@ class Protocol(HttpToolsProtocol):
             self._start_timer(self.transport.close)  # the rest of the body is read, so that the client sees the answer
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Return True if a client that has finished sending is still to get an answer: the connection stays open.
+        """Return True if a client that has finished sending still gets an answer: the connection stays open.
 
         Return False if no answer is due: asyncio then closes the connection.
         """
@@ -200,7 +201,7 @@ class Protocol(HttpToolsProtocol):
         return True
 
     def _hear_no_more(self) -> None:
-        """Ignore what the client sends from now on, and close the connection after the last answer."""
+        """Ignore all further input from the client, and close the connection after the last answer."""
         self._deaf, self.cycle.keep_alive = True, False
         self._stop_timer()
 
@@ -224,7 +225,7 @@ class Protocol(HttpToolsProtocol):
             return
         cycle = self.cycle
         if self._in_head and cycle is not None and not cycle.response_complete:
-            self._hear_no_more()  # the answers to the requests before this one come first
+            self._hear_no_more()  # answers to earlier requests come first
             return
         if self._in_head or not cycle.response_started:
             body = Problem(status, detail).as_json("")
@@ -233,7 +234,8 @@ class Protocol(HttpToolsProtocol):
         self._deaf = True
         self._stop_timer()
         self.transport.write_eof()
-        self.loop.call_later(_GRACE, self.transport.close)  # at once, the client might never read the answer
+        # immediate closing might prevent the client from reading the answer
+        self.loop.call_later(_GRACE, self.transport.close)
 
     def _start_timer(self, function: Callable[[], object]) -> None:
         self._stop_timer()

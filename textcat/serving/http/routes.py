@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 FORM = b"application/x-www-form-urlencoded"
 _MOST_FIELDS = 1000
-_LARGE = 100_000  # bytes of a body: tagging it takes some milliseconds
-_MOST_VALUES, _VALUES_PER_DOCUMENT = 100_000, 20  # of a JSON body; a value takes up to 400 bytes while it is validated
+_LARGE = 100_000  # bytes of a small body, which is tagged in a few milliseconds
+# maximum number of values in a JSON body; a value takes up to 400 bytes while it is validated
+_MOST_VALUES, _VALUES_PER_DOCUMENT = 100_000, 20
 _NO_MARKS = bytes({*range(256)} - {*b',[{"'})
 _HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _HALF_PAIR = re.compile(rb"%s(?!%s)|(?<!%s)%s" % (_HIGH, _LOW, _HIGH, _LOW))
-_BACKSLASH, _NO_JSON = rb"\\", b"\\\n"  # an escaped backslash, and what stands for it meanwhile
+_BACKSLASH, _NO_JSON = rb"\\", b"\\\n"  # an escaped backslash, and its temporary replacement
 _PROBLEMS = {
     400: "The body, or the query, cannot be read.",
     401: "A key is needed.",
@@ -132,7 +133,7 @@ def check_declared(call: Call) -> None:
 
 
 def _n_values(data: bytes) -> int:
-    """Return how often a value may begin in JSON, without what stands in texts."""
+    """Return an upper bound of the number of values in JSON, ignoring the contents of strings."""
     data = data.replace(_BACKSLASH, b"").replace(rb"\"", b"")
     marks = np.frombuffer(data.translate(None, _NO_MARKS), np.uint8)
     is_quote = marks == ord('"')
@@ -149,8 +150,8 @@ def _join_surrogates(data: bytes) -> bytes:
 async def _data_of(call: Call) -> bytes:
     """Return the body of a request; raise ClientGoneError if the body is large and the client has gone.
 
-    Requests with large bodies wait for each other here. So a server does not work on the large bodies of clients that
-    have gone while their requests were waiting.
+    Requests with large bodies wait for each other here, so that no work is done for clients that have gone while
+    waiting.
     """
     data = await call.data((JSON,))
     if len(data) > _LARGE:

@@ -1,4 +1,4 @@
-"""The supervisor of the processes that serve: it starts them, replaces those that die, and ends them."""
+"""The supervisor of the serving processes: it starts them, replaces those that die, and ends them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from typing import NamedTuple
 from textcat.serving.http.log import Log
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM) if hasattr(os, "fork") else ()
-_SHORT = 5.0  # a process that dies after fewer seconds is not replaced at once,
-_PAUSE, _LONGEST = 1.0, 30.0  # but after seconds that double while such deaths follow each other
-_NOTICE_SECONDS = 5.0  # for systemd to take a notice
-_MORE = 5.0  # seconds that processes have to end, in addition to those that running requests have
+_SHORT = 5.0  # a process that dies after fewer seconds is replaced only after a pause,
+_PAUSE, _LONGEST = 1.0, 30.0  # whose seconds double while such deaths follow each other
+_NOTICE_SECONDS = 5.0  # bytes read of a reply from systemd
+_MORE = 5.0  # seconds that processes have to end, in addition to those of running requests
 
 
 class _Process(NamedTuple):
-    slot: int  # its number among the processes
+    slot: int  # index of the process
     begun: float
 
 
@@ -40,8 +40,8 @@ class Replacements:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._pauses: dict[int, float] = {}  # the last pause of each number
-        self._due: dict[int, float] = {}  # when processes are to be started, by number
+        self._pauses: dict[int, float] = {}  # the last pause for each index
+        self._due: dict[int, float] = {}  # when to start processes, by index
 
     def add(self, slot: int, begun: float) -> None:
         """Plan to replace a process that has just died, given its number and when it was started."""
@@ -131,7 +131,7 @@ class Supervisor:
     def _start(self, slot: int, *, replaces: bool) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
-        # A signal that arrives before the new process sets its handlers would be lost.
+        # Block signals: one that arrives before the new process sets its handlers would be lost.
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         process = 0 if self._stop else os.fork()
         if process or self._stop:
@@ -156,11 +156,11 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        # SIGHUP waits until the worker can reload: `capture_signals` of its server lets it through.
+        # Block SIGHUP until the worker can reload: `capture_signals` of its server unblocks it.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_SIGNALS} - {signal.SIGHUP})
         for descriptor in (self._living, self._signals, self._written):
             os.close(descriptor)
-        os.setpgid(0, 0)  # so that only the supervisor gets Ctrl-C from a terminal
+        os.setpgid(0, 0)  # a new process group, so that only the supervisor gets Ctrl-C from a terminal
         _end_with(self._alive, self._seconds)
 
     def _wait(self) -> None:
@@ -170,7 +170,7 @@ class Supervisor:
             for slot in [] if self._stop else self._replacements.take():
                 self._start(slot, replaces=True)
             if self._started or not self._stop:
-                # A signal, which a death sends, too, ends the wait, even if it arrived before the wait began.
+                # Signals (a death sends one, too) end the wait, even if they arrived before it began.
                 select.select([self._signals], [], [], None if self._stop else self._replacements.seconds())
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._signals, 4096)
@@ -228,7 +228,7 @@ class Supervisor:
 def _notify_systemd() -> None:
     """Tell systemd that the server is ready, if systemd waits for that: a unit with Type=notify (see sd_notify(3)).
 
-    Earlier, signals would end the server: SIGHUP, which reloads, too.
+    Call it only when signal handlers are set: before that, even SIGHUP (reload) would end the server.
     """
     address = os.environ.pop("NOTIFY_SOCKET", "")
     if address:

@@ -1,7 +1,7 @@
-"""Group records of the same work: of the same DOI or PMID, or with nearly the same words unless they contradict.
+"""Group records of the same work: same DOI or PMID, or nearly the same words without conflicting facts.
 
-`textcat.duplicates` finds texts with nearly the same words. `same_works` divides these groups where records contradict
-each other, and joins groups of the same work.
+`textcat.duplicates` finds texts with nearly the same words. `same_works` divides these groups where records conflict,
+and joins groups of the same work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from textcat.teaching.pool.identity import Identity
 
-_PARTS, _OF_TITLE = 32, 8  # the most that a record is compared with
+_PARTS, _OF_TITLE = 32, 8  # maximum number of comparisons of a record
 _UNKNOWN = Identity()
 
 
@@ -56,7 +56,7 @@ def same_works(
 
 
 class _Works:
-    """Groups of records that grow; each knows its first record, and what its records together say."""
+    """Growing groups of records; each has a first record, and the combined facts of its records."""
 
     def __init__(self, firsts: NDArray[np.int64], identities: Sequence[Identity | None]):
         self._first = firsts.tolist()
@@ -79,16 +79,16 @@ class _Works:
     def first_of(self, i: int) -> int:
         """Return the first record of a record's group."""
         while self._first[i] != i:
-            self._first[i] = self._first[self._first[i]]  # shortens the way for the next time
+            self._first[i] = self._first[self._first[i]]  # path compression
             i = self._first[i]
         return int(i)
 
     def identity_of(self, i: int) -> Identity:
-        """Return the identity that the records of a record's group give together."""
+        """Return the combined identity of the records in a record's group."""
         return self._identities[self.first_of(i)]
 
     def join(self, i: int, j: int) -> None:
-        """Make one group of the groups of two records."""
+        """Merge the groups of two records."""
         first, second = sorted((self.first_of(i), self.first_of(j)))
         if first != second:
             self._first[second] = first
@@ -100,7 +100,7 @@ class _Works:
 
 
 class Groups:
-    """Hold the groups of near-duplicates of a pool, after persons have split records off.
+    """The groups of near-duplicates of a pool, after splits by persons.
 
     A group is identified by the position of its first document. `firsts` has the group of each document of the pool.
     Each item of `splits` has the positions of documents to move out of their group into a group of their own.

@@ -26,10 +26,10 @@ CHECKSUMS = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
-_PIECES_OF_A_TITLE = 48  # tokens; longer titles are truncated
-_AT_ONCE = 32  # titles, in the order of the documents
-_ROWS_IN_CACHE = 64  # at a time, where many small steps follow each other
-N_TITLE = N_TEXT = 64  # dimensions that are kept of 384 for each: those in which the documents differ most
+_PIECES_OF_A_TITLE = 48  # maximum tokens; longer titles are truncated
+_AT_ONCE = 32  # number of titles between two progress updates, in the order of the documents
+_ROWS_IN_CACHE = 64  # number of texts processed together, where many small steps follow each other
+N_TITLE = N_TEXT = 64  # dimensions kept of 384 for each part, by principal components
 # Weights of the similarity of titles and of the similarity of texts; the similarity of rows has weight 1.
 TITLE_PIECES, TEXT_PIECES = 0.04, 0.05
 
@@ -66,7 +66,7 @@ def _reduced(vectors: NDArray[Any], n: int) -> Array:
     x = _unit(x - x.mean(0)) if len(x) > 1 else x
     _, axes = np.linalg.eigh(x.T @ x)
     axes = axes[:, : -n - 1 : -1]
-    axes = axes * np.where(axes[np.abs(axes).argmax(0), np.arange(n)] < 0, -1, 1)  # eigh leaves the sign open
+    axes = axes * np.where(axes[np.abs(axes).argmax(0), np.arange(n)] < 0, -1, 1)  # eigh leaves signs undetermined
     return _unit(x @ axes).astype(np.float32)
 
 

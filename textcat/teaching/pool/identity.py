@@ -1,4 +1,4 @@
-"""Compare the works that records are of, by their fields: by DOI and PMID, then by title, year and persons."""
+"""Decide whether two records are of the same work, by DOI and PMID, then by title, year and authors."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ _SUBTITLE = re.compile(r"[:?]|\s[-–—]|\.\s")
 _WORD = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"\d+")
 _ACCESSIONS, _DATABASES = ("AN", "accession-num", "accession"), ("DB", "DP", "remote-database-name", "database")
-_TELLING = frozenset({"authors", "doi", "notes", "pages", "pmid", "url", "year", *_ACCESSIONS, "L3", "M3"})  # fields
-_LEAST_WORDS = 4  # of a title that says much: shorter ones, such as Editorial, are those of many works
+# fields with these facts
+_TELLING = frozenset({"authors", "doi", "notes", "pages", "pmid", "url", "year", *_ACCESSIONS, "L3", "M3"})
+_LEAST_WORDS = 4  # minimum words of a distinctive title: shorter ones, such as Editorial, are shared by many works
 
 
 class Identity(NamedTuple):
-    """Hold the facts that identify the work that a record is of: DOI, PMID, year, title; unknown facts are empty."""
+    """The facts that identify the work of a record: DOI, PMID, year, title; unknown facts are empty."""
 
     doi: str = ""
     pmid: str = ""
     year: str = ""
-    page: str = ""  # the number of the first one
-    title: tuple[str, ...] = ()  # its words
-    main_title: tuple[str, ...] = ()  # without the subtitle
+    page: str = ""  # the first page
+    title: tuple[str, ...] = ()  # words of the title
+    main_title: tuple[str, ...] = ()  # words of the title without the subtitle
     persons: frozenset[str] = frozenset()  # words of the authors' names
-    has_text: bool = False  # besides the title
+    has_text: bool = False  # whether it has a text besides the title
 
     def conflicts(self, other: Identity) -> bool:
-        """Return whether two records are of different works, whatever their texts.
+        """Return whether two records must be of different works, whatever their texts.
 
-        They are if they differ in DOI or, if one has none, in PMID or year. If not both have a text besides the title,
-        they also are if they have no author in common, or different first pages.
+        They conflict if they differ in DOI or, if one has none, in PMID or year. If either has no text besides the
+        title, they also conflict if they have no author in common, or different first pages.
         """
         if self.doi and other.doi:
             return self.doi != other.doi
@@ -59,7 +60,7 @@ class Identity(NamedTuple):
         return self._replace(**{name: value for name, value in other._asdict().items() if not getattr(self, name)})
 
     def is_same_title(self, other: Identity) -> bool:
-        """Return whether two records that do not conflict are of one work, by their titles and other facts.
+        """Return whether two records that do not conflict are of the same work, by their titles and other facts.
 
         These facts are the year, the authors and the first page. If the titles are the same, one fact in common is
         enough, or two with the page if a title has less than four words. If one title is the other one with a subtitle,
@@ -93,7 +94,7 @@ def identity_of(zones: Mapping[str, str], fields: Mapping[str, Any] | None) -> I
         page[0].lstrip("0") if page else "",
         title_words,
         _words(title[: subtitle.start()]) if subtitle else title_words,
-        frozenset(word for word in _words(names) if len(word) > 2 and word != "and"),  # no initials
+        frozenset(word for word in _words(names) if len(word) > 2 and word != "and"),  # without initials
         any(not text.isspace() for zone, text in zones.items() if text and zone != "title"),
     )
 

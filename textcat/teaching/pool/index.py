@@ -33,14 +33,14 @@ from textcat.teaching.pool.identity import Identity, identity_of
 from textcat.teaching.pool.pieces import Pieces, for_many
 from textcat.teaching.pool.texts import PIECES, Archive, Shard
 
-#: In a pool with more documents the rows have words only: all other features would take ten times the memory and time.
+#: In a larger pool, rows have words only, because all other features would take ten times the memory and time.
 ALL_UP_TO = 30_000
 ROWS, INDEX = "rows", "index"
 _ARRAYS = ("idf", "ends", "id_ends", "groups")
 _TYPES = [np.dtype(name) for name in ("float32", "float64", "int32", "int64")]
 _TERMS, _IDS = "terms.json", "ids.txt"
 _ROWS_PER_BLOCK = 16384
-_THREADS = 2  # threads that compute rows while earlier rows are written
+_THREADS = 2  # number of threads that compute rows while earlier rows are written
 
 log = logging.getLogger(__name__)
 
@@ -51,17 +51,17 @@ class PoolError(TextcatError, ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class PoolManifest:
-    """Hold the entries of the manifest of a pool's index."""
+    """The entries of the manifest of a pool's index."""
 
     format: int = 0
     recipe: Recipe
     documents: int
     rejected: int
     average_lengths: dict[str, float]
-    rows: str  # the checksum of their folder
+    rows: str  # checksum of the rows' folder
     shards: list[Shard]
-    files: dict[str, str]  # their checksums
-    sum: str = ""  # of the manifest's file: it identifies the pool
+    files: dict[str, str]  # checksums of the files
+    sum: str = ""  # checksum of the manifest's file, which identifies the pool
 
 
 FORMAT = FolderFormat(
@@ -79,14 +79,14 @@ FORMAT = FolderFormat(
 
 
 class Index(NamedTuple):
-    """Hold the contents of a pool's index."""
+    """The contents of a pool's index."""
 
     manifest: PoolManifest
     features: TfIdf
     rows: csr_matrix
     ids: "Strings"
     groups: NDArray[np.int32]
-    ends: NDArray[np.int64]  # where each document's line ends, in bytes from the start of the first shard
+    ends: NDArray[np.int64]  # the end of each document's line, in bytes from the start of the first shard
 
 
 class _PoolFeatures(TfIdf):
@@ -148,8 +148,8 @@ def rows_and_groups(
 ) -> tuple[TfIdf, csr_matrix, NDArray[np.int32]]:
     """Fit features to documents in memory; return the features, the documents' rows, and their near-duplicate groups.
 
-    `identities` says, for each document, which work it is a record of (DOI, title and so on), or None. Reading
-    `documents` may append to it: it is used only after the last document is read.
+    `identities` has, for each document, the facts that identify its work (DOI, title and so on), or None. Reading
+    `documents` may append to it; it is used only after the last document is read.
     """
     features, assigned = recipe.make_features(), list[Assigned]()
     remaining = iter(documents)
@@ -168,10 +168,10 @@ def rows_and_groups(
 def _works(
     features: TfIdf, rows: csr_matrix, firsts: NDArray[np.int64], identities: Sequence[Identity | None]
 ) -> NDArray[np.int32]:
-    """Return groups of records of the same work, given for each the first one of those with nearly the same words."""
+    """Return groups of records of the same work, starting from groups of texts with nearly the same words."""
     if not any(identities):
         return firsts.astype(np.int32)
-    # All columns except n-grams of terms, and except a zone's own columns of terms that also have a shared column.
+    # All columns except n-grams of terms, and except a zone's own copies of terms that also have a shared column.
     counted = single_terms(features.listed_names(), features.zone_prefixes(), of_zones=features.zone_terms is True)
 
     def are_similar(i: int, j: int) -> bool:
@@ -195,7 +195,7 @@ def single_terms(names: Sequence[str], prefixes: tuple[str, ...], *, of_zones: b
 
 
 class _Made(NamedTuple):
-    """Everything that is computed from the texts of a pool, except its rows."""
+    """Everything computed from the texts of a pool, except its rows."""
 
     features: TfIdf
     groups: NDArray[np.int32]
@@ -357,10 +357,10 @@ def _check_arrays(arrays: Mapping[str, NDArray[Any]], n: int, n_id_bytes: int, n
 
 def _read_index(pool: OpenFolder[PoolManifest], *, verify: bool) -> Index:
     folder, manifest, ids = pool.folder, pool.manifest, pool.files[_IDS]
-    # Parsed files are always verified; memory-mapped ones, like texts and rows, only if asked for.
+    # Parsed files are always verified; memory-mapped files, like texts and rows, only on request.
     unread = () if verify else frozenset(manifest.files) - {_TERMS}
     pool.check(manifest.files, unread=unread)
-    # As plain arrays, because access to single entries of numpy's memory maps is slow.
+    # As plain arrays, because single entries of numpy memory maps are slow to access.
     arrays = {name: np.asarray(pool.array(name, _TYPES)) for name in _ARRAYS}
     data = np.zeros(0, np.uint8)
     if os.fstat(ids.fileno()).st_size:

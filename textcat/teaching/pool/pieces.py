@@ -1,7 +1,7 @@
 """Count the terms of many documents in pieces, and make rows piece by piece, with few pieces in memory at a time.
 
-A piece is a batch of documents with their counts. A worker makes it, and it is saved, so that an interrupted build of a
-pool resumes. Each piece numbers its terms by itself, so that it depends only on the batch.
+A piece is a batch of documents with their counts, made by a worker. It is saved, so that an interrupted build of a pool
+can be resumed. Each piece has its own numbering of terms, so that it depends only on the batch.
 """
 
 import io
@@ -29,11 +29,11 @@ from textcat.recipes.recipe import Recipe
 
 
 class Piece(NamedTuple):
-    """Hold a batch of documents as a pool stores it while it is built: the counts of their terms, sketches and ids."""
+    """A batch of documents as stored while a pool is built: the counts of their terms, sketches and ids."""
 
     counted: StoredCounts
     df: NDArray[Any]  # number of documents of the batch that have each term
-    sketches: NDArray[Any]  # of each document, by which near-duplicates are found
+    sketches: NDArray[Any]  # of each document, to find near-duplicates
     lines: NDArray[Any]  # number of bytes of each document's line
     id_bytes: NDArray[np.uint8]  # the documents' ids in UTF-8, one after the other
     id_sizes: NDArray[Any]  # number of bytes of each id
@@ -63,7 +63,7 @@ def for_many(recipe: Recipe) -> Recipe:
 def may_be_pieces(features: TfIdf) -> bool:
     """Return whether the rows of a pool can be made batch by batch.
 
-    This is so if the features have no terms of single zones and no n-grams of characters.
+    They can if the features have no terms of single zones and no n-grams of characters.
     """
     return features.zone_terms in (False, []) and not features.chars
 
@@ -106,7 +106,7 @@ def read_piece(path: Path, *, with_terms: bool) -> Piece:
         terms = json.loads(arrays[_TERMS].tobytes()) if with_terms else [""] * len(facts["df"])
         zones = json.loads(arrays[_ZONES].tobytes())
         counted = StoredCounts.from_arrays(zones, terms, arrays)
-    except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds
+    except Exception as error:  # zipfile, zlib and numpy raise a dozen types of exceptions
         raise ValueError(f"{path}: {error!r}") from error
     return Piece(counted, **facts)
 
@@ -147,7 +147,7 @@ class Pieces:
         number: defaultdict[str, int] = defaultdict(count().__next__)
         df = np.zeros(1 << 16, np.int64)
         numbers: list[NDArray[np.int32]] = []
-        lengths: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])  # of each zone: terms, texts
+        lengths: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])  # for each zone: terms, texts
         facts, assigned = list[tuple[NDArray[Any], ...]](), list[Assigned]()
         for piece in self:
             names = piece.counted.counts.terms
@@ -188,7 +188,7 @@ class Pieces:
 
 
 class _Facts(NamedTuple):
-    """What a pool needs of all documents besides their rows: near-duplicates, ids, and sizes of their lines."""
+    """Facts about all documents of a pool, besides their rows: near-duplicates, ids, and sizes of their lines."""
 
     firsts: NDArray[np.int64]  # the position of the first near-duplicate of each document
     lines: NDArray[Any]

@@ -45,7 +45,7 @@ from textcat.training.checks import SCRIPT_SAMPLE, warn_if_unsegmented
 log = logging.getLogger(__name__)
 
 _INPUT = InputSettings()
-_EMBEDDINGS = "embeddings.npz"  # a zip, because it has a checksum
+_EMBEDDINGS = "embeddings.npz"  # a zip file, because it has checksums
 
 
 class Pool:
@@ -192,7 +192,7 @@ class Pool:
             self._embeddings = embeddings_of(fields["zones"] for fields in self._texts)
             if self.folder:
                 kept = self.folder / INDEX / _EMBEDDINGS
-                with suppress(OSError):  # a folder that nobody writes to
+                with suppress(OSError):  # the folder is not writable
                     np.savez(sibling := kept.with_name(f"new-{_EMBEDDINGS}"), self._embeddings)
                     sibling.replace(kept)
         return self._embeddings
@@ -279,7 +279,7 @@ def build_pool(
             raise PoolError(f"There is no document for the pool; {why}. Give inputs that can be read.")
         if new := not (folder / INDEX).is_dir():
             write_index(archive, recipe, stages)
-        shutil.rmtree(folder / PIECES, ignore_errors=True)  # also those that a run which was killed here has left
+        shutil.rmtree(folder / PIECES, ignore_errors=True)  # including files that a killed run has left
     if archive.n_rejected:
         log.warning("%s", rejected)
     pool = open_pool(folder, verify=not new)

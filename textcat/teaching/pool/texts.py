@@ -1,4 +1,4 @@
-"""Write the texts of an archive or a corpus to shards in a folder, resumably: the first half of building a pool."""
+"""Write the texts of an archive or a corpus to shards in a folder, resumably: the first step of building a pool."""
 
 import hashlib
 import logging
@@ -53,19 +53,20 @@ from textcat.teaching.pool.pieces import for_many, may_be_pieces, name_of, piece
 
 log = logging.getLogger(__name__)
 
-#: The default size of a batch: larger batches look up terms less often.
+#: The default size of a batch: in larger batches, terms are looked up less often.
 _BLOCK_BYTES = 4 << 20
 _DOCUMENTS_PER_BATCH = 4096  # of a corpus
-# Pieces are kept only for inputs of at least so many bytes: terms of less input are quickly counted again, in memory.
+# Pieces are saved only for inputs of at least this many bytes: the terms of smaller inputs are quickly counted again,
+# in memory.
 PIECES_FROM = 32 << 20
 PIECES = "_pieces"
-_NOT_FURTHER = {"id", "labelled_for", "split", "topics", "zones"}  # fields that a document has elsewhere
+_NOT_FURTHER = {"id", "labelled_for", "split", "topics", "zones"}  # record fields that a document stores elsewhere
 DERIVED = ("index", "rows")  # folders that are derived from the shards; they are removed in this order
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Describe one of the files with the texts of a pool: a line of JSON for each document."""
+    """One of the files with the texts of a pool: one line of JSON per document."""
 
     name: str
     n_bytes: int
@@ -74,7 +75,7 @@ class Shard:
 
 @dataclass
 class Archive:
-    """Describe the texts of an archive, written to a folder as numbered files of JSON Lines (`shards`)."""
+    """The texts of an archive, written to a folder as numbered files of JSON Lines (`shards`)."""
 
     folder: Path
     shards: list[Shard]
@@ -134,7 +135,8 @@ def read_archive(
     check_output_apart(reading.sources, folder)
     start_over = f"remove {folder}"
     with ExitStack() as locked:
-        # Workers first: if this process is killed, they would keep whatever they were forked with, such as the lock.
+        # Start workers first: if this process is killed, they would keep whatever they inherited by the fork, such as
+        # the lock.
         with open_workers(jobs, reading.n_bytes) as workers:
             state = locked.enter_context(
                 open_folder(folder, reading.facts, reading.inputs, restart=restart, start_over=start_over)
@@ -164,7 +166,7 @@ def _read_with_pieces(
     with closing(_read(reading, state, workers, start_over)) as results:
         for batch, read in results:
             read.counts.inputs = documents_of_inputs(read.counts.inputs, reading.sources, batch)
-            if read.piece:  # before the journal says that it is read
+            if read.piece:  # written before the journal records the batch
                 _keep_piece(pieces, position, read.piece)
             yield batch, read
             position += read.counts.tagged
@@ -212,7 +214,8 @@ def _reading_of(
         state = {"name": inputs.name, "size": len(inputs.train) + len(inputs.test), "state": digest.hexdigest()}
         return _Reading(facts, [state], (), inputs, settings, None)
     if settings.is_default("fields"):
-        settings = settings._replace(fields=ALL_FIELDS)  # persons who judge want to see them, and exports have them
+        # persons who judge want to see these fields, and exports include them
+        settings = settings._replace(fields=ALL_FIELDS)
     if settings.is_default("block_bytes"):
         settings = settings._replace(block_bytes=_BLOCK_BYTES)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
@@ -272,7 +275,7 @@ def _lines_of(features: TfIdf | None, items: Sequence[Record | Rejection]) -> _R
     lines = [*map(_line, records)]
     counts = Counts(len(items), len(records))
     counts.add_rejections(rejections)
-    counts.inputs.update(record.source for record in records)  # files; the run sums up inputs
+    counts.inputs.update(record.source for record in records)  # counts by file; the run adds them up by input
     piece = b""
     if features is not None and records:
         ids = [escape_undecodable(record.id).encode() for record in records]
@@ -291,7 +294,7 @@ def _line(record: Record) -> bytes:
         fields["fields"] = further
     try:
         return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # a file's name that is not UTF-8, or half of a surrogate pair in a text made by a program
+    except TypeError:  # a file's name that is not UTF-8, or a lone surrogate in a text
         return orjson.dumps(_encodable(fields), option=orjson.OPT_APPEND_NEWLINE)
 
 
