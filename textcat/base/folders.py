@@ -48,8 +48,8 @@ class FolderFormat(Generic[_Manifest]):
     content: str  # in error messages: "the model"
     negation: str  # in error messages: "not a model"
     error: type[TextcatError]  # the class of the errors raised
-    #: The dataclass of the manifest's entries. Its first field, `format`, is set when the manifest is written; the field
-    #: named by `checksum` is set when it is read. Both have defaults.
+    #: The dataclass of the manifest's entries. Its first field, `format`, is set when the manifest is written; the
+    #: field named by `checksum` is set when it is read. Both have defaults.
     manifest: type[_Manifest]
     version: int  # the written format version, the manifest's entry "format"; newer versions cannot be read
     files: frozenset[str]  # names of the files that `open` opens, without the manifest

@@ -65,7 +65,7 @@ def reproduce(
     slow_baselines: Annotated[
         bool, Option("--slow-baselines", help="Also run the baselines that take more than a few minutes.")
     ] = False,
-    restart: Annotated[bool, Option("--restart", help="Also run again what has a result.")] = False,
+    restart: Annotated[bool, Option("--restart", help="Run experiments again even if they have results.")] = False,
     jobs: common.Jobs = -1,
     form: common.Form = "text",
     out: Annotated[Path | None, Option(help="Also write a Markdown page per experiment to this folder.")] = None,

@@ -145,7 +145,7 @@ def report(
     corpus: common.OwnCorpus = None,
     out: Annotated[Path, Option(help="File to write.")] = Path("report.html"),
     before: Annotated[
-        Path | None, Option(help="Another model: show what changed since, and why, on the topics that both have.")
+        Path | None, Option(help="An earlier model: show and explain the changes since, for the topics that both have.")
     ] = None,
     label_issues: Annotated[
         Path | None, Option(help="Write labels that are probably wrong to this file, as JSON Lines.")

@@ -22,7 +22,7 @@ def monitor(
             show_default="when half of the documents had come",
         ),
     ] = None,
-    level: Annotated[float, Option(help="The chance, at most, that a year has any false alarm.")] = 0.05,
+    level: Annotated[float, Option(help="Maximum probability of any false alarm within a year.")] = 0.05,
     form: common.Form = "text",
 ) -> None:
     """Find topics that an archive has got more or less often than before, beyond chance; exit with code 4 if any.

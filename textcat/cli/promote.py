@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @common.with_options(read=common.corpus_reader)
 def promote(
-    new: Annotated[Path, Argument(help="Folder of the new model, which stays as it is.")],
-    served: Annotated[Path, Argument(help="Folder of the model that is used, to be replaced by a copy.")],
+    new: Annotated[Path, Argument(help="Folder of the new model, which is not changed.")],
+    served: Annotated[Path, Argument(help="Folder of the model in use, to be replaced by a copy of the new one.")],
     read: common.CorpusReader,
     corpus: Annotated[
         str | None,
@@ -58,9 +58,7 @@ def promote(
     show_promotion(terminal.console(), served, promotion, promotion.gates, form)
 
 
-def rollback(
-    served: Annotated[Path, Argument(help="Folder of the model that is used.")], form: common.Form = "text"
-) -> None:
+def rollback(served: Annotated[Path, Argument(help="Folder of the model in use.")], form: common.Form = "text") -> None:
     """Restore the model that the last `promote` or `learn` has replaced, in one step, and note it in the journal."""
     from textcat.model.promotion import rollback
 

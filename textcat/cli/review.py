@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 def review(
     folder: Annotated[Path, Argument(help="Folder of tags that `textcat tag --out` has written.")],
     corrections: Annotated[
-        Path | None, Option(help="Folder in which answers are kept.", show_default="FOLDER's name and -corrections")
+        Path | None, Option(help="Folder for the answers.", show_default="FOLDER's name and -corrections")
     ] = None,
-    most: Annotated[int, Option(min=1, help="Most documents of the queue.")] = 1000,
-    audit: Annotated[
-        float, Option(min=0, max=1, help="Share of automatic tags, drawn at random, to be judged, too.")
-    ] = 0.0,
+    most: Annotated[int, Option(min=1, help="Maximum number of documents in the queue.")] = 1000,
+    audit: Annotated[float, Option(min=0, max=1, help="Share of automatic tags, drawn at random, to audit.")] = 0.0,
     independent: Annotated[
-        bool, Option("--independent", help="Show every document to everybody, and nobody the answers of others.")
+        bool, Option("--independent", help="Let everybody judge every document, without seeing the answers of others.")
     ] = False,
     uncertain: Annotated[
-        int | None, Option(min=1, help="Write so many documents to the file of --out, for a spreadsheet, then exit.")
+        int | None, Option(min=1, help="Write this many documents to the CSV file --out, for a spreadsheet, then exit.")
     ] = None,
-    out: Annotated[Path | None, Option(help="File of CSV that --uncertain writes.")] = None,
+    out: Annotated[Path | None, Option(help="CSV file for --uncertain.")] = None,
     read: Annotated[
         Path | None, Option(metavar="FILE", help="Read the answers in a file that --uncertain wrote, then exit.")
     ] = None,
     report: Annotated[
-        bool, Option("--report", help="Print how often automatic tags are right, as audited, then exit.")
+        bool, Option("--report", help="Print the audited precision of automatic tags, then exit.")
     ] = False,
-    person: Annotated[str, Option(help="Who has answered in the file of --read.", show_default="the user's name")] = "",
+    person: Annotated[
+        str, Option(help="Name of the person who answered in the file of --read.", show_default="the user's name")
+    ] = "",
     host: common.PageHost = "127.0.0.1",
     port: common.PagePort = 8000,
     keys: common.PageKeys = None,

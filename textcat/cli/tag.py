@@ -61,7 +61,10 @@ def output_settings(
     ] = False,
     expected_recall: Annotated[
         bool,
-        _output("--expected-recall", help="Add what share of its topics each document's tags are expected to find."),
+        _output(
+            "--expected-recall",
+            help="Add the expected recall of each document's tags: the share of its topics that they find.",
+        ),
     ] = False,
     explain: Annotated[
         int,
@@ -213,7 +216,7 @@ def tag(
 def diff(
     before: Annotated[Path, Argument(help="Folder of tags that `textcat tag --out` has written.")],
     now: Annotated[Path, Argument(help="Folder of tags of the same archive, by another model or other options.")],
-    examples: Annotated[int, Option(min=0, help="Most ids of documents to print per topic.")] = 3,
+    examples: Annotated[int, Option(min=0, help="Maximum number of document ids to print per topic.")] = 3,
     form: common.Form = "text",
 ) -> None:
     """Compare two folders of tags: which tags came and which went, topic by topic."""

@@ -78,7 +78,9 @@ def teach(
         bool,
         Option("--embeddings", help="In a new session, rank by embeddings, too (needs the extra `embeddings`)."),
     ] = False,
-    person: Annotated[str, Option(help="Who answers in the terminal.", show_default="the user's name")] = "",
+    person: Annotated[
+        str, Option(help="Name of the person who answers in the terminal.", show_default="the user's name")
+    ] = "",
     terminal: Annotated[bool, Option("--terminal", help="Ask in the terminal: y, n, s, u, / and q.")] = False,
     export: Annotated[
         str,

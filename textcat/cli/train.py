@@ -85,7 +85,7 @@ def train(
     keep_support: Annotated[
         str | None,
         Option(
-            help="What explanations keep of support documents: none, ids (with titles) or texts.",
+            help="What the model keeps of support documents for explanations: none, ids (with titles) or texts.",
             show_default="ids of up to 20,000 training documents, none with --rows-dir or a shortlist",
         ),
     ] = None,
@@ -101,7 +101,7 @@ def train(
         ),
     ] = None,
     confidence: Annotated[
-        float | None, Option(help="The share of the promises that are to be kept.", show_default="0.9")
+        float | None, Option(help="The share of the promises that should hold.", show_default="0.9")
     ] = None,
     unlabelled: Annotated[
         list[str] | None,
@@ -278,11 +278,13 @@ def learn(
     read: common.CorpusReader,
     new: Annotated[
         list[str] | None,
-        Argument(help="New documents, and corrections of known ones: files, folders or archives, or names of corpora."),
+        Argument(
+            help="New documents, and corrections of earlier ones: files, folders or archives, or names of corpora."
+        ),
     ] = None,
     corrections: Annotated[
         Path | None,
-        Option("--from", help="Learn what a folder of corrections has that was not learnt yet, or was taken back."),
+        Option("--from", help="Learn the new corrections of a folder, and unlearn retracted ones."),
     ] = None,
     remove: Annotated[
         list[str] | None,
@@ -295,7 +297,7 @@ def learn(
         bool, Option("--new-topics-negative", help="Use earlier documents as negatives of new topics.")
     ] = False,
     vocabulary: Annotated[
-        Path | None, Option(help="File with names of topics, to be added or replaced: TSV, CSV or SKOS.")
+        Path | None, Option(help="File with names of topics to add or replace: TSV, CSV or SKOS.")
     ] = None,
     vocabulary_language: Annotated[
         str, Option(help="Language of these names.", show_default="that of the model's names, else of its texts")

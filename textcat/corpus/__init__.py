@@ -1,1 +1,1 @@
-"""Hold corpora; find, download, verify and read named ones; describe and name their topics."""
+"""Corpora: find, download, verify and read named ones; describe and name their topics."""

@@ -1,4 +1,4 @@
-"""Read the cards of corpora. A card says what a corpus is, where it comes from, and how it is read and verified."""
+"""Read the cards of corpora. A card states what a corpus is, where it comes from, and how to read and verify it."""
 
 import hashlib
 import posixpath
@@ -32,9 +32,9 @@ _FIELDS = (
     *_ENCODED,
 )
 _COLUMNS = (*_FIELDS, "columns", "plain_quotes")
-#: The options of each reader: settings of `InputSettings`, and of `LabelSettings`. The readers are formats, but that
-#: texts are read by folders, json may be lines, too, and records are files of several formats, each read by its own;
-#: news is of any format of agencies and feeds.
+#: The options of each reader: settings of `InputSettings`, and of `LabelSettings`. Readers are formats, with four
+#: exceptions: texts are read by folders, json includes JSON Lines, records are files of several formats, and news is
+#: any format of agencies and feeds.
 READERS = {
     "annif": _ENCODED,
     "bibtex": _FIELDS,
@@ -64,30 +64,32 @@ RECORD_READERS = ("jsonl", "csv", "tsv", "parquet", "json", "ris", "nbib", "bibt
 
 @dataclass(frozen=True)
 class Card:
-    """Describe a corpus: its files, their checksums, and how they are read.
+    """A card: a corpus's files, their checksums, and how they are read.
 
     All fields except `name`, `folder`, `depth` and `others` are keys of the TOML file of this card.
     """
 
     name: str  # the name of the card's file, without .toml
-    folder: Path  # the folder of the card; the corpus may be there, too
+    folder: Path  # the folder of the card, which may contain the corpus, too
     reader: str  # a name in `READERS`
-    files: list[str]  # names of the archive, folder or file on disk; a download gets the first one
+    files: list[str]  # names of the archive, folder or file on disk; a download is saved under the first one
     title: str = ""
     licence: str = ""
     citation: str = ""
-    urls: list[str] = field(default_factory=list)  # of the first of `files`; tried in this order to download it
-    obtain: str = ""  # if it cannot be downloaded, how to get it: one or two sentences
-    topics: str = "train"  # which topics count, see `Corpus.from_documents`
-    descriptions: str = ""  # the file, in the source or next to the card, that says what topics are about
-    vocabulary: str = ""  # the file, in the source, next to it or next to the card, that names the topics
-    vocabulary_language: str = ""  # the language of the names; "": not known, or English if the file has several
-    options: dict[str, Any] = field(default_factory=dict)  # settings of reading that the reader has, see `READERS`
+    urls: list[str] = field(default_factory=list)  # URLs of the first of `files`, tried in this order
+    obtain: str = ""  # how to get it if it cannot be downloaded: one or two sentences
+    topics: str = "train"  # which topics are used, see `Corpus.from_documents`
+    descriptions: str = ""  # the file with descriptions of topics, in the source or next to the card
+    vocabulary: str = ""  # the file with names of topics, in the source, next to it or next to the card
+    vocabulary_language: str = ""  # the language of the names; "": unknown, or English if the file has several
+    options: dict[str, Any] = field(default_factory=dict)  # settings that the reader uses, see `READERS`
     counts: dict[str, int] = field(default_factory=dict)  # published numbers: documents, train, test, topics
-    sha256: dict[str, str] = field(default_factory=dict)  # checksums of the corpus's files by name; only these are read
-    tree: str = ""  # instead of `sha256`, one checksum over all files that are read, see `tree_digest`
-    depth: int = 0  # for data without a card: the number of outer folders whose names are no topics
-    others: tuple[str, ...] = ()  # for data without a card: files that the reader reads, although their names differ
+    # checksums of the corpus's files by name; only these files are read
+    sha256: dict[str, str] = field(default_factory=dict)
+    tree: str = ""  # instead of `sha256`: one checksum over all files that are read, see `tree_digest`
+    depth: int = 0  # for data without a card: the number of outer folders whose names are not topics
+    # for data without a card: files that the reader reads, although their names do not match
+    others: tuple[str, ...] = ()
 
     def wanted(self, name: str) -> bool:
         """Return whether the corpus has the file with the given path inside the source."""
@@ -102,7 +104,7 @@ class Card:
         return holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
-        """Return the given settings, in which the card's reader and options replace the format and other settings.
+        """Return the given settings, with the format and other settings replaced by those of the card.
 
         If no settings are given, the defaults of `InputSettings` are used.
         """
@@ -112,11 +114,11 @@ class Card:
         labels = {name: values.pop(name) for name in LabelSettings._fields if name in values}
         settings, form = settings or InputSettings(), _FORMATS.get(self.reader, self.reader)
         if form == FOLDERS and settings.format == "text":
-            form = "text"  # whatever the files are called
+            form = "text"  # whatever the files' names are
         return settings._replace(format=form, labels=LabelSettings(**labels), **values)
 
     def check_settings(self, settings: InputSettings) -> None:
-        """Raise TextcatError if a setting would have no effect, because the card fixes it or the reader ignores it."""
+        """Raise TextcatError if a setting would have no effect because the card fixes it or the reader ignores it."""
         for name, (setting, _) in SETTINGS.items():
             is_taken = name in READERS[self.reader] and name not in self.options
             if setting.option and not is_taken and not settings.is_default(name):
@@ -136,8 +138,8 @@ class Card:
 
 
 def holds_documents(reader: str, name: str) -> bool:
-    """Return whether a reader, such as "csv", reads documents from a file of a source, judging by its name."""
-    if reader == "folders":  # a text is in a topic's folder, a README next to the folders is not
+    """Return whether a reader, such as "csv", reads documents from a file, judging by the file's name."""
+    if reader == "folders":  # a text is in a topic's folder; a README next to the folders is not
         return "/" in name
     if reader == "json":
         return plain_name(name).lower().endswith(".json")
@@ -196,7 +198,7 @@ def _shipped_cards() -> dict[str, Path]:
 def read_card(path: Path) -> Card:
     """Read a card, the description of a corpus, from its file; raise a TextcatError if it is missing or not valid.
 
-    It is not valid if it is no TOML, a key is missing or unknown, or a value is of a wrong type or not allowed.
+    A card is invalid if it is not TOML, a key is missing or unknown, or a value has a wrong type or is not allowed.
     """
     entries, where = read_toml(path, "card"), f"in the card {path}"
     check_entries(entries, ENTRY_TYPES, where)
@@ -229,5 +231,5 @@ def tree_digest(sums: Mapping[str, str]) -> str:
     shared = len(posixpath.commonprefix([name.split("/")[:-1] for name in sums]))
     lines = sorted((name.split("/", shared)[-1], digest) for name, digest in sums.items())
     listing = "".join(f"{digest}  {name}\n" for name, digest in lines)
-    # Names that are not UTF-8 come as surrogates from folders and archives alike.
+    # Names that are not UTF-8 contain surrogates, both in folders and in archives.
     return hashlib.sha256(listing.encode("utf-8", "surrogateescape")).hexdigest()

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from textcat.base.progress import Bar
     from textcat.reading import ForkedCorpus
 
-#: The arguments of `open_corpus` that say which test part is made of training documents.
+#: The arguments of `open_corpus` for a test part made from training documents.
 SPLIT = ("test_size", "seed", "keep_groups")
-_STREAMED_BYTES = 2**26  # the largest file of a corpus, maybe compressed, that two processes hold at the same time
+# maximum bytes of a corpus's file, possibly compressed, that two processes hold at the same time
+_STREAMED_BYTES = 2**26
 
 
 def open_corpus(
@@ -60,16 +61,16 @@ def open_corpus(
         How data without a card are read; if it names a format, all files are read in this format. For a corpus with a
         card, it may have only settings that the card's reader uses and that the card does not fix.
     test_size, seed, keep_groups : float or int, int, bool
-        If the corpus has no test part, make one of some training documents: see `Corpus.split`.
+        If the corpus has no test part, split one off the training documents: see `Corpus.split`.
     as_read : callable, optional
         Called with each record as soon as it is read.
     vocabulary : str or Path, optional
-        File with the names of the topics, in place of the card's: see `Vocabulary.read`.
+        File with the names of the topics, instead of the card's: see `Vocabulary.read`.
     vocabulary_language : str, optional
         Language of these names: see `Vocabulary.read`.
     origin : mapping, optional
-        A `Corpus.origin`. If it is that of this corpus, and no `test_size` is given, the corpus gets the test part that
-        the origin tells of; without `settings`, it is also read in the same way.
+        A `Corpus.origin`. If it is that of this corpus, and no `test_size` is given, the corpus gets the same test
+        part; without `settings`, it is also read in the same way.
     unused : bool
         False: leave out the documents that are in neither part, which takes less time.
 
@@ -82,8 +83,8 @@ def open_corpus(
     Raises
     ------
     TextcatError
-        If there is no such corpus, its files are missing, damaged or not as the card describes them, two documents
-        have the same id, or a setting would change nothing, as the card says how the corpus is read.
+        If there is no such corpus, its files are missing, damaged or not as the card describes them, two documents have
+        the same id, or a setting has no effect because the card fixes it.
     """
     data, place = ("", "") if isinstance(name_or_path, Card) else _locate(str(name_or_path))
     if origin and test_size is None and origin.get("name_or_path") == place:
@@ -111,7 +112,7 @@ def open_corpus(
 
 
 def corpus_of(source: Any, origin: Mapping[str, Any] | None = None, **columns: Any) -> Corpus:
-    """Return `source` if it is a Corpus; otherwise make a corpus of it.
+    """Return `source` if it is a Corpus; otherwise open or convert it.
 
     A table or records in memory are converted; a name, card, path or URL is opened, with `origin` as for `open_corpus`.
     `columns` are arguments of `column_settings`, which name the columns or fields of texts and topics. TextcatError is
@@ -132,7 +133,7 @@ def corpus_of(source: Any, origin: Mapping[str, Any] | None = None, **columns: A
 
 
 def _refuse_columns(corpus: Corpus, **columns: Any) -> None:
-    """Raise TextcatError if arguments of `column_settings` name columns, of which a corpus has none."""
+    """Raise TextcatError if columns are named for a Corpus, which has none."""
     if column_settings(**columns):
         named = ", ".join(f"{name}={value!r}" for name, value in columns.items() if value)
         raise TextcatError(
@@ -143,7 +144,7 @@ def _refuse_columns(corpus: Corpus, **columns: Any) -> None:
 def column_settings(
     text: str | Sequence[str] | None = None, topics: str | Sequence[str] = "topics", topics_separator: str = ""
 ) -> InputSettings | None:
-    """Return the settings to read files by, given the names of their columns or fields.
+    """Return the settings to read files by, given names of columns or fields.
 
     The arguments are those of `Corpus.from_records`. Return None if all of them have their defaults.
     """
@@ -169,7 +170,7 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
 
     def opened(**observers: Any) -> Corpus:
         corpus = open_corpus(name_or_path, corpus_dir, download=False, unused=False, **options, **observers)
-        _ = corpus.twins, corpus.train_dates  # found and sent with the corpus: the receiver still counts terms
+        _ = corpus.twins, corpus.train_dates  # found and sent together with the corpus: the receiver still counts terms
         return corpus
 
     return read_forked(opened)
@@ -178,7 +179,7 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
 def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
     """Open a corpus again, given its `Corpus.origin` or `Tagger.origin`.
 
-    `options` are further arguments of `open_corpus`. TextcatError is raised if the origin does not say how to open the
+    `options` are further arguments of `open_corpus`. TextcatError is raised if the origin is not enough to open the
     corpus.
     """
     try:
@@ -189,9 +190,9 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
 
 
 def settings_like(origin: Mapping[str, Any], name_or_path: str | Path) -> InputSettings | None:
-    """Return the settings by which to read data like those of a `Corpus.origin`; None if data have a card.
+    """Return settings to read data like those of a `Corpus.origin`; None if the data have a card.
 
-    A card says how its data are read.
+    A card determines how its data are read.
     """
     is_described = is_shipped(str(name_or_path)) or Path(name_or_path).suffix == ".toml"
     return None if is_described or not origin.get("settings") else _settings_of(origin)

@@ -1,4 +1,4 @@
-"""Read the files of a corpus as its card says: the documents, and what describes, names and verifies them."""
+"""Read the files of a corpus by its card: the documents, and files with descriptions, names and checksums."""
 
 import hashlib
 import logging
@@ -64,7 +64,7 @@ def read_corpus(
     unlabelled = ""
     if card.reader in ("records", *RECORD_READERS) and not any(document.topics for document in documents):
         unlabelled = _why_unlabelled(data, contents)
-    if "test" in parts and "train" not in parts:  # a model can be measured on them; what trains refuses them
+    if "test" in parts and "train" not in parts:  # a model can be evaluated on them, while training refuses them
         tests = [document for document in documents if document.split == "test"]
         return Corpus(card.name, [], tests, (), unlabelled=unlabelled)
     vocabulary, names, about = vocabulary or contents.vocabulary, {}, {}
@@ -113,7 +113,7 @@ class _Contents:
 
     def __init__(self, card: Card, data: str, settings: InputSettings | None = None) -> None:
         self._card, self._data = card, data
-        # Every file of a folder is of the format that has been asked for, whatever its name.
+        # Every file of a folder has the requested format, whatever its name.
         of_one_format = settings is not None and settings.format not in ("", "text")
         self.wanted = None if of_one_format else is_wanted(card, settings or InputSettings())
         self.settings = card.settings(settings)
@@ -143,7 +143,7 @@ class _Contents:
     def read_beside(self) -> None:
         """Read files that describe or name topics and that are not in the source, but next to it or next to the card.
 
-        TextcatError is raised if the card names such a file and it is nowhere.
+        TextcatError is raised if the card names such a file and it does not exist.
         """
         card, folders = self._card, [self._card.folder]
         if not is_url(self._data):
@@ -166,7 +166,7 @@ class _Contents:
                 raise TextcatError(f"{path} {fault}: fetch or copy it again.") from None
 
     def verify(self, name: str, stream: ByteStream) -> None:
-        """Read a file only to compare its checksum."""
+        """Read a file only to verify its checksum."""
         stream = self._summed(name, stream)
         while stream.read(STEP):
             pass

@@ -1,4 +1,4 @@
-"""Keep what people say about the topics of documents: a folder of corrections, to which several processes can add."""
+"""Store people's corrections of documents' topics in a folder, to which several processes can add."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading.document import Document
 
-FILE = "corrections.sqlite"  # in the folder
+FILE = "corrections.sqlite"  # name of the database in the folder
 _FORMAT = 1
 _COLUMNS = ("at", "person", "via", "model", "id", "document", "before", "answers", "audited", "note")
 _TABLE = f"CREATE TABLE corrections (number INTEGER PRIMARY KEY AUTOINCREMENT, {', '.join(_COLUMNS)}, taken_back)"
@@ -21,27 +21,27 @@ _TABLE = f"CREATE TABLE corrections (number INTEGER PRIMARY KEY AUTOINCREMENT, {
 
 @dataclass(frozen=True)
 class Correction:
-    """Hold what a person has said about the topics of a document.
+    """A person's correction of the topics of a document.
 
     Parameters
     ----------
     document : Document
-        With its texts. Its `topics` are those that it had before.
+        The document with its texts; its `topics` are those before the correction.
     answers : dict of str to bool
         For each topic that the person has judged: whether the document belongs to it.
     person : str
         The name of the person, or of the person's key.
     via : {"review", "sheet", "page", "api"}
-        Where the person has answered.
+        Where the person answered.
     model : str
         The id of the model whose tags were corrected; "": no model.
     audited : tuple of str
-        Of the topics judged, those that were drawn at random among automatic tags.
+        Those of the judged topics that were drawn at random from automatic tags.
     note : str
     at : str
-        When, as UTC in ISO 8601; "": now.
+        The time in UTC (ISO 8601); "": now.
     number : int
-        Its number in the folder, from 1; 0: it is in none yet.
+        Its number in the folder, from 1; 0: not stored yet.
     """
 
     document: Document
@@ -61,16 +61,16 @@ class Correction:
 
     @property
     def after(self) -> tuple[str, ...]:
-        """The topics that the document has after: those it had and was not judged against, then those added."""
+        """The topics of the document after the correction: previous ones that were not rejected, then added ones."""
         kept = [topic for topic in self.before if self.answers.get(topic, True)]
         return (*kept, *(topic for topic, belongs in self.answers.items() if belongs and topic not in self.before))
 
 
 class Corrections:
-    """The corrections in a folder, in a database of SQLite; each is on disk when the call that adds it returns.
+    """The corrections in a folder, in an SQLite database; each is on disk when the call that adds it returns.
 
     Any number of threads and processes may add corrections and read them at the same time. Nothing is ever deleted:
-    what a person takes back is marked.
+    retracted corrections are only marked.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Corrections:
         return made
 
     def take_back(self, person: str, via: str) -> Correction | None:
-        """Take back a person's last correction that came this way, as `Correction.via`; return it, None if none did."""
+        """Retract and return a person's last correction with this `Correction.via`; return None if there is none."""
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             row = connection.execute(
@@ -139,7 +139,7 @@ class Corrections:
         return None if row is None else _correction(row)
 
     def __iter__(self) -> Iterator[Correction]:
-        """Iterate over the corrections that were not taken back, in the order in which they were made."""
+        """Iterate over the corrections that were not retracted, in the order in which they were made."""
         with self._connection() as connection:
             rows = connection.execute(
                 f"SELECT number, {', '.join(_COLUMNS)} FROM corrections WHERE taken_back IS NULL ORDER BY number"
@@ -147,9 +147,9 @@ class Corrections:
         return map(_correction, rows)
 
     def documents(self) -> list[Document]:
-        """Return each corrected document once, with the topics it was said to have, and `labelled_for` those judged.
+        """Return each corrected document once: its topics are those confirmed, `labelled_for` those judged.
 
-        Where answers contradict each other, the last counts; a document's texts are those of its last correction.
+        If answers contradict each other, the last one is used; a document's texts are those of its last correction.
         """
         answers_of: dict[str, dict[str, bool]] = {}
         document_of: dict[str, Document] = {}
@@ -173,7 +173,7 @@ class Corrections:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
-                connection.execute("PRAGMA synchronous = EXTRA")  # a power failure loses nothing that was answered
+                connection.execute("PRAGMA synchronous = EXTRA")  # a power failure must not lose any answer
                 yield connection
         except OSError as error:
             raise TextcatError(f"{refusal} ({error.strerror}): check the disk, or name another folder.") from error

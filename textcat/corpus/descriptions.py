@@ -1,4 +1,4 @@
-"""Read a file that describes topics in words."""
+"""Read descriptions of topics from a file."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ _DELIMITERS = {".tsv": "\t", ".csv": ","}
 _HEADING = re.compile(r"\*\*.*\(\d+\)")
 _LONG_NAME = re.compile(r"(.+) \(([A-Z][A-Z-]*)\)")
 _CODE = re.compile(r"[A-Z][A-Z-]*")
-_RULE = "____"  # the beginning of the line below the list of topics
+_RULE = "____"  # the beginning of the line after the list of topics
 
 
 def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, str]:
@@ -54,8 +54,8 @@ def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, s
 def has_names(path: Path) -> bool:
     """Return whether a file has names or descriptions of topics, and is not a corpus or the card of one.
 
-    Such are ``.txt``; ``.json`` and ``.toml`` with texts only; and ``.tsv`` and ``.csv`` with a line "topic,
-    description", or "name, text", at the top. A file that cannot be read is none.
+    These are ``.txt``; ``.json`` and ``.toml`` with texts only; and ``.tsv`` and ``.csv`` with the header "topic,
+    description" or "name, text". Return False for a file that cannot be read.
     """
     suffix = path.suffix.lower()
     if suffix == ".txt" or not path.is_file():
@@ -95,7 +95,7 @@ def _texts_of_names(location: str, descriptions: Any) -> dict[str, str]:
 
 def _from_table(location: str, text: str, delimiter: str) -> Iterable[tuple[str, str]]:
     lines = text.splitlines()
-    # Only commas in a text need quotes: in .tsv a quotation mark is an ordinary character.
+    # Quotes are only needed for commas in a text: in .tsv, a quotation mark is an ordinary character.
     rows = csv.reader(lines) if delimiter == "," else (line.split(delimiter) for line in lines)
     for number, cells in enumerate(rows, start=1):
         row = [cell.strip() for cell in cells]

@@ -1,4 +1,4 @@
-"""Define the corpus: documents in a training and a test part, their topics and labels, and statistics."""
+"""The corpus: documents in a training and a test part, their topics and labels, and statistics."""
 
 import re
 from collections import Counter, defaultdict
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 __all__ = ["Corpus", "Document", "largest_topics_table", "shortened_text", "topic_counts"]
 
 TOPIC_RULES = ("both", "train", "described")
-TABLE, RECORDS = "table", "records"  # the names of corpora that were made of these in memory
+TABLE, RECORDS = "table", "records"  # default names of corpora made in memory
 
 _TOPICS_SHOWN = 20
 _SEPARATORS = re.compile(r"[\W_]+")
-# Of any scheme, or with a prefix for it, such as medtop:20000317.
+# a URI of any scheme, or a prefixed code such as medtop:20000317
 _URI = re.compile(r"<?(?:[a-z][a-z0-9+.-]*://|urn:|info:|doi:)\S+|<?[a-z][\w.-]*:[\w./-]*\d[\w./-]*>?", re.IGNORECASE)
 
 
 def name_in_words(name: str) -> str:
-    """Return a topic's name with spaces for separators; "" if it is a URI, whose words say nothing about the topic.
+    """Return a topic's name with spaces for separators; "" if it is a URI, whose words do not describe the topic.
 
-    The tokenizer would take rec.sport.hockey for the address of a site.
+    Otherwise, the tokenizer would treat rec.sport.hockey as a web address.
     """
     return "" if _URI.fullmatch(name.strip()) else _SEPARATORS.sub(" ", name).strip()
 
 
 @dataclass(frozen=True)
 class _Statistics:
-    """Hold the counts that describe a corpus; each array has one entry per topic, in the order of `topics`."""
+    """Counts that describe a corpus; each array has one entry per topic, in the order of `topics`."""
 
     documents: dict[str, int]  # the number of documents of each part: "train", "test", "unused"
     without_topic: dict[str, int]  # the number of documents of each part that have no topic
@@ -57,7 +57,7 @@ class _Statistics:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Hold the documents of a named corpus, divided into a training and a test part, and the topics of the corpus.
+    """A named corpus: documents in a training and a test part, and topics.
 
     Make one by `from_documents`, `from_records`, `from_frame` or `textcat.open_corpus`.
 
@@ -69,24 +69,24 @@ class Corpus:
     topics : tuple of str
         The topics, sorted by name; they are the columns of the matrix that `labels` returns.
     unused : list of Document
-        The documents that the split rule leaves out of both parts.
+        The documents that are in neither part.
     descriptions : dict of str to str
         For each topic that the source describes: its description in words.
     names : dict of str to tuple of str
         For each topic that a vocabulary names: its preferred name, followed by synonyms.
     names_language : str
-        The language of the names; "" if it is not known.
+        The language of the names; "" if unknown.
     broader : dict of str to tuple of str
-        For each topic of which the vocabulary knows broader ones: those of them that are topics, the nearest only.
+        For each topic with broader ones in the vocabulary: the nearest of these that are topics of the corpus.
     replacements : dict of str to tuple of str
-        For each topic that the vocabulary says is deprecated: the topics that replace it. Documents have these.
+        For each topic that is deprecated in the vocabulary: the topics that replace it, also in documents.
     origin : dict
-        The arguments (JSON values) with which `open_corpus` opens the corpus again. Of a corpus that was made in
-        memory, it has only the names of the columns of texts, if they were named.
+        The arguments (JSON values) with which `open_corpus` opens the corpus again. For a corpus made in memory, it has
+        only the names of the text columns, if they were given.
     topic_rule : str
         The rule by which the topics were chosen: the value of the argument `topics` of `from_documents`.
     unlabelled : str
-        Why no document has a topic, as the end of a sentence: where topics were looked for; "" if some have.
+        Why no document has a topic, as the end of a sentence (where topics were looked for); "" if any has.
     """
 
     name: str
@@ -133,13 +133,13 @@ class Corpus:
         ----------
         name : str
         documents : iterable of Document
-            A split of ``""`` counts as ``"train"``.
+            A split of ``""`` is treated as ``"train"``.
         topics : {"train", "both", "described"}
-            The topics that count: "train": topics with a training document; "both": topics with a document in both
+            Which topics to keep. "train": topics with a training document; "both": topics with a document in both
             parts, as the 90 topics of Reuters-21578's ModApte split; "described": topics with a training document, a
             description or a name. Without a test part, "both" has the effect of "train".
         descriptions : mapping of str to str, optional
-            For topics: a description in words of what the topic is about.
+            For each topic: a description in words.
         names : mapping of str to tuple of str, optional
             For topics: the topic's preferred name, followed by synonyms.
 
@@ -198,15 +198,15 @@ class Corpus:
         name : str
             Name of the corpus.
         text : str or sequence of str, optional
-            The fields that hold the text, in order; no others are read as text. Of several, "title" becomes the zone
-            title, and the others are joined to the body. By default, the text is in ``text``, or else ``body``, with a
-            ``title``; or in ``zones``, a dict of texts by zone.
+            The fields that hold the text, in order. If several are given, "title" becomes the title zone, and the
+            others are joined to the body. By default, the text is in ``text``, or else ``body``, with a ``title``; or
+            in ``zones``, a dict of texts by zone.
         id, topics, split : str
-            The names of the fields that hold the id, the topics and the part; ``""``: there is no such field. A record
-            without an id gets its number as id, counted from 1. Topics are a list of names, or one name; a whole number
-            is a name, too. Of several fields of topics, each is a topic, and holds 1 where a record has it, else 0. The
-            part is "train", "test" or "unused". A record may also have a field ``labelled_for``:
-            see `Document`.
+            The names of the fields with the id, the topics and the part; ``""``: no such field. A record without an id
+            gets its number as id, counted from 1. Topics are a list of names, or one name; a whole number is a name,
+            too. If several fields are given as `topics`, each is a topic, with 1 for records that have it and 0 for
+            others. The part is "train", "test" or "unused". A record may also have a field ``labelled_for``: see
+            `Document`.
         topics_separator : str
             The separator of topics in one string, such as ";"; ``""``: the string is one topic.
         topic_rule, descriptions
@@ -261,10 +261,10 @@ class Corpus:
     def split(self, test_size: float, *, seed: int = 0, keep_groups: bool = False) -> "Corpus":
         """Return a corpus whose test part is a stratified sample of the training documents of this one.
 
-        Every topic is as frequent in the test part as in the training part, as far as whole documents allow: see
-        `textcat.base.folds`. Every document is equally likely to be drawn, so figures on the test part are
-        unbiased estimates of those on new documents. A topic that has neither a document left in the training part nor
-        a description cannot be learnt, and is left out of the topics of the result.
+        Topics have equal shares in both parts, as far as whole documents allow: see `textcat.base.folds`. Every
+        document is equally likely to be drawn, so figures on the test part are unbiased estimates of those on new
+        documents. A topic that has neither a document left in the training part nor a description cannot be learnt, and
+        is left out of the topics of the result.
 
         Parameters
         ----------
@@ -325,7 +325,8 @@ class Corpus:
 
     def _groups(self) -> list[list[int]]:
         """Return the positions of the training documents of each group of duplicates."""
-        from textcat.duplicates.groups import find_groups  # here, so that corpora which are not split need no kernels
+        # imported here, so that corpora that are not split need no kernels
+        from textcat.duplicates.groups import find_groups
 
         members = defaultdict[int, list[int]](list)
         for position, group in enumerate(find_groups(document.zones for document in self.train).tolist()):
@@ -336,7 +337,7 @@ class Corpus:
     def twins(self) -> np.ndarray:
         """Whether each test document has a twin in training: shape (n_test,), bool.
 
-        Twins are in the same group of duplicates: see `textcat.duplicates`. Documents without a text have none.
+        Twins are in the same group of duplicates: see `textcat.duplicates`. Documents without a text have no twins.
         """
         from textcat.duplicates.groups import find_groups
 
@@ -368,7 +369,7 @@ class Corpus:
         ]
 
     def sample_train(self, n: int) -> list[Document]:
-        """Return every k-th training document, at least n but fewer than 2n; if there are at most n, return all."""
+        """Return every k-th training document: at least n and fewer than 2n; if there are at most n, all of them."""
         return self.train[:: max(1, len(self.train) // n)]
 
     def labels(self, documents: Sequence[Document]) -> "sparse.csc_matrix":
@@ -414,7 +415,7 @@ def _indicator(indices: np.ndarray, rows: Sequence[Any], n_columns: int) -> "spa
 
     `rows` lists the columns of each row; `indices` has the same columns, row after row, in one array.
     """
-    from scipy import sparse  # here, so that a process which only reads documents stays small
+    from scipy import sparse  # imported here, so that a process that only reads documents stays small
 
     indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     data = np.ones(len(indices), dtype=np.int8)

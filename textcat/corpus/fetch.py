@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_TIMEOUT = 30  # seconds without a byte before the next mirror is tried
-_PARTIAL = ".partial-"  # start of the name of a download's temporary folder
-_STALE = 24 * 3600  # seconds after which such a folder belongs to no running download
+_TIMEOUT = 30  # seconds without data before the next mirror is tried
+_PARTIAL = ".partial-"  # prefix of a download's temporary folder
+_STALE = 24 * 3600  # seconds after which such a folder is abandoned
 _REASONS = {
     "ChunkedEncodingError": "the connection broke off",
     "ConnectTimeout": "no answer",
@@ -92,7 +92,7 @@ def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Pa
     `corpus_dir` is searched first. A damaged copy in the cache is downloaded again. A download gets its name only after
     it is verified, so a partial download is never used. Before a download, the licence is logged.
 
-    A TextcatError says what is wrong with the files, what went wrong at each URL, or that the card names no URL.
+    A TextcatError is raised if the files are faulty, if all URLs fail, or if the card has no URL.
     """
     path = locate_corpus(card, corpus_dir)
     if path is not None:
@@ -122,7 +122,7 @@ def _download(card: Card, progress: "Bar | None") -> Path:
         try:
             _download_from(url, card, target, progress)
             return target
-        except (OSError, ValueError, TextcatError) as error:  # ValueError: an unknown kind of URL
+        except (OSError, ValueError, TextcatError) as error:  # ValueError: an unknown URL scheme
             failures.append(f"{url}: {_reason(error)}")
             _log.warning("No download from %s", failures[-1])
     raise TextcatError(f"Corpus {card.name} could not be downloaded ({'; '.join(failures)}). {by_hand(card)}")
@@ -168,5 +168,5 @@ def _reason(error: Exception) -> str:
 
 
 def by_hand(card: Card) -> str:
-    """Return instructions for a person who has to download a corpus: where from, and where to put the files."""
+    """Return instructions for downloading a corpus manually: where from, and where to put the files."""
     return f"{card.obtain} Put {card.files[0]} into a folder and name the folder in TEXTCAT_CORPORA.".lstrip()

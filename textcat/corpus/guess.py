@@ -1,4 +1,4 @@
-"""Guess the card of data that have none, from the names of their files and, where these do not tell, their content."""
+"""Guess a card for data without one, from the names of their files and, if necessary, their content."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ from textcat.reading import (
 _log = logging.getLogger(__name__)
 
 _NO_DATA = re.compile(r"[._]|(readme|licen[cs]e|changelog|citation|copying|notice)\b", re.IGNORECASE)
-_LOOKED_INTO = 9  # the number of files that are searched for a list of subjects; some may be empty
+_LOOKED_INTO = 9  # maximum number of files searched for a list of subjects; some may be empty
 
 
 def guess_card(data: str, settings: InputSettings | None) -> Card:
@@ -39,7 +39,7 @@ def guess_card(data: str, settings: InputSettings | None) -> Card:
     """
     settings = settings or InputSettings()
     names: list[str] = []
-    read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
+    read_documents([data], settings, names.append)  # `append` returns None, so no file is read
     _log_patterns_without_files(data, names, settings)
     described = _descriptions_among(names)
     names = [name for name in names if name != described]
@@ -52,7 +52,7 @@ def guess_card(data: str, settings: InputSettings | None) -> Card:
     if not settings.format and reader in ("", "records", *RECORD_READERS):
         others = _records_in_texts(data, names, settings)
         reader = "records" if others else reader
-    elif reader == "lines":  # files of lines are often called by their topic only
+    elif reader == "lines":  # files of lines often have only the topic as name
         others = tuple(name for name in names if "." not in name.rpartition("/")[2] and not _is_no_data(name))
     if not reader:
         raise TextcatError(
@@ -69,7 +69,7 @@ def guess_card(data: str, settings: InputSettings | None) -> Card:
 
 def _log_patterns_without_files(data: str, names: list[str], settings: InputSettings) -> None:
     for pattern, values in settings.for_files:
-        skips = dict(values).get("skip")  # what is to be left out may well be absent
+        skips = dict(values).get("skip")  # files to leave out may be missing
         if not skips and not any(is_matched(name, pattern) for name in names):
             _log.warning("No file of %s is matched by --for %r: its options change nothing.", data, pattern)
 
@@ -91,10 +91,10 @@ def _is_no_data(name: str) -> bool:
 
 
 def _records_in_texts(data: str, names: list[str], settings: InputSettings) -> tuple[str, ...]:
-    """Return the names of those texts beside topics' folders that hold many records, such as lists of references.
+    """Return the names of texts beside topics' folders that hold many records, such as lists of references.
 
-    If the corpus is a single file, it counts whatever its name. TextcatError is raised if all files are of a format
-    that is known and not read.
+    A single file is examined whatever its name. TextcatError is raised if all files have a known but unsupported
+    format.
     """
     texts = names
     if len(names) > 1:
@@ -108,7 +108,7 @@ def _records_in_texts(data: str, names: list[str], settings: InputSettings) -> t
 
 
 def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool:
-    """Return whether files list the subjects of the texts next to them, as in a full-text corpus of Annif.
+    """Return whether files list the subjects of the texts next to them, as in Annif's full-text corpora.
 
     `names` are the names of all files in `data`.
     """
@@ -124,7 +124,7 @@ def _hold_news(data: str, names: list[str], settings: InputSettings) -> bool:
 
 
 def _formats_of(data: str, names: list[str], settings: InputSettings) -> dict[str, str | UnreadableError]:
-    """Return the format of each of the named files, or why it is not read, as far as its name and content tell it."""
+    """Return the format of each named file, or the reason why it is not read, as far as name and content show it."""
     forms: dict[str, str | UnreadableError] = {}
 
     def look(name: str, stream: ByteStream) -> None:
@@ -142,7 +142,7 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
     """Return the name of the reader (a way to read files, as a card names it) for these files; "" if none fits."""
 
     def holds(reader: str, name: str) -> bool:
-        # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
+        # Not all files that RCV1's reader accepts: a topic's folder may contain XML files with numbers.
         return name.lower().endswith("newsml.xml") if reader == "rcv1" else holds_documents(reader, name)
 
     # Files in a topic's folder are its documents, whatever their format.
@@ -159,7 +159,7 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
 
 
 def _beside_topics(names: list[str]) -> list[str]:
-    """Return the names of those files that are in no topic's folder."""
+    """Return the names of those files that are not in a topic's folder."""
     depth = shared_depth(names)
     return [
         name

@@ -1,4 +1,4 @@
-"""Read a vocabulary, the names of topics, from TSV, CSV or SKOS, and replace topics that it says are deprecated."""
+"""Read a vocabulary, the names of topics, from TSV, CSV or SKOS, and replace deprecated topics."""
 
 import csv
 import logging
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     import rdflib
 
 _SKOS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}  # rdflib's names of these formats
-_LANGUAGE = "en"  # of the names that are read, if none is asked for
-_DEPRECATED = re.compile(r"\W*deprecated\b", re.IGNORECASE)  # the beginning of a note of a deprecated concept
+_LANGUAGE = "en"  # default language of names
+_DEPRECATED = re.compile(r"\W*deprecated\b", re.IGNORECASE)  # beginning of a note of a deprecated concept
 _URI = re.compile(r"https?://[^\s<>\"']+[\w/#]")
-_NOTES = ("historyNote", "changeNote")  # of SKOS, which may say that a concept is deprecated
+_NOTES = ("historyNote", "changeNote")  # SKOS notes that may say that a concept is deprecated
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Hold the names of topics by id: for each topic the preferred name, followed by synonyms.
+    """The names of topics by id: for each topic, the preferred name, followed by synonyms.
 
     Parameters
     ----------
@@ -37,16 +37,16 @@ class Vocabulary:
     place : str
         The path of the file, for messages.
     language : str
-        The language of the preferred names; "" if neither the file nor its reader says it.
+        The language of the preferred names; "" if unknown.
     descriptions : dict of str to str
-        What the vocabulary says about topics besides names: definitions and scope notes. Topics may lack one.
+        Descriptions of topics: definitions and scope notes. Topics may have none.
     labels : dict of str to dict of str to str
         By language, the preferred names of topics by id; the language is "" if the file does not say it.
     broader : dict of str to tuple of str
-        For each concept of SKOS, by id: the broader concepts that the file says directly, also nameless ones.
+        For each concept of SKOS, by id: its direct broader concepts, including nameless ones.
     replacements : dict of str to tuple of str
-        For each deprecated topic, by id and by preferred name: the topics that replace it, named in the same way. The
-        tuple is empty if none does.
+        For each deprecated topic, by id and by preferred name: the topics that replace it, named in the same way; () if
+        there are none.
     """
 
     names: dict[str, tuple[str, ...]]
@@ -65,7 +65,7 @@ class Vocabulary:
         line with the same id adds a synonym. ``.csv``: columns ``uri`` and ``label_en`` or ``label``. ``.ttl``,
         ``.rdf``, ``.xml`` and ``.nt``: SKOS; this needs rdflib. All other labels of a concept are synonyms: alternative
         and hidden labels, and the labels in other languages. Definitions and scope notes are its description.
-        Deprecated concepts have no names, but maybe replacements, by ``dct:isReplacedBy``.
+        Deprecated concepts have no names, but possibly replacements, by ``dct:isReplacedBy``.
 
         Parameters
         ----------
@@ -113,9 +113,10 @@ class Vocabulary:
         return {topic: text for topic, text in described if text}
 
     def broader_of(self, topics: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the nearest broader ones of the given topics that are among these, for each that has some.
+        """Return the nearest broader topics, among the given ones, of each given topic that has any.
 
-        Topics are given by id or preferred name. A broader concept that is no topic stands for its own broader ones.
+        Topics are given by id or preferred name. A broader concept that is not a topic is replaced by its own broader
+        concepts.
         """
         id_of = self._ids(topics)
         topic_of = {id_: topic for topic, id_ in id_of.items()}
@@ -171,7 +172,7 @@ class Vocabulary:
         return documents
 
     def replaced(self, topics: Iterable[str]) -> tuple[str, ...]:
-        """Return topics, each once, with the deprecated ones replaced as the vocabulary says."""
+        """Return topics, each once, with deprecated ones replaced."""
         return tuple(dict.fromkeys(current for topic in topics for current in self.replacements.get(topic, (topic,))))
 
     def _ids(self, topics: Iterable[str]) -> dict[str, str]:
@@ -229,7 +230,7 @@ def _from_tsv(location: str, lines: list[str]) -> Iterator[tuple[str, str]]:
 def _from_csv(
     location: str, lines: list[str], language: str
 ) -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
-    """Return the ids and names in a language or, without a column of it, in `label`; and those of each language."""
+    """Return ids and names in a language (or in the column `label` if there is none), and those of each language."""
     try:
         rows = [*csv.reader(lines)]
     except csv.Error as error:
@@ -266,8 +267,8 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Vocabula
     graph = rdflib.Graph()
     try:
         graph.parse(data=data, format=form)
-    except Exception as error:  # each of rdflib's parsers has exceptions of its own
-        reason = " ".join(str(error).split())  # some have several lines
+    except Exception as error:  # every parser of rdflib has its own exceptions
+        reason = " ".join(str(error).split())  # some messages have several lines
         raise TextcatError(f"{location} is no {form} that rdflib reads ({reason:.100}): mend it.") from None
     names: dict[str, tuple[str, ...]] = {}
     descriptions: dict[str, str] = {}
@@ -363,9 +364,9 @@ def _literals(graph: "rdflib.Graph", concept: Any, kind: Any) -> list["rdflib.Li
 
 
 class _Texts(NamedTuple):
-    """Hold the texts that a concept has of one kind, such as its alternative labels."""
+    """The texts of one kind of a concept, such as its alternative labels."""
 
-    own: list[str]  # in the language that was asked for or, if there are none, without a language
+    own: list[str]  # in the requested language or, if there are none, without a language
     foreign: list[str]  # all others
     by_language: dict[str, str]  # the first one of each language
 

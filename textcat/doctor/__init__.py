@@ -1,1 +1,1 @@
-"""Examine an installation of textcat: versions, machine, limits, data, and what every compiled kernel computes."""
+"""Examine an installation of textcat: versions, machine, limits, data, and the results of every compiled kernel."""

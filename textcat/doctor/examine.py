@@ -1,4 +1,4 @@
-"""Collect the facts of an installation, and what is broken in it: for a report of an error, or for a new machine.
+"""Collect facts about an installation, and its faults: for error reports, or for a new machine.
 
 Nothing secret is collected: of environment variables mostly names, of paths only what is below the home folder, and no
 name of a host or user.
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from textcat.doctor.kernels import KernelCheck
 
 _OF_DEVELOPERS = ("ci", "dev", "docs", "test")  # extras
-_FEATURES = ("avx2", "avx512f", "fma", "asimd", "sve")  # of processors, by their names in /proc/cpuinfo
+_FEATURES = ("avx2", "avx512f", "fma", "asimd", "sve")  # names of processors in /proc/cpuinfo
 CGROUP = Path("/sys/fs/cgroup")
-_FEW_FILES = 256  # open files: fewer may end a server or a large archive
+_FEW_FILES = 256  # minimum limit of open files: a lower one may end a server or a large archive
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*))?")
 
 
 class Examination(NamedTuple):
-    """Hold facts about an installation by section, the results of checking kernels, and sentences on what is wrong."""
+    """Facts about an installation by section, results of checking kernels, and sentences on faults."""
 
     facts: Mapping[str, Mapping[str, Any]]
     kernels: list[KernelCheck]
-    broken: list[str]  # what makes results wrong or commands end
-    warnings: list[str]  # what may be as intended
+    broken: list[str]  # faults that make results wrong or commands fail
+    warnings: list[str]  # facts that may be intended
 
     def as_dict(self) -> dict[str, Any]:
         """Return the examination as JSON values."""
@@ -50,7 +50,7 @@ class Examination(NamedTuple):
 
 
 def examine() -> Examination:
-    """Examine this installation, in a few seconds; nothing is written but a file in the cache that is removed again."""
+    """Examine this installation, in a few seconds; only a temporary file in the cache is written."""
     packages, missing = _packages()
     facts = {
         "versions": _versions(),
@@ -126,7 +126,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def _applies(marker: str) -> bool:
-    """Return whether a marker of a requirement applies; all of ours that are no extras compare Python's version."""
+    """Return whether the marker of a requirement applies; markers other than extras compare Python's version."""
     match = re.search(r"python_version\s*<\s*['\"](\d+)\.(\d+)", marker)
     return match is None or sys.version_info[:2] < (int(match[1]), int(match[2]))
 
@@ -181,7 +181,7 @@ def _cgroup_cores() -> float | None:
     """Return the number of cores whose time the control group may use; None if there is no such limit."""
     with suppress(OSError, ValueError):
         quota, period = (CGROUP / "cpu.max").read_text().split()
-        return round(int(quota) / int(period), 2)  # "max" is no number
+        return round(int(quota) / int(period), 2)  # "max" means no limit
     return None
 
 

@@ -1,8 +1,8 @@
-"""Check every compiled module: a checksum of its results on a small fixed input is that of a sound build.
+"""Check every compiled module: compare a checksum of its results on a small fixed input with that of a sound build.
 
-Kernels give the same bits on every machine: compilers may not join a multiplication and an addition, and sums have one
-order. Results of exp, log and pow, in which C libraries differ in the last bit, are compared in millionths.
-These checks find a build that is broken on this machine; the tests of the repository compare kernels with their twins.
+Kernels give the same bits on every machine: fused multiply-add is disabled, and sums have a fixed order. Results of
+exp, log and pow, whose last bit depends on the C library, are compared in millionths. These checks find a build that is
+broken on this machine; the tests of the repository compare kernels with their twins.
 
 ``python -m textcat.doctor.kernels`` writes a line of JSON before and after each check. `check_kernels_apart` reads
 them, so that a kernel that ends its process, as an instruction that the processor lacks does, is named like any other.
@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-LONGEST = 120  # until a kernel that does not end is given up; all together take about 2
-# Of each rule: any in its range.
+LONGEST = 120  # seconds after which a kernel is given up; all together take about 2
+# Parameters of each rule, within their ranges.
 _PARAMETERS: dict[str, tuple[float, ...]] = {
     "PA": (0.5,),
     "PAM": (1.0, 0.5),
@@ -38,7 +38,7 @@ _TEXT = "Wheat exports didn't rise to 12.5 mln tonnes, the U.S. said (again). Go
 
 
 class KernelCheck(NamedTuple):
-    """Hold the result of checking a compiled module: its name, the seconds it took, and the error, or ""."""
+    """The result of checking a compiled module: its name, the seconds it took, and the error, or ""."""
 
     name: str
     seconds: float
@@ -87,7 +87,7 @@ def _checked(name: str) -> KernelCheck:
             error = "its results differ from those of a sound build"
     except ImportError as missing:
         error = f"cannot be imported ({missing})"
-    except Exception as other:  # whatever is broken is named, and does not end the other checks
+    except Exception as other:  # any exception is reported, and does not end the other checks
         error = f"ends in an error ({type(other).__name__}: {other})"
     return KernelCheck(name, time.perf_counter() - start, error)
 
@@ -103,7 +103,7 @@ def _millionths(values: Any) -> np.ndarray:
 
 
 def _matrix(n_rows: int = 12, n_columns: int = 9) -> np.ndarray:
-    """Return a matrix of multiples of 1/8, of which sums and products are exact in any order."""
+    """Return a matrix of multiples of 1/8, whose sums and products are exact in any order."""
     i, j = np.indices((n_rows, n_columns))
     return np.where((i + 2 * j) % 3, ((7 * i + 11 * j) % 13 - 6) / 8, 0.0)
 
@@ -121,7 +121,7 @@ def _of_tokens() -> Iterator[Any]:
 
     from textcat.features.tokens import Tokens
 
-    # By spaCy's rules, which may be others in another version.
+    # by spaCy's rules, which may change with its version
     expected, tokens = spacy.blank("en")(_TEXT), Tokens()
     yield tokens.tokenize(_TEXT) == [token.text for token in expected]
     terms = [token.lower_ for token in expected if token.is_alpha and not token.is_stop]

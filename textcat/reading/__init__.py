@@ -7,8 +7,9 @@ records of a batch; for training, `read_documents` reads them with labels.
 from importlib import import_module
 from typing import Any
 
-# What other rooms use, and where it comes from: imported at its first use, so that whoever needs settings only loads no
-# more. Type checkers read the names in __init__.pyi: write it anew with `python tests/test_front_door.py --write`.
+# Names used by other packages, and the modules that define them. Each is imported at its first use, so that code that
+# needs only settings loads only settings. Type checkers read the names in __init__.pyi, which `python
+# tests/test_front_door.py --write` generates.
 _NAMES_IN = {
     "batches": "read_batches",
     "changes": "Change ChangeKind FileState",
@@ -46,7 +47,7 @@ _NAMES_IN = {
     "versions_of_news": "ItemVersion VersionState superseded_reason",
 }
 HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))
-__all__ = ["InputSettings", "LabelSettings", "text_of_file"]  # for users; all names are for other rooms
+__all__ = ["InputSettings", "LabelSettings", "text_of_file"]  # names for users; all other names are for other packages
 
 
 def __getattr__(name: str) -> Any:

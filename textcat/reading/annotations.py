@@ -1,8 +1,8 @@
-"""Read the records of programs for annotation, as they export them: Argilla, doccano, Label Studio and Prodigy.
+"""Read the exports of annotation tools: Argilla, doccano, Label Studio and Prodigy.
 
-`plain_record` gives such a record the form of any other one: with its text, a field of topics and ``labelled_for``.
-Where several persons labelled a document, a topic counts if more than half of them gave it. Records that nobody
-labelled, or about which they do not agree, are left out when labels are wanted.
+`plain_record` converts such a record to the usual form: a text, a field of topics and ``labelled_for``. If several
+persons labelled a document, it has the topics that more than half of them gave. When labels are wanted, records that
+nobody labelled, or on which persons do not agree, are left out.
 """
 
 from collections import Counter
@@ -14,24 +14,24 @@ from textcat.reading.columns import usual_name
 from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.labels import Labels, labels_in
 
-ANSWERS = ("accept", "reject", "ignore")  # of Prodigy
+ANSWERS = ("accept", "reject", "ignore")  # answers of Prodigy
 # Each of these programs writes at least one of these fields.
 _FIELDS = frozenset({"annotation", "annotations", "answer", "completions", "responses", "suggestions"})
-_Answers = dict[str, list[Any]]  # to each question: the answer of each person
+_Answers = dict[str, list[Any]]  # for each question, the answers of all persons
 
 
 def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool, labelled: bool) -> Mapping[str, Any]:
-    """Convert a record that a program for annotation exported into the form of other records; return others unchanged.
+    """Convert a record exported by an annotation tool to the form of other records; return other records unchanged.
 
     Parameters
     ----------
     fields : mapping of str to object
     topics_field : str
-        The field of topics. In it are the topics of the record that is returned.
+        The field of topics, also in the returned record.
     is_default : bool
-        Whether `topics_field` is the default; otherwise it may name what was asked, where several things were asked.
+        Whether `topics_field` is the default; otherwise it may select one of several questions.
     labelled : bool
-        Whether labels are wanted; otherwise only texts and ids count.
+        Whether labels are wanted, not only texts and ids.
 
     Returns
     -------
@@ -68,9 +68,9 @@ def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool,
 def _of_label_studio(
     fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool
 ) -> tuple[dict[str, Any], _Answers]:
-    """Return the data of a task, which are the fields of a record, and its choices by the name of their control.
+    """Return the data of a task (the fields of a record) and its choices by the name of their control.
 
-    There are no choices if `asked`, the field or control of topics, is a field of the data.
+    There are no choices if `asked` (the field or control of topics) is a field of the data.
     """
     record = {"id": fields.get("id"), **fields["data"]}
     if not labelled:
@@ -97,12 +97,12 @@ def _of_label_studio(
 
 
 def _of_argilla(fields: Mapping[str, Any], asked: str, labelled: bool) -> tuple[dict[str, Any], _Answers]:
-    """Return the fields of a record, and the responses to each question, as `_of_label_studio` does."""
+    """Return the fields of a record and the responses to each question, as `_of_label_studio` does."""
     record = {"id": fields.get("id"), **fields["fields"]}
     if not labelled:
         return record, {}
     responses = fields.get("responses") or {}
-    if isinstance(responses, Sequence):  # those of each person, as older versions have them
+    if isinstance(responses, Sequence):  # responses by person, as in older versions
         of_question: _Answers = {}
         for response in responses:
             for question, answer in (response.get("values") or {}).items():
@@ -134,7 +134,7 @@ def _of_older_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, 
 
 
 def _of_doccano(fields: Mapping[str, Any]) -> _Answers:
-    """Return the labels of each person; {} if annotations are not labels, but fields like others."""
+    """Return the labels of each person; {} if `annotations` is an ordinary field without labels."""
     by_person: dict[Any, list[Any]] = {}
     for annotation in fields["annotations"]:
         if not isinstance(annotation, Mapping) or not isinstance(annotation.get("label"), str | int):
@@ -161,7 +161,7 @@ def _of_prodigy(fields: Mapping[str, Any], topics_field: str, asked: str) -> Map
 
 
 def answered(labels: Labels, answer: object) -> Labels:
-    """Return the labels that an answer in Prodigy gives a document, given the labels that the question is about.
+    """Return the labels that an answer in Prodigy gives a document; `labels` are those that the question is about.
 
     The answer "reject" makes the document a negative example of the topic, and leaves other topics unjudged.
     UnreadableError is raised if the record was ignored. An answer that Prodigy does not have changes nothing.
@@ -174,7 +174,7 @@ def answered(labels: Labels, answer: object) -> Labels:
 
 
 def _chosen(answers: _Answers, asked: str, what: str) -> str:
-    """Return the one of several controls or questions that gives the topics."""
+    """Select the one of several controls or questions that has the topics."""
     if asked in answers:
         return asked
     usual = usual_name(answers, "topics")
@@ -185,7 +185,7 @@ def _chosen(answers: _Answers, asked: str, what: str) -> str:
 
 
 def _agreed(values: Iterable[Any], field: str) -> list[str]:
-    """Return the topics that more than half of several persons gave; raise UnreadableError if half of them did."""
+    """Return the topics that more than half of several persons gave; raise UnreadableError if exactly half did."""
     topics_of_persons = [labels_in(value, field).topics for value in values]
     counts = Counter(topic for topics in topics_of_persons for topic in topics)
     agreed = [topic for topic, count in counts.items() if 2 * count > len(topics_of_persons)]

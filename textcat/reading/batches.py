@@ -1,4 +1,4 @@
-"""Cut sources into batches of about a megabyte; reading can resume after each of them."""
+"""Divide sources into batches of about a megabyte; reading can resume after each of them."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from textcat.reading.source_reader import SourceReader
 from textcat.reading.sources import Source
 from textcat.reading.streams import ByteStream
 
-_OF_ONE = 256  # bytes that a block counts for besides its data, as a batch of empty files must end, too
+_OF_ONE = 256  # bytes added to a block's size, so that a batch of empty files ends, too
 
 
 def read_batches(
@@ -26,18 +26,18 @@ def read_batches(
     share: Share | None = None,
     last: BatchNumber | None = None,
 ) -> Iterator[Batch]:
-    """Read sources; yield batches of about a megabyte of consecutive records, and Rejections of what cannot be read.
+    """Read sources; yield batches of about a megabyte of consecutive records, and Rejections of unreadable parts.
 
     A batch holds blocks of undecoded records, which `batch_records` parses, and the Rejections between them. At most a
     few blocks and the longest record are in memory. A record from a pipe is returned as soon as it is complete.
 
-    `start` is where reading begins: the end of an earlier batch of the same sources and settings. `pipes` has, for each
-    pipe by name, the number and checksum of the bytes that an interrupted run has read; if a pipe sends other bytes
-    now, a TextcatError is raised, in which the clause `start_over` says how to begin again. If `pipes` is None, as no
-    run is to be resumed, nothing is compared, and batches have no checksums of files.
+    `start` is the checkpoint to begin at: the end of an earlier batch of the same sources and settings. `pipes` has,
+    for each pipe by name, the number and checksum of the bytes that an interrupted run has read; if a pipe now sends
+    other bytes, a TextcatError is raised, with the clause `start_over` on how to begin again. If `pipes` is None (no
+    run is resumed), nothing is compared, and batches have no checksums of files.
 
-    With a `share`, batches are numbered, and only those of the share are yielded: they are the same as those of a share
-    that is the whole. If reading begins at `start`, `last` is the number of the batch that ends there.
+    With a `share`, batches are numbered, and only those of the share are yielded; the division into batches is the same
+    for any number of shares. If reading begins at `start`, `last` is the number of the batch that ends there.
     """
     observed = [
         _Pipe(source, pipes.get(source.name), start_over)
@@ -63,7 +63,7 @@ def read_batches(
 
 
 class _Step(NamedTuple):
-    """Hold a block or a Rejection, the checkpoint after it, the bytes read up to there, and its stretch."""
+    """A block or a Rejection, the checkpoint after it, the bytes read so far, and its stretch."""
 
     item: Block | Rejection
     end: Checkpoint
@@ -88,7 +88,7 @@ class _Cutting:
         self._size = 0
 
     def batches(self, steps: Iterator[_Step | None], last: int | None = None) -> Iterator[Batch]:
-        """Yield batches up to the end of the stretch `last`; None among the steps says that a batch must end there."""
+        """Yield batches up to the end of the stretch `last`; a None among the steps ends a batch."""
         for step in chain(steps, [None]):
             if self._steps and (step is None or step.stretch != self._number.stretch):
                 yield self._ended()
@@ -104,7 +104,7 @@ class _Cutting:
                 yield self._ended()
 
     def _ended(self) -> Batch:
-        """Return the batch of the steps that have been gathered, and begin the next one."""
+        """Return the batch of the steps gathered so far, and begin the next batch."""
         states = {pipe.name: pipe.state for pipe in self._observed if pipe.state.n_bytes}
         *_, (_, end, read, _) = self._steps
         blocks = tuple(step.item for step in self._steps)
@@ -126,8 +126,8 @@ def _steps(
 
     Each is yielded with the checkpoint after it, from which reading can resume, and the number of bytes read so far.
 
-    Yield None where a batch must end. The checksum of each file that has been read from its start to its end is put
-    into `sums`; if that is None, no checksum is taken. Without `stretches`, all is one.
+    Yield None where a batch must end. The checksum of each file that was read from start to end is added to `sums`; if
+    that is None, no checksums are computed. Without `stretches`, all files are one stretch.
     """
     before = sum(source.size or 0 for source in sources[: start[0]])
     position = Place(start[1], start[2], start[3], start[4:])

@@ -1,4 +1,4 @@
-"""Remember files and folders as they are when they are found, and find how they have changed since."""
+"""Record the state of files and folders when they are listed, and detect later changes."""
 
 import hashlib
 import os
@@ -8,35 +8,35 @@ from collections.abc import Iterable
 from enum import IntEnum, auto
 from typing import IO, NamedTuple
 
-_HEAD = 1 << 12  # bytes at the start of a file by which one that was overwritten is recognised
-MOST_FILES = 1 << 17  # of a folder that are remembered, so that memory stays bounded
+_HEAD = 1 << 12  # number of first bytes of a file, by which overwriting is detected
+MOST_FILES = 1 << 17  # maximum number of marked files of a folder, so that memory stays bounded
 
 
 class ChangeKind(IntEnum):
-    """List the ways in which an input may have changed since it was listed."""
+    """The ways in which an input may have changed since it was listed."""
 
-    GREW = auto()  # bytes or files were added, and all that was there is there
+    GREW = auto()  # bytes or files were added, and everything listed is still there
     SHRANK = auto()
-    REPLACED = auto()  # by another file, or bytes were written over
+    REPLACED = auto()  # replaced by another file, or overwritten
     GONE = auto()
 
 
 class Change(NamedTuple):
-    """Describe how an input has changed since it was listed."""
+    """A change of an input since it was listed."""
 
     kind: ChangeKind
-    before: int | None = None  # bytes; None if unknown
+    before: int | None = None  # size in bytes; None if unknown
     now: int | None = None
-    files: int = 0  # that are gone from a folder
+    files: int = 0  # number of files that are missing from a folder
 
 
 class FileMark(NamedTuple):
-    """Hold the size, time, inode and first bytes of a file, by which later changes of the file are recognised."""
+    """Size, time, inode and first bytes of a file, by which later changes are detected."""
 
     size: int
     modified: int  # nanoseconds
     inode: int
-    head: bytes = b""  # checksum of the first bytes; b"" if they are not known
+    head: bytes = b""  # checksum of the first bytes; b"" if unknown
 
     def is_of(self, file: IO[bytes]) -> bool:
         """Return whether an open file is the marked file, unchanged or with data added at its end."""
@@ -67,7 +67,7 @@ def mark_file(path: str, status: os.stat_result) -> FileMark:
         with open(path, "rb", buffering=0) as file:
             head = _head_of(file, status.st_size)
     except OSError:
-        pass  # it is reported when the file is read
+        pass  # the error is reported when the file is read
     return FileMark(status.st_size, status.st_mtime_ns, status.st_ino, head)
 
 
@@ -76,11 +76,11 @@ def _head_of(file: IO[bytes], size: int) -> bytes:
 
 
 class FileState(NamedTuple):
-    """Hold the name and size of a file, and a value, such as its time, that changes when the file changes."""
+    """The name and size of a file, and a value, such as its time, that changes when the file changes."""
 
-    name: str  # with the name of its source
+    name: str  # including the name of its source
     size: int  # in bytes; -1: unknown
-    state: int | str | None  # the time of its last change, or another value that changes with it; None: see below
+    state: int | str | None  # time of the last change, or another value that changes with the file; None: see below
 
     @property
     def is_blocked(self) -> bool:
@@ -92,7 +92,7 @@ class FileState(NamedTuple):
 
 
 class FolderMarks:
-    """Hold the mark of each file of a folder (size, time and inode); no marks if the folder has very many files.
+    """Marks of the files of a folder (size, time and inode); none if the folder has very many files.
 
     `states` has the name, size and time of each file in the order of the folder, unreadable files included.
     """

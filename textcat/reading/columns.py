@@ -11,12 +11,13 @@ from textcat.reading.faults import UnreadableError
 from textcat.reading.input_settings import ALL_FIELDS, EVERY_FIELD, SETTINGS, InputSettings
 
 log = logging.getLogger(__name__)
-#: Usual names of topics in an object of JSON that has its text by the default name.
+#: Usual names of the topics field of a JSON object whose text has the default name.
 FIELDS_OF_TOPICS = ("label", "labels", "cats")
-#: What Annif calls the columns of topics and ids, where a table has the former and none of the usual name.
+#: Annif's names for the columns of topics and ids, if a table has the former and no column with a usual name.
 ANNIFS = ("subject_uris", "document_id")
 _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
-# Names by which columns are found, in any case, where the default ones are missing: only if exactly one of them occurs.
+# Usual names (in any case) of columns, tried if the default names are missing: used only if exactly one of them
+# occurs.
 _USUAL_NAMES = {
     "body": (
         *(
@@ -43,7 +44,7 @@ _USUAL_NAMES = {
 
 
 class ColumnNames(NamedTuple):
-    """Hold the names of the columns or fields to read, such as title, body and topics; "" stands for no column."""
+    """The names of the columns or fields to read, such as title, body and topics; "" stands for no column."""
 
     title: str
     body: tuple[str, ...]
@@ -81,7 +82,7 @@ def texts_among(names: Collection[str], settings: InputSettings) -> tuple[str, t
     if usual := usual_name(names, "body"):
         return title or usual_name(names, "title"), (usual,)
     if settings.columns and title:
-        return title, ()  # whoever names the columns says that there is no other text
+        return title, ()  # if the user names the columns, no others are text
     raise _no_field("text", names, "text_fields", "texts")
 
 
@@ -97,16 +98,16 @@ def check_labels(names: Collection[str], settings: InputSettings) -> None:
                 _check_field(field, names, name, what)
         elif not settings.is_default(name):
             _check_field(getattr(settings, name), names, name, what)
-    if not settings.is_default("date_field") and not isinstance(names, Mapping):  # an object may have no date
+    if not settings.is_default("date_field") and not isinstance(names, Mapping):  # an object may lack a date
         _check_field(settings.date_field, names, "date_field", "dates")
 
 
 def _with_usual_names(names: Collection[str], body: Sequence[str], settings: InputSettings) -> InputSettings:
-    """Return the settings with other names for a table's columns of topics and ids if default names are missing.
+    """Return the settings with usual names for a table's columns of topics and ids if default names are missing.
 
-    These are usual names, such as "labels" and "number" (see `usual_name`); names that the user gave are not
-    replaced. A column of ids is looked for only if the text, too, has been found by a usual name; otherwise,
-    positions are the ids.
+    Usual names are, for example, "labels" and "number" (see `usual_name`); names given by the user are not replaced. A
+    usual name of an id column is used only if the text was also found by a usual name; otherwise, positions are the
+    ids.
     """
     if settings.labels is not None and settings.is_default("topics_field") and settings.topics_field not in names:
         settings = settings._replace(topics_field=usual_name(names, "topics") or settings.topics_field)
@@ -126,7 +127,7 @@ def columns_among(names: Sequence[str], settings: InputSettings) -> ColumnNames:
             settings = settings._replace(id_field=name)
     settings = _with_usual_names(names, body, settings)
     check_labels(names, settings)
-    answer = "" if settings.topics_field == "answer" else "answer"  # that of Prodigy
+    answer = "" if settings.topics_field == "answer" else "answer"  # Prodigy's name
     labels = [
         settings.id_field,
         settings.topics_field,
@@ -168,7 +169,7 @@ def usual_names(what: str) -> tuple[str, ...]:
 
 
 def usual_name(names: Collection[str], what: str) -> str:
-    """Return the only one of `names` that is a usual name of a kind of field, such as "headline" for titles.
+    """Return the single usual name of a kind of field among `names`, such as "headline" for titles.
 
     `what` is the kind: "body", "title", "topics" or "id". Return "" if none of `names` is usual, or if several are.
     """
@@ -183,7 +184,7 @@ def has_usual_name(names: Iterable[str]) -> bool:
 
 
 def title_and_body(fields: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Divide the fields of text that the settings name: return the field of the title ("": none) and those of the body.
+    """Divide the text fields in the settings into the title's field ("" if there is none) and the fields of the body.
 
     "title" is the field of the title if it is one of several; a single field is the body, whatever its name.
     """

@@ -1,4 +1,4 @@
-"""Unpack what is compressed by gzip, bzip2, xz or Zstandard, in bounded memory."""
+"""Decompress gzip, bzip2, xz and Zstandard in bounded memory."""
 
 import bz2
 import lzma
@@ -13,17 +13,17 @@ from textcat.base.errors import TextcatError, install_hint
 from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.streams import LINE_END, READ_ERRORS, STEP, ByteStream
 
-_LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
-FLOOR = 16 << 20  # bytes that anything may unpack to
+_LARGEST_RATIO = 1000  # maximum ratio of unpacked to packed size; above it, a file is a decompression bomb
+FLOOR = 16 << 20  # bytes that are allowed whatever the ratio
 _LZMA_MEMORY = 256 << 20
-_BITE = 1 << 10  # bytes given to Zstandard at a time, which may become 32 MiB
-#: How each record of a WARC begins; and how the record begins that stands in place of a damaged member.
+_BITE = 1 << 10  # bytes passed to Zstandard at a time, which may become 32 MiB
+#: The beginning of each record of a WARC; and of the record that replaces a damaged member.
 WARC = b"WARC/"
 DAMAGED_MEMBER = b"WARC/1.1\r\nWARC-Type: damaged\r\n"
 _NAMED_WARC = re.compile(r"\.(?:warc|wet)\.[a-z0-9]+$")
-_LOOKED_BACK = 1 << 20  # bytes of a damaged member among which the next one may begin
+_LOOKED_BACK = 1 << 20  # bytes after damage among which the start of the next member is sought
 _PROBED = 1 << 18  # bytes from which the start of a member is unpacked: Zstandard may need a block of 128 KiB
-_MOST_TRIALS = 10_000  # places behind damage at which a member may begin, for the time that each takes
+_MOST_TRIALS = 10_000  # maximum number of positions tried for the start of the next member, because each takes time
 
 
 class _Gzip:
@@ -82,7 +82,7 @@ class _Zstandard:
 
 
 class _Compression(NamedTuple):
-    """Describe a compression: the first bytes of its files, the endings of their names, and its decompressor."""
+    """A compression: the magic bytes of its files, the endings of their names, and its decompressor."""
 
     magic: re.Pattern[bytes]
     endings: tuple[str, ...]
@@ -91,7 +91,7 @@ class _Compression(NamedTuple):
 
 COMPRESSIONS = (
     _Compression(re.compile(rb"\x1f\x8b\x08"), (".gz", ".tgz"), _Gzip),
-    # The second: of nothing.
+    # the second is that of an empty file
     _Compression(re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), (".bz2", ".tbz2"), bz2.BZ2Decompressor),
     _Compression(
         re.compile(rb"\xfd7zXZ\x00"), (".xz", ".txz"), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _LZMA_MEMORY)
@@ -113,10 +113,10 @@ def plain_name(name: str) -> str:
 def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
     """Return a stream of the unpacked bytes if a stream is compressed; otherwise return the stream itself.
 
-    The first bytes decide, not the name, as servers may unpack a file but keep its name. If the name is that of a
-    compressed file and the first bytes are binary, but not those of any compression, reading raises an error.
+    The first bytes decide, not the name, because servers may unpack a file but keep its name. If the name is that of a
+    compressed file, and the first bytes are binary but not the magic bytes of any compression, reading raises an error.
     """
-    # A pipe that gives a short line may give no more for long.
+    # A pipe that sends a short line may send nothing more for a long time.
     head, lower = stream.peek(_MAGIC_LENGTH, until=LINE_END), name.lower()
     for compression in COMPRESSIONS:
         named = lower.endswith(compression.endings)
@@ -133,15 +133,15 @@ def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
 class _Unpacking:
     """Unpack a compressed stream, which may consist of several members, one after the other.
 
-    Of a WARC, whose records are members of their own, reading goes on behind a damaged member.
+    In a WARC, whose records are separate members, reading continues after a damaged member.
     """
 
     def __init__(self, source: ByteStream, compression: _Compression, is_warc: bool | None) -> None:
         self._source, self._compression = source, compression
-        self._is_warc = is_warc  # None: the first bytes tell
-        self._data = b""  # packed, for the next member
-        self._fed: deque[bytes] = deque()  # the last packed data of the present member
-        self._start = self._n_unpacked = 0  # of the stretch whose ratio is checked
+        self._is_warc = is_warc  # None: determined by the first bytes
+        self._data = b""  # packed bytes of the next member
+        self._fed: deque[bytes] = deque()  # the last packed bytes of the present member
+        self._start = self._n_unpacked = 0  # sizes of the stretch whose ratio is checked
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the unpacked data, piece by piece; raise UnreadableError if there is implausibly much of it.
@@ -155,7 +155,7 @@ class _Unpacking:
                 first = next(member, b"")
                 self._is_warc, member = first.startswith(WARC), chain([first], member)
             yield from self._whole(member) if self._is_warc else member
-            # What may follow are zeros, as padding, and another compressed stream.
+            # Zeros as padding, and another compressed stream, may follow.
             self._data = self._data.lstrip(b"\0")
             while not self._data and (piece := self._source.read(STEP)):
                 self._data = piece.lstrip(b"\0")
@@ -185,7 +185,7 @@ class _Unpacking:
         self._data = decompressor.unused_data
 
     def _whole(self, member: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the data of a member when it is whole; in place of a damaged one, a record of WARC that says so.
+        """Yield the data of a member when it is complete; instead of a damaged member, a WARC record that reports it.
 
         If no member follows a damaged one, its data and then the error come. Of a member that unpacks to more than
         `FLOOR` bytes, data come before it is known to be whole.

@@ -120,34 +120,34 @@ def listed_neighbours(files: Callable[[], Iterable[tuple[str, Callable[[], ByteS
 
 
 def missing_file() -> UnreadableError:
-    """Return the error for a file that another file refers to, and that does not exist."""
+    """Return the error for a missing file to which another file refers."""
     return UnreadableError("is missing: put it where the METS file says", FaultKind.ACCESS)
 
 
 class ContainerEntry(NamedTuple):
-    """Describe a file in a folder or archive."""
+    """A file in a folder or archive."""
 
     number: int  # counted from 0; hidden files, for which there is no entry, may be counted, too
     name: str  # its path inside the folder or archive, with "/"; "": `fault` concerns the archive itself
-    open: Callable[[], ByteStream] = ByteStream  # opens it; in an archive only until the next entry is asked for
-    fault: UnreadableError | None = None  # why it must not be opened
-    size: int = 0  # its size in bytes, if it is in a folder
-    read: int = -1  # in a zip, how many bytes of the zip have been used when the file has been read; otherwise -1
-    neighbours: Neighbours | None = None  # the files around it; None if they cannot be looked up
+    open: Callable[[], ByteStream] = ByteStream  # opens it; in an archive, only until the next entry is requested
+    fault: UnreadableError | None = None  # the reason why it must not be opened
+    size: int = 0  # size in bytes, in a folder
+    read: int = -1  # in a zip, the bytes of the zip consumed after the file was read; otherwise -1
+    neighbours: Neighbours | None = None  # access to files around it; None if they cannot be looked up
 
 
 class MemberNames:
-    """Assign each file of an archive a name of its own, although several files may have the same path.
+    """Assign a unique name to each file of an archive, although several files may have the same path.
 
     The first file with a path keeps it. The next one gets ``#2/`` in front, a further one ``#3/``, and so on. A file at
-    a path that was a folder before, or below a path that was a file before, counts like a repeated one, as it may have
-    the same name as a file in an archive there.
+    a path that was a folder before, or below a path that was a file before, is treated as a repeated path, because its
+    name could coincide with that of a file inside an archive there.
     """
 
     def __init__(self) -> None:
-        # A table with open addressing of eight bytes an entry, as an archive may have millions of files.
+        # An open-addressing hash table of eight bytes per entry, because an archive may have millions of files.
         self._table, self._n = array("Q", bytes(8 << 8)), 0
-        self._counts: dict[str, int] = {}  # of the files with the same path, for paths that are repeated
+        self._counts: dict[str, int] = {}  # number of files with the same path, for repeated paths
 
     def unique(self, path: str) -> str:
         """Return a unique name for the next file of the archive, given its path."""
@@ -160,7 +160,7 @@ class MemberNames:
         self._add(name)
         for above in _folders_above(name):
             if not self._add(f"{above}/"):
-                break  # and so are those above it
+                break  # its parent folders are used, too
         return name
 
     def _is_taken(self, name: str) -> bool:
@@ -189,7 +189,7 @@ class MemberNames:
         return digest, self._index(digest)
 
     def _index(self, digest: int) -> int:
-        """Return where a digest stands in the table, or the free place for it."""
+        """Return the position of a digest in the table, or the free position for it."""
         table = self._table
         i = digest % len(table)
         while table[i] and table[i] != digest:
@@ -203,17 +203,17 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 class _Walked(NamedTuple):
-    """Describe a file of a folder, or a folder that cannot be listed."""
+    """A file of a folder, or a folder that cannot be listed."""
 
     name: str  # its path inside the folder; "": it is the folder itself
     path: str  # its path on disk
     status: os.stat_result | None = None  # None if it must not be read
-    fault: UnreadableError | None = None  # why it must not be read
+    fault: UnreadableError | None = None  # the reason why it must not be read
 
 
 def walk(folder: str) -> Iterator[_Walked]:
     """Yield the files of a folder and its subfolders, sorted by path; hidden files and folders are left out."""
-    waiting = [("", folder, True)]  # the next one last
+    waiting = [("", folder, True)]  # stack: the next one is last
     while waiting:
         name, path, is_folder = waiting.pop()
         if not is_folder:
@@ -231,7 +231,7 @@ def walk(folder: str) -> Iterator[_Walked]:
             entries = [pair for pair in entries if not hidden(pair[0].name) or _has_mail(pair[0].path)]
         else:
             entries = [pair for pair in entries if not hidden(pair[0].name)]
-        # A folder is sorted with its slash, which makes the order that of the whole paths.
+        # Sorting folders with their slash gives the order of whole paths.
         entries.sort(key=lambda entry: f"{entry[0].name}/" if entry[1] else entry[0].name, reverse=True)
         above = f"{name}/" if name else ""
         waiting += [(above + entry.name, entry.path, is_folder) for entry, is_folder in entries]
@@ -281,7 +281,7 @@ def folder_entries(folder: str, marks: FolderMarks, faults: Mapping[str, Unreada
 
 
 def folder_neighbours(folder: str) -> Neighbours:
-    """Return the `Neighbours` of the files in a folder on disk; links that lead out of the folder are not followed."""
+    """Return the `Neighbours` of the files in a folder on disk; links out of the folder are not followed."""
     return Neighbours(partial(_names_in, folder), partial(_open_inside, folder))
 
 
@@ -290,12 +290,12 @@ def _names_in(folder: str, inside: str) -> Iterator[str]:
         with os.scandir(os.path.join(folder, inside)) as listing:
             yield from sorted(entry.name for entry in listing if not hidden(entry.name) and entry.is_file())
     except (OSError, ValueError):
-        return  # it is reported where the folder is walked through
+        return  # the error is reported where the folder is walked
 
 
 def _open_inside(folder: str, inside: str, name: str) -> ByteStream:
     try:
-        os.stat(os.path.join(folder, inside, name))  # a METS file may name many files that are missing
+        os.stat(os.path.join(folder, inside, name))  # a METS file may name many missing files
         root = os.path.realpath(os.path.join(folder, inside))
         path = os.path.realpath(os.path.join(root, name))
         if os.path.commonpath([root, path]) != root:
@@ -330,7 +330,8 @@ def zip_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
             check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))
             total, done = sum(entry.compress_size for entry in archive.filelist) or 1, 0
             neighbours = listed_neighbours(partial(_files_of_zip, archive))
-            for index, entry in enumerate(archive.filelist):  # as they are listed: they may lie in another order
+            # in the order of the list; the files may be stored in another order
+            for index, entry in enumerate(archive.filelist):
                 start, done = done, done + entry.compress_size
                 part = StoredBytes(whole.at(start / total), whole.at(done / total))
                 name = _safe_name(entry.filename)
@@ -340,7 +341,7 @@ def zip_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
                 elif not entry.is_dir() and not hidden(name):
                     opened = partial(_open_zipped, archive, entry, part)
                     yield ContainerEntry(index, decode_surrogates(name), opened, read=part.end, neighbours=neighbours)
-            # Its own count, which zipfile does not look at, and some write without the higher bits.
+            # The declared count, which zipfile ignores, and which some programs truncate.
             end: Any = zipfile._EndRecData(file)  # type: ignore[attr-defined]
             if (end[4] - len(archive.filelist)) % (1 << 16):
                 raise zipfile.BadZipFile(f"it counts {end[4]} files, but lists {len(archive.filelist)}")
@@ -357,14 +358,14 @@ def _files_of_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, Callable[[], 
 
 
 def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: StoredBytes) -> ByteStream:
-    check_ratio(entry.file_size, entry.compress_size)  # no more is read than the header says
+    check_ratio(entry.file_size, entry.compress_size)  # not more than the header declares is read
     try:
         content: Any = archive.open(entry)
     except READ_ERRORS as error:
         raise unreadable(error) from None
-    # zipfile unpacks what it reads, however much that becomes, but for the way nearly all zips are packed.
+    # zipfile unpacks without limit, except for the usual compression method.
     step = STEP if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) else 1
-    # zipfile reads ahead, so that its place in the file says little.
+    # zipfile reads ahead, so its position in the file says little.
     size = max(entry.file_size, 1)
     return ByteStream(lambda n: content.read1(step), lambda: part.at(content.tell() / size), close=content.close)
 
@@ -372,7 +373,7 @@ def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: StoredB
 class _TarInfo(tarfile.TarInfo):
     """Read headers of a tar; raise ReadError for an invalid header, and for one that would take much memory.
 
-    Otherwise, tarfile would take an invalid header for the end of the archive.
+    tarfile itself would treat an invalid header as the end of the archive.
     """
 
     @classmethod
@@ -425,9 +426,9 @@ def tar_entries(stream: ByteStream, reopen: Callable[[], ByteStream] | None = No
 
 
 def _files_of_tar(reopen: Callable[[], ByteStream]) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
-    """Yield those files of a tar that may be XML; end where the tar is damaged.
+    """Yield the files of a tar that may be XML; end where the tar is damaged.
 
-    Those of a compressed tar are copied to a temporary file, as far as they are not too much.
+    Files of a compressed tar are copied to a temporary file, up to a limit.
     """
     with suppress(UnreadableError, *READ_ERRORS):
         stream = reopen()

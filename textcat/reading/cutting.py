@@ -1,4 +1,4 @@
-"""Cut a file into blocks of whole records, beginning at any position."""
+"""Divide a file into blocks of whole records, beginning at any position."""
 
 import posixpath
 from collections.abc import Iterator
@@ -23,30 +23,30 @@ from textcat.reading.scans import mets_blocks
 from textcat.reading.sources import Source
 from textcat.reading.streams import ByteStream, LookAhead, sought_in, whole_bytes
 
-_TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
-_OF_VALUES = frozenset(("csv", "jsonl", "mbox", "tsv"))  # formats of lines in which carriage returns may be text
+_TAIL = 1 << 16  # bytes at the end of a block in which the last line end is sought
+_OF_VALUES = frozenset(("csv", "jsonl", "mbox", "tsv"))  # line formats in which carriage returns may be part of text
 _LINE_FORMATS = REFERENCES - {"endnote"} | {"annif", "lines", *_OF_VALUES}
 
 
 class Place(NamedTuple):
-    """Hold a position inside a source, from which reading can resume."""
+    """A position inside a source, from which reading can resume."""
 
-    offset: int = 0  # in the uncompressed file; in a Parquet file, the number of the group of rows
-    position: int = 0  # the line, row or number of the document that follows there; 0 at the beginning of a file
-    base: int = 0  # bytes of a folder's files that come before the file
-    path: tuple[int, ...] = ()  # the number of the source's entry; if that is an archive, of its entry, and so on
+    offset: int = 0  # offset in the uncompressed file; in a Parquet file, the number of the row group
+    position: int = 0  # number of the line, row or document that follows; 0 at the beginning of a file
+    base: int = 0  # bytes of a folder's files that precede the file
+    path: tuple[int, ...] = ()  # number of the source's entry; if that is an archive, then of its entry, and so on
 
     def checkpoint(self, number: int) -> Checkpoint:
-        """Return the checkpoint, from which reading can resume: this position in the source with the given number."""
+        """Return the checkpoint of this position, given the source's number."""
         return (number, *self[:3], *self.path)
 
 
 class Step(NamedTuple):
-    """Hold a block of records or a Rejection, and the place after it in the source."""
+    """A block of records or a Rejection, and the place after it in the source."""
 
     item: Block | Rejection
     after: Place | None  # the place after the item; None at the end of the source or file
-    read: int  # bytes of the source that have been consumed so far
+    read: int  # bytes of the source consumed so far
 
 
 def file_steps(
@@ -107,7 +107,7 @@ def _tables(stream: ByteStream, template: Block, settings: InputSettings, positi
             yield Step(block, Place(*after), part.at(share))
     except UnreadableError as fault:
         if fault.kind in (FaultKind.CONTENT, FaultKind.ENCODING):
-            raise  # it is not damaged, but has not the columns
+            raise  # it is not damaged, but lacks the columns
         yield Step(reject_or_raise(settings, fault, name, subject="The file, or the rest of it,"), None, part.end)
 
 
@@ -126,7 +126,7 @@ def _cut(stream: ByteStream, template: Block, settings: InputSettings, position:
         header = delimited.read_header(row, template.format, settings) if settings.columns and row.strip() else row
         template = template._replace(header=header)
         if not template.header.strip():
-            return  # an empty file has no names of columns, either
+            return  # an empty file has no header, either
     if template.format in xml_items.TAGS:
         template = _with_opening(ahead, template, settings, largest)
     is_array = template.format in ("json", "ninjs", "json-feed") and holds_array(stream, settings)
@@ -147,7 +147,7 @@ def _cut(stream: ByteStream, template: Block, settings: InputSettings, position:
 
 
 def _with_opening(ahead: LookAhead, template: Block, settings: InputSettings, largest: int) -> Block:
-    """Return a block without data whose header is what stands before the first item of an XML file, if it has any."""
+    """Return a block without data whose header is everything before the first item of an XML file."""
     n = ahead.find(lambda data, _: xml_items.first_item(template.format, data) + 1, settings.block_bytes, largest)
     if not n and not ahead.ended:
         raise UnreadableError(f"has no item in its first {largest} bytes: check its format")
@@ -157,14 +157,15 @@ def _with_opening(ahead: LookAhead, template: Block, settings: InputSettings, la
 def _end_of_enclosed(
     ahead: LookAhead, template: Block, settings: InputSettings, position: int, name: str, is_array: bool
 ) -> Block | Rejection | None:
-    """Return what is left of a file behind its last whole record; None if it is nothing.
+    """Return the step for the rest of a file after its last whole record; None if there is no rest.
 
-    It is a Rejection if the array or the element that encloses all records is not closed.
+    The step is a Rejection if the array or element that encloses all records is not closed.
     """
     rest = template._replace(offset=ahead.offset, position=position, data=ahead.data)
     if is_array:
-        # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
-        if rest.without_mark(settings)[0].strip(BEFORE_CLOSING):  # a ], or no whole object, which is rejected as such
+        # The end is a step of its own, without a place after it: a run that resumes after the last object reads it
+        # again.
+        if rest.without_mark(settings)[0].strip(BEFORE_CLOSING):  # a ], or an incomplete object, which is rejected
             return rest
         closing, what, missing = "]", "The array", "objects"
     else:
@@ -205,14 +206,15 @@ class _WholeRecords:
         return block
 
     def _end(self, data: bytes, whole: bool) -> int:
-        # A line that had been written in part when the file was found is left with what was added after it.
+        # A line that was incomplete when the file was listed is omitted, together with data added after it.
         is_part = whole and isinstance(self._cutter, LineCutter) and self._ahead.ends_within_line()
         return len(data) if whole and not self._is_enclosed and not is_part else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
         """Return how many bytes to read: `size`, or fewer if a line ends shortly before `size`.
 
-        Reading then stops at the end of this line. No part of a record is left over, which would have to be copied.
+        Reading then stops at the end of this line, so that no partial record is left over, which would have to be
+        copied.
         """
         start = size - _TAIL
         if start < 0 or type(self._cutter) is not LineCutter:

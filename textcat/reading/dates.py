@@ -1,4 +1,4 @@
-"""Write dates in ISO 8601, given the forms that agencies, feeds, mail and Reuters-21578 use."""
+"""Convert dates to ISO 8601 from the forms of agencies, feeds, mail and Reuters-21578."""
 
 import re
 from collections.abc import Iterable
@@ -18,16 +18,16 @@ _WORDS = re.compile(
 _PARTS = "year", "month", "day", "hour", "minute", "second", "part", "zone"
 _MONTHS = {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6}
 _MONTHS |= {"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
-# The zones of RFC 822; the meaning of any other name depends on who writes it.
+# The time zones of RFC 822; other names are ambiguous.
 _ZONES = {"z": "Z", "ut": "Z", "utc": "Z", "gmt": "Z", "est": "-05:00", "edt": "-04:00", "cst": "-06:00"}
 _ZONES |= {"cdt": "-05:00", "mst": "-07:00", "mdt": "-06:00", "pst": "-08:00", "pdt": "-07:00"}
-# What `iso_date` gives for most dates, up to the second: the standard library parses it several times as fast.
+# The usual result of `iso_date`, up to seconds, which the standard library parses several times as fast.
 _USUAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})?)?")
 _SHORT = re.compile(r"(\d{4})(?:-(\d\d))?")
-_LONGEST = 80  # characters of a date
+_LONGEST = 80  # maximum characters of a date
 
 
-@lru_cache(maxsize=4096)  # the documents of a batch have few
+@lru_cache(maxsize=4096)  # number of cached dates: a batch has few distinct ones
 def iso_date(text: str) -> str:
     """Convert a date to ISO 8601, with its time and time zone, if any; return a date in an unknown form unchanged."""
     text = text.strip()
@@ -77,7 +77,7 @@ def _time_and_zone(date: str) -> tuple[datetime, str] | None:
     if not match:
         return None
     year, month, day, hour, minute, second, part, zone = match.group(*_PARTS)
-    time = int(hour or 0), int(minute or 0), min(int(second or 0), 59)  # 59 for a leap second
+    time = int(hour or 0), int(minute or 0), min(int(second or 0), 59)  # 59 in place of a leap second
     try:
         return datetime(int(year), int(month), int(day), *time, int(f"{(part or '')[1:7]:0<6}")), zone or ""
     except ValueError:
@@ -100,11 +100,11 @@ def moment(date: str) -> datetime | None:
 def time_of(date: str) -> datetime | None:
     """Return the time that a date states, in its own time zone, as a datetime without a zone.
 
-    The parameter is a date in ISO 8601; a day is its first second, and a month or a year that of its first day. None is
+    `date` is in ISO 8601. A day stands for its first second, a month or a year for that of its first day. None is
     returned for any other text.
     """
     if _USUAL.fullmatch(date):
-        with suppress(ValueError):  # a leap second, or no date
+        with suppress(ValueError):  # a leap second, or not a date
             return datetime.fromisoformat(date[:19])
     parsed = _time_and_zone(date) if date else None
     return parsed and parsed[0]
@@ -114,7 +114,7 @@ def time_of(date: str) -> datetime | None:
 def day_of(date: str) -> str:
     """Return the day of a date, such as "1990-12-31", in its own time zone; "" for a text that is no date.
 
-    A year or a month is its first day.
+    A year or a month stands for its first day.
     """
     when = time_of(iso_date(date))
     return "" if when is None else when.date().isoformat()

@@ -1,4 +1,4 @@
-"""Find the encoding of a file; convert its bytes to UTF-8, and its line ends to line feeds."""
+"""Determine the encoding of a file; convert its bytes to UTF-8, and its line ends to line feeds."""
 
 import codecs
 import re
@@ -9,15 +9,15 @@ import numpy as np
 from textcat.reading.faults import encoding_error
 from textcat.reading.streams import LINE_END, ByteStream
 
-_MARKS = (  # UTF-32's mark begins with UTF-16's
+_MARKS = (  # UTF-32 first, because its mark begins with UTF-16's
     *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
 )
-# How XML and JSON begin in UTF-16.
+# The first bytes of XML and JSON in UTF-16.
 _UTF_16_LE, _UTF_16_BE = re.compile(rb"[<{\[]\0[ -~\r\n]\0"), re.compile(rb"\0[<{\[]\0[ -~\r\n]")
 _RETURN, _LINE_FEED = b"\r\n"
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
-_LOOKED_AT = 1 << 16  # bytes in which a line feed must occur if carriage returns are not to end lines
+_LOOKED_AT = 1 << 16  # bytes among which there must be a line feed, otherwise carriage returns end lines
 
 
 def as_utf8(stream: ByteStream, encoding: str) -> ByteStream | None:
@@ -45,7 +45,7 @@ def as_utf8(stream: ByteStream, encoding: str) -> ByteStream | None:
 def with_line_feeds(stream: ByteStream, only_if_alone: bool) -> ByteStream:
     """Return a stream in which carriage returns that end lines, as on old Macs, are replaced by line feeds.
 
-    All bytes stay in their places. With `only_if_alone`, they are replaced only if the stream begins with many bytes
+    Byte positions do not change. With `only_if_alone`, they are replaced only if the stream begins with many bytes
     without a line feed, because a carriage return may also be part of a value.
     """
     if only_if_alone:
@@ -71,7 +71,7 @@ class _WithLineFeeds(ByteStream):
 
     def _translated(self, n: int) -> bytes:
         data = self._stream.read(n)
-        # A line feed that follows is looked at, not read, so that a resumed run reads the same.
+        # A line feed that follows is peeked at, not read, so that a resumed run reads the same.
         behind = self._stream.peek(1) if data.endswith(b"\r") else b""
         if _has_lone_return(data + behind):
             data = _LONE_RETURN.sub(b"\n", data + behind)[: len(data)]
@@ -92,7 +92,7 @@ def is_encoding(name: str) -> bool:
     except LookupError:
         return False
     except UnicodeError:
-        pass  # it needs more than a byte
+        pass  # a NUL takes more than one byte
     return True
 
 
@@ -100,7 +100,7 @@ def is_encoding(name: str) -> bool:
 def is_like_ascii(encoding: str) -> bool:
     """Return whether an encoding extends ASCII, so that its bytes can be cut into lines."""
     if encoding.lower().startswith(("hz", "iso2022", "iso-2022")):
-        return False  # but after an escape they are parts of others
+        return False  # but after an escape, ASCII bytes are parts of other characters
     ascii_bytes = bytes(range(128))
     try:
         return ascii_bytes.decode(encoding or "utf-8") == ascii_bytes.decode("ascii")
@@ -136,10 +136,10 @@ def unmarked_encoding(encoding: str, head: bytes) -> tuple[bytes, str]:
 
 
 def is_cut_by_characters(encoding: str) -> bool:
-    """Return whether the bytes of a character in an encoding depend on no other character.
+    """Return whether the bytes of each character in an encoding are independent of other characters.
 
-    That is so in UTF-16, in UTF-32 and where each character has one byte, but not where escapes switch between
-    character sets, as in ISO-2022. The encoding "" is that of a byte order mark.
+    This holds for UTF-16, UTF-32 and single-byte encodings, but not if escapes switch between character sets, as in
+    ISO-2022. The encoding "" stands for that of a byte order mark.
     """
     name = codecs.lookup(encoding).name if encoding else "utf-16"
     return name.startswith(("utf-16", "utf-32")) or is_of_single_bytes(name)
@@ -148,7 +148,7 @@ def is_cut_by_characters(encoding: str) -> bool:
 def is_of_single_bytes(encoding: str) -> bool:
     """Return whether each byte is a character in an encoding, given Python's name of the encoding."""
     text = bytes(range(256)).decode(encoding, "replace")
-    return len(text) == 256 and text.count("\ufffd") < 128  # where escapes are, no byte has its highest bit
+    return len(text) == 256 and text.count("\ufffd") < 128  # encodings with escapes use no byte with the highest bit
 
 
 def text_start(head: bytes, encoding: str) -> bytes:

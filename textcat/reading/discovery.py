@@ -38,9 +38,9 @@ def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettin
     """Return the sources that inputs name: files, folders, patterns, URLs of fsspec; ``-`` or no input: standard input.
 
     A folder is read with all folders in it, sorted, but without hidden files; a pattern (``*``, ``?``, ``[…]``, ``**``)
-    names the files that match it, sorted, and the folders on its way that cannot be listed. A file that is named twice,
-    or together with its folder, is read once, and a warning is logged. A TextcatError is raised for an unknown file,
-    format or encoding, or if neither the name nor the content of a file tells its format.
+    stands for the files that match it, sorted, and for unlistable folders that it leads through. A file that is named
+    twice, or together with its folder, is read once, and a warning is logged. A TextcatError is raised for an unknown
+    file, format or encoding, or if neither the name nor the content of a file tells its format.
     """
     _check(settings)
     texts = [os.fspath(text) for text in inputs] or [STANDARD_INPUT]
@@ -83,7 +83,7 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
         paths = [path for path in matches(text) if not closed or closed.isdisjoint(_folders_above(path))]
         if not paths and not closed:
             raise TextcatError(f"No file matches {text}: check the pattern.")
-        # The pattern reads no folder here, so that none needs a format.
+        # The pattern is not expanded here, so no folder needs a format.
         unmatched = sorted(closed.difference(path.rstrip("/") for path in paths))
         unread = [_local(folder, settings)._replace(guess=FormatGuess("", "")) for folder in unmatched]
         return [*unread, *(_local(path, settings) for path in paths)]
@@ -91,9 +91,9 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
 
 
 def _closed_folders(pattern: str) -> set[str]:
-    """Return the folders that a pattern leads through, but that cannot be listed or passed: glob skips them silently.
+    """Return the folders that a pattern leads through but that cannot be listed: glob skips them silently.
 
-    Each is an input itself as long as that is so: it is rejected, and read by the pattern later.
+    While a folder cannot be listed, it is an input of its own, and rejected; later, the pattern finds its files.
     """
     parts = pattern.split("/")
     first = next(i for i, part in enumerate(parts) if not _GLOB.isdisjoint(part))

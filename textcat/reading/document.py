@@ -8,7 +8,7 @@ PARTS = ("train", "test", "unused")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Hold a document: its texts by zone, and its id, topics, date, split and language.
+    """A document: its texts by zone, and its id, topics, date, split and language.
 
     Parameters
     ----------

@@ -1,31 +1,32 @@
-"""Name the faults of inputs that cannot be read."""
+"""Faults of inputs that cannot be read."""
 
 from enum import IntEnum, auto
 
 
 class FaultKind(IntEnum):
-    """List the kinds of faults in the input, which decide the wording of errors about a corpus."""
+    """The kinds of faults in the input, which determine the wording of errors about a corpus."""
 
-    CONTENT = auto()  # the text of the fault includes the remedy
+    CONTENT = auto()  # the detail includes the remedy
     ENCODING = auto()
     ACCESS = auto()
-    DAMAGE = auto()  # the detail is what is damaged
-    UNSAFE = auto()  # the detail is what in an archive must not be read
-    LINK = auto()  # to a folder; or a device, a pipe or a socket
-    DANGLING = auto()  # a link that leads nowhere
+    DAMAGE = auto()  # the detail says what is damaged
+    UNSAFE = auto()  # the detail names the forbidden entry of an archive
+    LINK = auto()  # a symbolic link out of the folder, or a device, pipe or socket
+    DANGLING = auto()  # a dangling link
     UNLISTED = auto()  # a folder that cannot be listed
     STORY = auto()  # the detail is a sentence that names the story
     CHANGED = auto()  # the input shrank or was replaced while it was read
-    LEFT_OUT = auto()  # whole, but no document, as a package of news; the detail says so of all of this kind, or is ""
+    # valid, but not a document, such as a package of news; the detail applies to all of this kind, or is ""
+    LEFT_OUT = auto()
 
 
 class UnreadableError(Exception):
-    """Report a file or record that cannot be read; the reason ends a sentence whose subject is that file or record."""
+    """Raised for a file or record that cannot be read; the reason ends a sentence about it."""
 
     def __init__(self, fault: str, kind: FaultKind = FaultKind.CONTENT, detail: str = "", n_expected: int = -1) -> None:
         super().__init__(fault, kind, detail, n_expected)
         self.fault, self.kind, self.detail = fault, kind, detail
-        self.n_expected = n_expected  # bytes that the stored input should have; -1 where this is not the fault
+        self.n_expected = n_expected  # expected bytes of the stored input; -1 for other faults
 
     def __str__(self) -> str:
         """Return the reason."""
@@ -33,7 +34,7 @@ class UnreadableError(Exception):
 
 
 class RefusedError(Exception):
-    """Report a fault in the input that ends reading, because documents with labels are read and none may be missing.
+    """Raised for a fault that ends reading, because documents with labels are read and none may be missing.
 
     `source` is the name of the source. `part` is the unreadable part, such as "Line 3", or "" for the whole source.
     `fault` is the reason.

@@ -18,8 +18,8 @@ from textcat.base.progress import is_single_threaded
 if TYPE_CHECKING:
     from textcat.reading.records import Record
 
-_SENT_AT_ONCE = 256  # documents
-#: What reading a `ForkedCorpus` raises if its process failed.
+_SENT_AT_ONCE = 256  # number of documents sent together
+#: Exceptions raised by reading a `ForkedCorpus` whose process failed.
 STREAM_ERRORS = (EOFError, pickle.UnpicklingError, TypeError, ValueError)
 
 
@@ -34,12 +34,12 @@ class ForkedCorpus:
 
     def __init__(self, receiving: int, child: int):
         self._receiving, self._child = receiving, child
-        self.show: Callable[..., object] = lambda **changes: None  # what draws how much has been read
+        self.show: Callable[..., object] = lambda **changes: None  # draws the progress of reading
 
     def __iter__(self) -> Iterator[dict[str, str]]:
         try:
             with open(self._receiving, "rb") as pipe:
-                unpickler = pickle.Unpickler(pipe)  # the documents of the corpus refer to the zones that came before
+                unpickler = pickle.Unpickler(pipe)  # the documents of the corpus refer to zones that were sent before
                 while isinstance(received := unpickler.load(), list | dict):
                     if isinstance(received, list):
                         yield from received
@@ -61,13 +61,13 @@ def read_forked(open_corpus: Callable[..., object]) -> ForkedCorpus | None:
     try:
         receiving, sending = os.pipe()
         child = os.fork()
-    except OSError:  # there may be no more processes
+    except OSError:  # the limit on processes may be reached
         return None
     if child:
         os.close(sending)
         return ForkedCorpus(receiving, child)
     try:
-        os.close(receiving)  # so that writing fails when nobody reads any more
+        os.close(receiving)  # so that writing fails when there is no reader
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         warnings.simplefilter("error")
         refusing = logging.Handler(logging.WARNING)
@@ -77,7 +77,7 @@ def read_forked(open_corpus: Callable[..., object]) -> ForkedCorpus | None:
         with closing(_Outbox(sending)) as outbox:
             _send(open_corpus, pickle.Pickler(outbox, pickle.HIGHEST_PROTOCOL))
     finally:
-        os._exit(0)  # whatever was raised; the pipe has what the other process must know
+        os._exit(0)  # any exception: the pipe reports it to the other process
 
 
 class _Outbox(Thread):
@@ -101,7 +101,7 @@ class _Outbox(Thread):
                 while part := self._parts.get():
                     file.write(part)
         except OSError:
-            os._exit(0)  # nobody reads any more
+            os._exit(0)  # the reader no longer exists
 
 
 def _send(open_corpus: Callable[..., object], pickler: pickle.Pickler) -> None:

@@ -1,4 +1,4 @@
-"""Turn records in memory, such as dicts and rows of tables, into documents."""
+"""Convert records in memory, such as dicts and rows of tables, to documents."""
 
 import logging
 from collections import Counter
@@ -23,10 +23,10 @@ def document_stream(
 ) -> Iterator[Any]:
     """Return an iterator over documents; dicts and the rows of a table are converted as by `Corpus.from_records`.
 
-    The rows of a table have the names of `Frame.row_names` as ids.
-    Texts and objects with `zones` stay as they are. `text` names the fields or columns that hold texts. If it is None,
-    they are those in `trained_on` if a table or record has all of them, otherwise the default ones. TextcatError is
-    raised if `documents` is a single text, a single record or a table of an unknown library.
+    The rows of a table have the names of `Frame.row_names` as ids. Texts and objects with `zones` are returned
+    unchanged. `text` names the fields or columns of texts. The default are those in `trained_on`, if a table or record
+    has all of them, otherwise the usual defaults. TextcatError is raised if `documents` is a single text, a single
+    record or a table of an unknown library.
     """
     if isinstance(documents, str):
         raise TextcatError("A single text is no stream of documents: give a list of texts.")
@@ -59,7 +59,7 @@ def _in_zones(document: Any, id_: str, number: int, text: tuple[str, ...], train
 
 
 def _chosen(fields: Collection[str], named: tuple[str, ...], trained_on: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the fields or columns of texts: those that are named, or else those of training if all are there."""
+    """Return the fields or columns of texts: the given names or, if all of them exist, those used in training."""
     if named or not trained_on:
         return named
     return trained_on if all(name in fields for name in trained_on) else ()
@@ -154,7 +154,7 @@ def _table_records(
         raise TextcatError("The table has no rows: give one with a row per document.")
     frame.text_columns(text)
     columns = frame.columns
-    frame.check(columns)  # that no two have the same name
+    frame.check(columns)  # so that all names are distinct
     rows = (dict(zip(columns, row, strict=True)) for row in frame.rows(columns))
     if not topics:
         return rows
@@ -163,13 +163,13 @@ def _table_records(
 
 
 class _Fields(NamedTuple):
-    """Read the fields of a record in memory; error messages call it `called`, such as "Record 3"."""
+    """Read the fields of a record in memory; `called` is its name in error messages, such as "Record 3"."""
 
     fields: Mapping[str, Any]
     called: str
 
     def zones(self, names: tuple[str, ...]) -> dict[str, str]:
-        """Return the texts in the fields that are named; by default, (), those of zones, or of title and text or body.
+        """Return the texts of the named fields; by default, (), those of `zones`, or of title and text or body.
 
         As in files, a title is a zone of its own unless it is the only field that is named.
         """

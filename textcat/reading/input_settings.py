@@ -1,4 +1,4 @@
-"""Hold the settings by which inputs are read."""
+"""The settings by which inputs are read."""
 
 import codecs
 import re
@@ -9,20 +9,20 @@ from typing import Annotated, Any, NamedTuple
 
 from textcat.reading.faults import UnreadableError
 
-LAST = re.compile(r"last ([1-9]\d*)")  # of `LabelSettings.test`
-#: The value of `InputSettings.fields` for all of them.
+LAST = re.compile(r"last ([1-9]\d*)")  # a value of `LabelSettings.test`
+#: The value of `InputSettings.fields` for all further fields.
 ALL_FIELDS = ("*",)
-#: The value of `InputSettings.fields` for all of them, those of texts among them.
+#: The value of `InputSettings.fields` for all fields, including those of texts.
 EVERY_FIELD = ("*", "texts")
-_REPEATED = re.compile(r"(?<=/)#\d+/")  # of the name of a file whose path an archive has several times
-_SHORTEST = 4096  # bytes looked at in any case before a record is taken for too long
+_REPEATED = re.compile(r"(?<=/)#\d+/")  # the prefix of a repeated path in an archive
+_SHORTEST = 4096  # minimum bytes read before a record is rejected as too long
 
 
 class LabelSettings(NamedTuple):
-    """Hold the settings for labels and parts that are particular to some formats."""
+    """Settings for labels and parts, some of them for particular formats."""
 
-    split: str = "modapte"  # the rule of Reuters-21578 that puts a story into a part; or "modlewis", "modhayes"
-    unused: bool = True  # False: of Reuters-21578's stories of neither part, only the id is wanted
+    split: str = "modapte"  # the rule of Reuters-21578 that assigns stories to parts; or "modlewis", "modhayes"
+    unused: bool = True  # False: of Reuters-21578's unused stories, only the id is wanted
     #: Which stories of RCV1 are for training and for test: a range of dates, "1996-08-26 to 1996-09-01", or of itemids,
     #: "2286 to 26150", with the last one included. "": no story; all other stories are unused. If both are "", there
     #: are no parts. For other formats, `test` may be "last 50000": that many documents, the last ones in the order of
@@ -37,24 +37,24 @@ class LabelSettings(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """Describe a setting of `InputSettings`: its help, its option, and how its default is shown.
+    """A setting of `InputSettings`: its help text, its option, and how its default is shown.
 
     The options of commands, the keys of cards, and the tables of the documentation are made from these descriptions.
     """
 
     help: str  # one sentence
-    #: Which commands have an option for it: "reading": all that read documents; "labels": those that read topics, too;
-    #: "files": none, but --for has it; "": none.
+    #: Which commands have an option for it: "reading": all that read documents; "labels": those that also read topics;
+    #: "files": none, but --for accepts it; "": none.
     group: str = ""
     option: str = ""  # its name on the command line; "": the setting's own, with dashes
-    default: str = ""  # the default in words, if its value does not tell
-    more: str = ""  # what the documentation of Python adds
-    repeated: bool = False  # the option may be repeated; of others, commas separate several values
-    metavar: str | None = None  # what stands for a value in the help
+    default: str = ""  # the default in words, if its value is not clear
+    more: str = ""  # additional text for the documentation of Python
+    repeated: bool = False  # the option may be repeated; otherwise, commas separate several values
+    metavar: str | None = None  # placeholder for a value in the help
 
 
 class InputSettings(NamedTuple):
-    """Hold the settings by which inputs are read.
+    """The settings by which inputs are read.
 
     The same inputs and settings always give the same batches.
     """
@@ -70,7 +70,7 @@ class InputSettings(NamedTuple):
     text_fields: Annotated[
         tuple[str, ...],
         Setting(
-            "Field or column of text; several in order; no other is read as text.",
+            "Field or column of text; may be several, in order.",
             "reading",
             option="--text-field",
             repeated=True,
@@ -83,7 +83,7 @@ class InputSettings(NamedTuple):
     topics_field: Annotated[
         str,
         Setting(
-            "Field or column of the topics; of several, each is a topic, and holds 1 or 0.",
+            "Field or column of the topics; or several, each of which is a topic and holds 1 or 0.",
             "labels",
             default="topics",
             repeated=True,
@@ -142,7 +142,7 @@ class InputSettings(NamedTuple):
     ] = ()
     labels: Annotated[
         LabelSettings | None,
-        Setting("Read topics, dates and parts, too; unreadable input then raises an error instead of a rejection."),
+        Setting("Also read topics, dates and parts; unreadable input then raises an error instead of a rejection."),
     ] = None
     for_files: Annotated[
         tuple[tuple[str, tuple[tuple[str, Any], ...]], ...],
@@ -159,7 +159,7 @@ class InputSettings(NamedTuple):
     skip: Annotated[bool, Setting("Leave the file out.", "files", more="Only in `for_files`.")] = False
 
     def for_file(self, name: str) -> "InputSettings":
-        """Return the settings for the file at a path, which may lead into an archive, after `for_files` is applied."""
+        """Return the settings for the file at a path (possibly inside an archive), with `for_files` applied."""
         return _settings_for(self, name) if self.for_files else self
 
     def is_default(self, name: str) -> bool:
@@ -167,12 +167,12 @@ class InputSettings(NamedTuple):
         return bool(getattr(self, name) == self._field_defaults[name])
 
     def as_entries(self) -> dict[str, Any]:
-        """Return the settings that do not have their default values, as `from_entries` takes them from JSON."""
+        """Return the settings that differ from their defaults, as JSON entries for `from_entries`."""
         return {name: value for name, value in self._asdict().items() if not self.is_default(name)}
 
     @classmethod
     def from_entries(cls, entries: Mapping[str, Any]) -> "InputSettings":
-        """Return the settings of which `as_entries` has returned these, maybe as JSON, with lists for tuples."""
+        """Rebuild settings from the result of `as_entries`, also after a round trip through JSON."""
         return cls(**{name: _as_tuples(value) for name, value in entries.items()})
 
     def in_words(self, name: str) -> str:
@@ -182,8 +182,8 @@ class InputSettings(NamedTuple):
 
     @property
     def most_held(self) -> int:
-        """Return the number of bytes to read before a record is rejected as too long."""
-        return max(self.max_bytes, _SHORTEST) + 2  # with the line end
+        """Return the maximum number of bytes to read before a record is rejected as too long."""
+        return max(self.max_bytes, _SHORTEST) + 2  # including the line end
 
     def too_long(self, length: int) -> UnreadableError:
         """Return the error for a record with too many bytes."""
@@ -221,7 +221,7 @@ def _described() -> Iterator[tuple[str, Setting, Any]]:
         yield name, setting._replace(option=option), annotated.__origin__
 
 
-#: The description and the type of each setting, by its name.
+#: The description and the type of each setting, by name.
 SETTINGS = {name: (setting, kind) for name, setting, kind in _described()}
 
 

@@ -1,4 +1,4 @@
-"""Read the documents of a corpus, with their labels; what cannot be read is an error."""
+"""Read the documents of a corpus with their labels; anything unreadable is an error."""
 
 import gc
 import logging
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class DamagedError(TextcatError):
-    """Report a file or archive that is truncated or changed, or that is of another kind than its name says.
+    """Raised for a file or archive that is truncated or changed, or whose content does not match its name.
 
     The message gives the reason.
     """
@@ -69,17 +69,18 @@ def read_documents(
     """
     inputs = list(inputs)
     was_enabled = gc.isenabled()
-    gc.disable()  # it would go through all documents again and again, and none of them is garbage
+    gc.disable()  # garbage collection would scan all documents again and again
     try:
         subjects: dict[str, tuple[str, ...]] = {}
         labelled = read_labelled(inputs, settings, wanted, opened, as_read, subjects, progress)
-        if settings.format == FOLDERS:  # in which keywords are no topics
+        if settings.format == FOLDERS:  # formats whose keywords are not used as topics
             labelled = (
                 ("text", record._replace(topics=())) if form in REFERENCES else (form, record)
                 for form, record in labelled
             )
         records = _current(sorted(labelled, key=lambda pair: pair[1].source))
-        are_labelled = BY_PLACE.isdisjoint(form for form, _ in records)  # by their records, not by their places
+        # formats that are divided by record, not by position
+        are_labelled = BY_PLACE.isdisjoint(form for form, _ in records)
         documents = _documents_of(records, ", ".join(map(str, inputs)), subjects)
         if are_labelled:
             documents = with_meanings(documents, "" if settings.is_default("topics_field") else settings.topics_field)
@@ -126,7 +127,7 @@ def _documents_of(
         topics, part = record.topics, record.split
         if form == "text" and listed:
             topics = _listed_topics(record.source, subjects, location)
-            part = layout.part_of(f"{record.source}/", form)  # no folder is its topic
+            part = layout.part_of(f"{record.source}/", form)  # formats whose folder is not the topic
         elif form in DOCUMENTS and not topics and layout.lies_in_part(record.source):
             without_topic.append(record.source)
             continue
@@ -160,7 +161,7 @@ def _listed_topics(name: str, subjects: Mapping[str, tuple[str, ...]], location:
 
 
 def _refuse_without_topics(documents: Sequence[Document], without_topic: Sequence[str], location: str) -> None:
-    """Log which files lie in a part, but in no topic's folder there; raise TextcatError if all files are such."""
+    """Log which files are in a part but not in a topic's folder there; raise TextcatError if all files are."""
     if without_topic and not documents:
         raise TextcatError(
             f"{location}: {without_topic[0]} and all other texts lie in a training or test part, but in no topic's "
@@ -172,7 +173,7 @@ def _refuse_without_topics(documents: Sequence[Document], without_topic: Sequenc
 
 
 def _current(records: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
-    """Return the records of a corpus that count: without older versions, and without those that are to be left out."""
+    """Return the records of a corpus, without older versions and records that are left out."""
     if all(record.version == NO_VERSION and not record.left_out for _, record in records):
         return records
     items = list(without_superseded(record for _, record in records))
@@ -200,7 +201,7 @@ def _refuse_twins(records: Iterable[tuple[str, Record]], location: str) -> None:
 def _with_last_for_test(
     documents: list[Document], labels: LabelSettings | None, inputs: list[str | PathLike[str]]
 ) -> list[Document]:
-    """Return the documents; if `LabelSettings.test` says so, the last ones are for test, the others for training."""
+    """Assign the last documents to the test part if `LabelSettings.test` says so, the others to training."""
     if not documents or labels is None or not (last := LAST.fullmatch(labels.test)):
         return documents
     n = len(documents) - int(last[1])
@@ -235,7 +236,7 @@ def read_labelled(
         reader = SourceReader(source, settings, wanted, opened)
         try:
             for item, _, read in reader.steps(Place()):
-                assert isinstance(item, Block)  # a Rejection has been raised
+                assert isinstance(item, Block)  # a Rejection was raised as an error
                 if len(sources) > 1:
                     above = plain_name(source.name)
                     item = item._replace(source=above if source.kind == "file" else f"{above}/{item.source}")
@@ -244,7 +245,7 @@ def read_labelled(
                     if as_read is not None:
                         as_read(record)
                     yield item.format, record
-                if progress is not None and before + read - shown >= total / 100:  # there may be a step for every file
+                if progress is not None and before + read - shown >= total / 100:  # there may be one step per file
                     shown = before + read
                     progress.show(completed=shown, total=total or None)
         except RefusedError as refusal:
@@ -256,7 +257,7 @@ def read_labelled(
 
 
 def _error(refusal: RefusedError, source: Source, reader: SourceReader) -> TextcatError:
-    """Return the error to raise if a part of a corpus is refused as unreadable; it says the place and the remedy.
+    """Return the error for an unreadable part of a corpus, with its place and the remedy.
 
     `reader` is the reading of `source` that was refused.
     """

@@ -1,4 +1,4 @@
-"""Read labels: the topics for which a value in a field of topics stands, in records of any format."""
+"""Parse labels: the topics in the value of a topics field, in records of any format."""
 
 import csv
 import json
@@ -18,23 +18,23 @@ from textcat.reading.document import Document
 from textcat.reading.faults import UnreadableError
 
 _log = logging.getLogger(__name__)
-_SCORE = 0.5  # a topic with this score or a higher one is one of the document's, as in spaCy
+_SCORE = 0.5  # minimum score of a document's topic, as in spaCy
 _BEGINS_LIST = re.compile(r"[\[({]\s*['\"]")
 _CLOSED_BY = {"[": "]", "(": ")", "{": "}"}
-_CALLS = frozenset({"array", "np.array", "set", "frozenset", "Index", "tensor"})  # before a list in brackets
-_SCALAR = re.compile(r"\bnp\.\w+\(([^()]*)\)")  # as numpy writes a value of its own in a list of Python
+_CALLS = frozenset({"array", "np.array", "set", "frozenset", "Index", "tensor"})  # prefix before a list in brackets
+_SCALAR = re.compile(r"\bnp\.\w+\(([^()]*)\)")  # numpy's notation for its own values inside a Python list
 _QUOTED = re.compile(r"""([^'"]*)('[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")""", re.DOTALL)
 _NAN = re.compile(r"\bnan\b")
 _VECTOR = re.compile(r"[01](?:[ ,;\t][01]){2,}")
 _NUMBERS = re.compile(r"\[[\s\d.eE+-]+\]")
 _WHOLE_FLOAT = re.compile(r"-?\d+\.0")
-#: The words, in lower case, that say whether a document has a topic.
+#: Words, in lower case, for whether a document has a topic.
 YES, NO = frozenset({"1", "true", "yes", "y", "t"}), frozenset({"0", "-1", "false", "no", "n", "f"})
 _BOOLEANS = frozenset({"true", "false"})
 
 
 class Labels(NamedTuple):
-    """Hold the topics of a document, each once, and the topics that it was judged for (None: all)."""
+    """The topics of a document, each once, and the topics that it was judged for (None: all)."""
 
     topics: tuple[str, ...] = ()
     labelled_for: tuple[str, ...] | None = None
@@ -44,26 +44,26 @@ _NO_LABELS = Labels()
 
 
 def label_name(name: str) -> str:
-    """Return the name of a topic without white space around it, and with single spaces inside."""
+    """Return the name of a topic with normalised white space."""
     return intern(" ".join(name.split()))
 
 
 def folded_name(name: str) -> str:
-    """Return what names of topics have in common that differ in case or in the Unicode form only."""
+    """Return a key that is equal for names of topics that differ in case or Unicode form only."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def unique_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names of topics as `label_name` does, each once, without blank ones."""
+    """Return normalised names of topics (see `label_name`), each once, without blank ones."""
     return tuple(dict.fromkeys(filter(None, map(label_name, names))))
 
 
 def labels_in(value: Any, field: str, separator: str = "") -> Labels:
-    """Return the labels for which the value of a field stands.
+    """Parse the labels in the value of a field.
 
     A value is a name, a list of names, or a text that is a list as Python, numpy or JSON writes it; or an object with a
-    score between 0 and 1 for each topic that the document was judged for. A whole number is a name, and so is True:
-    `with_meanings` finds what such names mean. A missing value, such as NaN, says that the document has no topic.
+    score between 0 and 1 for each topic that the document was judged for. Whole numbers and True become names, too,
+    which `with_meanings` interprets. A missing value, such as NaN, means that the document has no topic.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
     field : str
         The name of the field.
     separator : str
-        The separator of topics in a text; "": a text that is no list is one topic.
+        The separator of topics in a text; "": a text that is not a list is one topic.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
         else:
             value = _listed(text, field)
             return Labels(unique_names([value])) if isinstance(value, str) else labels_in(value, field)
-    if type(value) is list:  # first, as most values are
+    if type(value) is list:  # first, because most values are texts
         return Labels(unique_names(_names(value, field)))
     if value is None:
         return _NO_LABELS
@@ -110,7 +110,7 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
 
 
 def labels_of_fields(values: Mapping[str, Any]) -> Labels:
-    """Return the labels of a document in whose record each topic is a field, with the value 1 or 0 in `values`."""
+    """Return the labels of a document whose record has one field per topic, with 1 or 0 in `values`."""
     values = plain_value(values)
     for field, value in values.items():
         if _flag(value) not in (0, 1):
@@ -137,7 +137,7 @@ def _labels_of_object(value: dict[str, Any], field: str) -> Labels:
 
 
 def _flag(value: Any) -> Any:
-    """Return 1 or 0 for a text that says yes or no, and any other value as it is."""
+    """Return 1 or 0 for a text that means yes or no; return other values unchanged."""
     word = value.strip().casefold().removesuffix(".0") if isinstance(value, str) else ""
     return 1 if word in YES else 0 if word in NO else word if isinstance(value, str) else value
 
@@ -178,7 +178,7 @@ def _span_fault(values: Any, field: str) -> UnreadableError:
 
 
 def _name(value: Any, field: str, whole: Any) -> str:
-    """Return the name that a value is; `whole` is what is shown if it is none."""
+    """Return a value as a name; `whole` is shown in the error if it is not one."""
     if isinstance(value, str) and value.strip():
         return value
     if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
@@ -215,11 +215,12 @@ def unlabelled_because(looked_for: Sequence[str], names: Iterable[str]) -> str:
     return f"{what} ({has}): name the topics' field with --topics-field (in Python topics=)"
 
 
-# --- lists that are texts ---------------------------------------------------------------------------------------------
+# --- lists written as texts
+# ---------------------------------------------------------------------------------------------
 
 
 def _listed(text: str, field: str) -> Any:
-    """Return the value that a text writes as Python, numpy, JSON or a database does; the text itself if it is none."""
+    """Parse a text that is a list in the notation of Python, numpy, JSON or a database; return others unchanged."""
     head, _, inside = text.partition("(")
     inner = text
     if head in _CALLS and text[-1] == ")":
@@ -286,22 +287,23 @@ def _with_commas(text: str) -> str:
     return "".join([*parts, _NAN.sub("None", text[end:])])
 
 
-# --- names that have a meaning only among all of a corpus -------------------------------------------------------------
+# --- names that can only be interpreted for a whole corpus
+# --------------------------------------------------------------
 
 
 def with_meanings(documents: list[Document], field: str) -> list[Document]:
-    """Return the documents of a corpus with the topics for which the names that were read stand.
+    """Interpret the names of a corpus' topics, such as 1 and 0; return its documents with the resulting topics.
 
-    Whole numbers that all have been written as fractions, as pandas does where values are missing, are whole numbers.
-    If all are in brackets, and some have commas inside, they are lists as databases write them, such as [corn, wheat].
-    If all names say yes or no, such as 1 and 0, yes is the topic with the name of the field. A field with a usual name
-    such as "label" names no topic: there, only "true" and "false" say yes and no.
+    If all are whole numbers written as fractions, as pandas does if values are missing, they become whole numbers. If
+    all are in brackets, and some contain commas, they are lists as databases write them, such as [corn, wheat]. If all
+    names say yes or no, such as 1 and 0, yes is the topic with the name of the field. A field with a usual name such as
+    "label" names no topic: there, only "true" and "false" say yes and no.
 
     Parameters
     ----------
     documents : list of Document
     field : str
-        The field of topics that was asked for by its name; "": none was.
+        The field of topics named by the user; "" if none was named.
 
     Returns
     -------
@@ -318,7 +320,7 @@ def with_meanings(documents: list[Document], field: str) -> list[Document]:
 
 
 def _meanings(names: Collection[str], field: str) -> dict[str, tuple[str, ...]]:
-    """Return the topics for which names stand; {}: each for itself."""
+    """Return the topics that names stand for; {}: each name stands for itself."""
     if names and all(name[0] + name[-1] in ("[]", "{}") for name in names) and any("," in name for name in names):
         return {name: unique_names(_in_braces(name[1:-1]) or name[1:-1].split(",")) for name in names}
     whole = {name: name[:-2] for name in names if _WHOLE_FLOAT.fullmatch(name)}

@@ -1,4 +1,4 @@
-"""Find the topics and parts of documents by where their files lie: in folders per topic, or train and test."""
+"""Derive the topics and parts of documents from the paths of their files: folders per topic, or train and test."""
 
 import posixpath
 import re
@@ -10,7 +10,7 @@ from textcat.reading.formats import DOCUMENTS
 from textcat.reading.maildir import placed
 from textcat.reading.recognition import is_archive
 
-BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets", "warc"}  # formats whose topics come from where their files lie
+BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets", "warc"}  # formats whose topics come from the paths of files
 _PART = re.compile(
     r"(?:^|[-_. ])(?:(train(?:ing)?)|(test(?:ing)?)|(?:validation|valid|val|dev(?:elopment)?))"
     r"(?:[-_. ]?(?:set|data|split))?(?:-\d{5}-of-\d{5})?$",
@@ -19,7 +19,7 @@ _PART = re.compile(
 
 
 class Layout:
-    """Find the topics and the part (training or test) of documents by the folders and names of a corpus's files.
+    """Derive topics and the part (training or test) of documents from the folders and names of a corpus's files.
 
     `names` are the paths of all files inside the corpus; `names_by_place` are the paths of the files whose folder or
     name gives their topic. The attribute `alone` is the path of a test part without a training part next to it; "" if
@@ -28,7 +28,7 @@ class Layout:
 
     def __init__(self, names: Collection[str], names_by_place: Iterable[str]) -> None:
         pairs, self.alone = _pairs(names)
-        # Many records that follow each other are of the same file.
+        # Cached, because consecutive records are often of the same file.
         self.topics_of = lru_cache(maxsize=8)(partial(_topic_by_place, depth=shared_depth(names_by_place)))
         self.part_of = lru_cache(maxsize=8)(partial(_part_by_place, pairs=pairs))
         self.lies_in_part = lru_cache(maxsize=8)(partial(_lies_in_part, pairs=pairs))

@@ -1,8 +1,8 @@
-"""Recognise the folders and messages of a Maildir, whose names are no topics."""
+"""Recognise the folders and messages of a Maildir, whose names are not topics."""
 
 import re
 
-# A message has a name of three parts, and maybe flags.
+# A message's name has three parts, and possibly flags.
 _MESSAGE = re.compile(r"(?:(.*)/)?(?:cur|new)/((?:[^/]+[:;!]2,[^/]*)|(?:[0-9]+\.[^/.]+\.[^/]+))")
 _MAILDIR = frozenset(("cur", "new"))
 _BOOKKEEPING = re.compile(r"(?:dovecot|courier|maildir|subscriptions|tmp$)", re.IGNORECASE)

@@ -25,14 +25,14 @@ from textcat.reading.sources import FormatGuess, is_url
 from textcat.reading.streams import ByteStream
 
 _TEXTS = ("text", "lines")
-FOLDERS = "folders"  # what a folder per topic is read as: the documents in it, each by its name, or else texts
+FOLDERS = "folders"  # formats read for a folder per topic: one document per file, by name, or else texts
 _BY_NAME = {
     "jsonl": ("jsonl", "ndjson"),
     "csv": ("csv",),
     "tsv": ("tsv", "tab"),
     "parquet": ("parquet", "pq"),
     "reuters": ("sgm", "sgml"),
-    "rcv1": ("xml", "nitf", "newsml", "rss", "atom", "tei", "alto", "mets"),  # XML, of which the content tells more
+    "rcv1": ("xml", "nitf", "newsml", "rss", "atom", "tei", "alto", "mets"),  # XML, whose content determines the format
     "text": ("txt", "text"),
     "mbox": ("mbox", "mbx"),
     "ris": ("ris",),
@@ -48,12 +48,12 @@ _BY_NAME = {
     "warc": ("warc", "wet"),
 }
 _FORMAT_OF = {ending: name for name, endings in _BY_NAME.items() for ending in endings}
-_HEAD, _TEXT_HEAD, _START = 1 << 16, 1 << 12, 128  # bytes looked at
-_LINE = re.compile(rb"\A\s*\S[^\n]*\n")  # found or not, in one pass
-_FIRST = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[^\s\xef]")  # what is no white space, nor part of a byte order mark
+_HEAD, _TEXT_HEAD, _START = 1 << 16, 1 << 12, 128  # number of first bytes examined
+_LINE = re.compile(rb"\A\s*\S[^\n]*\n")  # matches in one pass, whether found or not
+_FIRST = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[^\s\xef]")  # a character other than white space and byte order marks
 _XML_HEAD, _ELEMENT = 1 << 10, re.compile(rb"<[A-Za-z]+[\s>]")
 _EXPORT = re.compile(rb"(?:<\?xml[^<>]{0,200}>\s*)?(?:<xml>\s*)?<records?>")
-# Lines before a list of references that say where it comes from, or count its records.
+# Lines before a list of references about its origin, or the number of records.
 _PREAMBLE = rb"(?:(?:[A-Za-z][A-Za-z ]{0,40}:[^\n]{0,200}|<?[0-9]{1,6}[.>]?[ \t]*|[ \t]*\r?)\n){0,20}?"
 _BY_START = (
     ("json", re.compile(rb"\[\s*(?:\{|\]?\s*\Z)")),
@@ -87,24 +87,24 @@ _BY_START = (
         re.compile(rb"FN [^\n]{0,100}\n(?:VR|PT) |FN (?:Clarivate|Thomson|ISI) |PT [A-Z][ \t]*\r?\n[A-Z][A-Z0-9] "),
     ),
 )
-# How texts begin that may be of another format: without a preamble, or as a table, or with a subject's URI.
+# Beginnings of texts that may be of another format: without a preamble, or a table, or with a subject's URI.
 _CELL = rb"[ \"]*[\w.()/\x80-\xff-][\w .()/\x80-\xff\"-]{0,40}"
 _TABLE = re.compile(rb"%b(?:[,;|\t]%b)+\r?\n" % (_CELL, _CELL))
 _TAGGED = rb"FN |PT[ \t]|RT |TY|PMID|VN|UI|Databases?:|Scopus|Record|filedesc"
 _MAYBE_NO_TEXT = re.compile(rb"[%%@<{_0-9+-]|%b|[^\n]*\t[ \t]*<|%b" % (_TAGGED, _TABLE.pattern))
-# How most texts begin, in one quick look: with a line that has no separators, or no short value before the first one.
+# A quick test for most texts: a first line without separators, or without a short value before the first one.
 _PLAIN_START = re.compile(rb"(?!%b)[A-Za-z](?:[^\r\n\t,;|]*|[\w .()/'-]{42}[^\r\n\t]*)(?:\r?\n|\Z)" % _TAGGED)
 _PREAMBLE_LENGTH = 1 << 11
 _BEHIND_PREAMBLE = (b"\nTY ", b"\nPMID-")
-# A first line after which further ones must be seen, before it is known whether they begin a list of references.
+# A first line after which further lines must be read to recognise a list of references.
 _MAYBE_LIST = re.compile(rb"[A-Za-z][A-Za-z ]{0,40}:|<?[0-9]|%|FN |PT ")
-_ROWS = 6  # lines of a table that are looked at
+_ROWS = 6  # number of lines of a table that are examined
 ARCHIVES = {
     "zip": (".zip",),
     "tar": (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar.zst", ".tzst"),
 }
 _ARCHIVE_ENDINGS = tuple(ending for endings in ARCHIVES.values() for ending in endings)
-# What Annif reads besides lines of short texts and subjects, which are recognised as elsewhere.
+# Annif's formats, besides lines of short texts and subjects, which are recognised elsewhere.
 _BESIDES_ANNIFS = (".txt", ".csv", ".json", ".jsonl")
 
 
@@ -124,7 +124,7 @@ def format_by_name(name: str, settings: InputSettings) -> FormatGuess:
         asked = "eml"
     if asked == "annif":
         asked = "" if plain_name(name).lower().endswith(_BESIDES_ANNIFS) else asked
-    elif asked == FOLDERS:  # whose files are texts, whatever they are called, unless they can be no texts
+    elif asked == FOLDERS:  # formats whose files are texts, whatever their names, unless they cannot be texts
         asked = named if (named := named_format(name)) in DOCUMENTS | REFERENCES else "text"
     form = asked or named_format(name)
     by = "option" if asked else "name" if form else ""
@@ -136,7 +136,7 @@ def format_by_content(stream: ByteStream, name: str, settings: InputSettings) ->
     head = stream.peek(_HEAD, until=_LINE)
     if head.startswith(b"<?xml"):
         head = stream.peek(_XML_HEAD, until=_ELEMENT)
-    if "." not in name.rpartition("/")[2]:  # many formats are zips by another name
+    if "." not in name.rpartition("/")[2]:  # many formats are zips under another name
         archive = "zip" if head.startswith(b"PK\x03\x04") else "tar" if head[257:262] == b"ustar" else ""
         if archive:
             return FormatGuess(archive, "content")
@@ -155,7 +155,7 @@ def format_by_content(stream: ByteStream, name: str, settings: InputSettings) ->
         form = "json" if head.startswith(b"[") else "jsonl"
     if form or not stream.prompt:
         return FormatGuess(form, "content" if form else "")
-    return FormatGuess("lines" if settings.lines else "text", "default")  # what is typed is a text
+    return FormatGuess("lines" if settings.lines else "text", "default")  # typed input is text
 
 
 def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str = "") -> str:
@@ -168,7 +168,7 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
     form = form or format_by_name(name, settings).format or format_by_content(stream, name, settings).format
     plain = plain_name(name).lower()
     if form in _TEXTS and settings.format not in _TEXTS:
-        # A filter answers each line: it does not wait for further ones.
+        # A filter answers each line: it must not wait for further lines.
         head = stream.peek(_TEXT_HEAD, until=_LINE) if stream.prompt and settings.lines else stream.peek(_TEXT_HEAD)
         return _format_of_text(form, plain, head, settings)
     if form in ("", "annif") and plain.endswith(".key"):
@@ -201,10 +201,10 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
 
 
 def _format_of_text(form: str, plain: str, head: bytes, settings: InputSettings) -> str:
-    """Return the format of a file that is called a text, or is one for want of another; `head` has its first bytes.
+    """Return the format of a file named as text or without a known name, by its first bytes, `head`.
 
-    It may be a list of references, a table or JSON Lines, which are often called texts. UnreadableError is raised if it
-    is of a known format that is not read.
+    Lists of references, tables and JSON Lines often have names of text files. UnreadableError is raised for a known but
+    unsupported format.
     """
     if _PLAIN_START.match(head) and all(head.find(start, 0, _PREAMBLE_LENGTH) < 0 for start in _BEHIND_PREAMBLE):
         return form
@@ -218,15 +218,15 @@ def _format_of_text(form: str, plain: str, head: bytes, settings: InputSettings)
 
 
 def _list_in(head: bytes) -> str:
-    """Return the format of a list of references, given its first bytes; "" if they begin no such list."""
+    """Return the format of a list of references by its first bytes; "" if they do not begin such a list."""
     return next((form for form, start in _BY_START if form in REFERENCES and start.match(head)), "")
 
 
 def _records_in(head: bytes, settings: InputSettings) -> str:
-    """Return the format of a table or of JSON Lines that is called a text, given its first bytes; "" for other texts.
+    """Return the format of a table or of JSON Lines in a file named as text, by its first bytes; "" for other texts.
 
-    Texts that begin like a table are none if their next lines have other numbers of values. If a format
-    was asked for, such as a folder per topic, texts are texts, whatever they begin with.
+    A text that begins like a table is not a table if its next lines have other numbers of values. If the user requested
+    a format, such as a folder per topic, texts are always texts.
     """
     if settings.format:
         return ""
@@ -316,7 +316,7 @@ def guess_format(name: str, reading: Callable[[], ByteStream], settings: InputSe
     """
     settings = settings.for_file(name)
     by_name = format_by_name(name, settings)
-    # Exports of references are often called .txt or .xml.
+    # Exported references are often named .txt or .xml.
     is_unsure = by_name.by == "name" and by_name.format in (*_TEXTS, "rcv1") and not is_url(name)
     if by_name.format and not is_unsure:
         return by_name
@@ -325,7 +325,7 @@ def guess_format(name: str, reading: Callable[[], ByteStream], settings: InputSe
             stream = unpacked_stream(stored, name)
             guess, head = format_by_content(stream, name, settings), stream.peek(_TEXT_HEAD)
     except UnreadableError:
-        return by_name  # what it is read as does not matter
+        return by_name  # the format to read it by does not matter
     if by_name.format != "lines" and guess.format in REFERENCES | NEWS | SCANS:
         return guess
     plain = plain_name(name).lower()

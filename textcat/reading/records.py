@@ -1,4 +1,4 @@
-"""Define what reading returns: batches of blocks, records, and rejections; parse the records of a block."""
+"""The results of reading: batches of blocks, records, and rejections; and parsing the records of a block."""
 
 import codecs
 import logging
@@ -10,22 +10,22 @@ from textcat.reading.faults import FaultKind, RefusedError, UnreadableError, enc
 from textcat.reading.input_settings import InputSettings
 
 log = logging.getLogger(__name__)
-#: Where a batch begins or ends: a few whole numbers whose meaning only the reading side knows. A list of them, as JSON
-#: gives it back, serves as well.
+#: The start or end of a batch: a few integers that only the reading side interprets. A list, as from JSON, is accepted,
+#: too.
 Checkpoint: TypeAlias = tuple[int, ...]
-START_OVER = "start again with --restart"  # how `textcat tag` begins a run again, as error messages say
-#: The version of records of which there is only one with each id.
+START_OVER = "start again with --restart"  # how to begin a run of `textcat tag` again, for error messages
+#: The version of records without versions.
 NO_VERSION = (0, -1)
-# What may be read later although it has not changed.
+# Kinds of faults after which the same file may be readable later.
 _PASSING = frozenset({FaultKind.ACCESS, FaultKind.CHANGED, FaultKind.DANGLING, FaultKind.UNLISTED})
 _OF_ALL = _PASSING | {FaultKind.LINK}
 
 
 class Record(NamedTuple):
-    """Hold one document as it was read: its content, its source, and its position in the source."""
+    """A document as read: its content, its source, and its position in the source."""
 
-    #: The record's own id, which need not be unique. The id of a text file is its source; the id of any other record
-    #: without an id of its own is ``source:position``.
+    #: The record's own id, which need not be unique. The id of a text file is its source; a record without an id gets
+    #: ``source:position``.
     id: str
     #: The input's path or URL, followed by the path inside a folder or archive: ``a.zip/b/c.xml``.
     source: str
@@ -37,16 +37,16 @@ class Record(NamedTuple):
     date: str = ""  # in ISO 8601 if the form of the source is known
     split: str = ""
     labelled_for: tuple[str, ...] | None = None  # topics that it was judged for; None: all
-    fields: dict[str, Any] | None = None  # the fields that `InputSettings.fields` asks for; None: it asks for none
-    language: str = ""  # that the source names
-    #: Of news, the number, and the microseconds from the year 1 to its date (-1: unknown): see `without_superseded`.
+    fields: dict[str, Any] | None = None  # the fields requested by `InputSettings.fields`; None: it requests none
+    language: str = ""  # declared by the source
+    #: For news: version number, and microseconds from year 1 to its date (-1: unknown); see `without_superseded`.
     version: tuple[int, int] = NO_VERSION
-    left_out: str = ""  # why news is not read, such as that it is canceled, as a sentence; "": it is read
-    due: float | None = None  # when news that is left out is to be read again, see `Rejection`
+    left_out: str = ""  # why a news item is not read, such as that it is canceled, as a sentence; "": it is read
+    due: float | None = None  # when to read a left-out news item again, see `Rejection`
 
 
 class Rejection(NamedTuple):
-    """Describe a part of the input that could not be read."""
+    """A part of the input that could not be read."""
 
     source: str
     position: int  # as in `Record`; 0: the whole source, or the rest of it, could not be read
@@ -56,7 +56,7 @@ class Rejection(NamedTuple):
     offset: int = -1
     length: int = -1
     kind: FaultKind = FaultKind.CONTENT
-    #: When the source is to be read again, in seconds since 1970; 0: as soon as it can be; None: when it has changed.
+    #: When to read the source again, in seconds since 1970; 0: as soon as possible; None: when it has changed.
     due: float | None = None
 
     @property
@@ -78,7 +78,7 @@ def reject_or_raise(
     length: int = -1,
     subject: str = "The file",
 ) -> Rejection:
-    """Return the Rejection of unreadable input; raise RefusedError if labels are wanted, as no document may be missing.
+    """Return the Rejection of unreadable input; raise RefusedError if labels are wanted.
 
     The reason in the Rejection begins with `part`, such as "Line 3", or with `subject` if `part` is "".
     """
@@ -90,15 +90,16 @@ def reject_or_raise(
 
 
 class Block(NamedTuple):
-    """Hold the undecoded bytes of some whole records of one source and one format."""
+    """Undecoded bytes of some whole records of one source and one format."""
 
     source: str
     format: str
     data: bytes
-    position: int = 1  # of the first line, row or document
-    offset: int = 0  # of the data in the uncompressed source; -1: the data are not stored like this in the source
+    position: int = 1  # position of the first line, row or document
+    # offset of the data in the uncompressed source; -1: the data are not stored like this in the source
+    offset: int = 0
     header: bytes = b""  # the first row of CSV and TSV, with the names of the columns
-    decoded: bool = False  # True: the source is in an encoding such as UTF-16, and the data were converted to UTF-8
+    decoded: bool = False  # True: the data were converted to UTF-8 from an encoding such as UTF-16
 
     def without_mark(self, settings: InputSettings) -> tuple[bytes, int]:
         """Return the data without the byte order mark of UTF-8, and the position of these data in the source."""
@@ -108,33 +109,33 @@ class Block(NamedTuple):
 
 
 class PipeState(NamedTuple):
-    """Hold the number and the checksum of the bytes that were read from a pipe."""
+    """The number and the checksum of the bytes read from a pipe."""
 
     n_bytes: int
     sha256: str
 
 
 class BatchNumber(NamedTuple):
-    """Identify a batch by the number of its stretch (see `textcat.reading.shares`) and its own within the stretch."""
+    """A batch's number: that of its stretch (see `textcat.reading.shares`), and its own within the stretch."""
 
     stretch: int = 0
     batch: int = 0
 
 
 class Batch(NamedTuple):
-    """Hold consecutive records of the inputs: a part of a file, or many small files.
+    """Consecutive records of the inputs: a part of a file, or many small files.
 
-    If reading starts again from `end`, it gives exactly the batches that follow this one, but no checksum of a file
-    that is read only from there on.
+    If reading resumes at `end`, it returns exactly the batches that follow this one, but no checksum of a file that is
+    read only in part.
     """
 
-    blocks: tuple[Block | Rejection, ...]  # the Rejections stand for input that could not be cut into blocks
+    blocks: tuple[Block | Rejection, ...]  # Rejections are for input that could not be divided into blocks
     start: Checkpoint
     end: Checkpoint
-    read: int  # how many bytes of the inputs, as they are stored, had been read at the end of the batch
-    pipes: Mapping[str, PipeState] = {}  # the state of each observed pipe at the end of the batch, by its name
-    sums: Mapping[str, str] = {}  # checksum of each file that was read to its end since the batch before, by its name
-    number: BatchNumber = BatchNumber()  # of a run that reads its inputs in stretches
+    read: int  # stored bytes of the inputs read up to the batch's end
+    pipes: Mapping[str, PipeState] = {}  # state of each observed pipe at the batch's end, by name
+    sums: Mapping[str, str] = {}  # checksums of files that were read to their end since the previous batch, by name
+    number: BatchNumber = BatchNumber()  # for a run that reads its inputs in stretches
 
     @property
     def source(self) -> str:
@@ -148,7 +149,7 @@ class Batch(NamedTuple):
 
 
 class _Cutter(Protocol):
-    """Cut a file between records. Each file has its own cutter, which may remember where inside a record it is."""
+    """Divide a file between records. Each file has its own cutter, which may keep its state inside a record."""
 
     def cut(self, data: bytes) -> int:
         """Return the length of the whole records at the start of `data`."""
@@ -164,7 +165,7 @@ class _Cutter(Protocol):
 
 
 class RecordSpan(NamedTuple):
-    """Hold one record as its source stores it: its position, offset and bytes."""
+    """One record as stored in its source: its position, offset and bytes."""
 
     position: int
     offset: int
@@ -180,7 +181,7 @@ class RecordSpan(NamedTuple):
     def text(self, settings: InputSettings) -> str:
         """Return the text of the record; raise UnreadableError if it is not in the encoding of the settings.
 
-        The error is also raised if the bytes have a NUL, as those of pictures and of UTF-16 have.
+        The error is also raised if the bytes have a NUL, as pictures and UTF-16 do.
         """
         encoding = settings.encoding or "utf-8"
         text = self.decoded(encoding)
@@ -193,7 +194,7 @@ class RecordSpan(NamedTuple):
 
 
 class RecordContent(NamedTuple):
-    """Hold the content of a record: its id ("" if it has none), its texts, and its labels."""
+    """The content of a record: its id ("" if it has none), its texts, and its labels."""
 
     id: str
     zones: dict[str, str]
@@ -204,18 +205,19 @@ class RecordContent(NamedTuple):
     fields: dict[str, Any] | None = None
     language: str = ""
     version: tuple[int, int] = NO_VERSION
-    left_out: str = ""  # as the end of a sentence whose subject is the record
-    due: float | None = None  # when it is to be read again, if it is left out, see `Rejection`
+    left_out: str = ""  # end of a sentence with the record as subject
+    due: float | None = None  # when to read it again, if it is left out, see `Rejection`
 
 
 class RecordFormat(NamedTuple):
-    """Describe how the files of a format become records, by functions that cut files and parse records."""
+    """How files of a format become records: functions that divide files and parse records."""
 
     spans: Callable[[Block, InputSettings], Iterable[RecordSpan]]  # returns the spans of the records in a block
-    parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # returns a parser of such a span
-    unit: str = ""  # what a span is called in messages, with {} for its position: "Line {}"; "": it is the whole file
-    #: Takes the first row of CSV and TSV, the name of the format and settings; returns the cutter of a file. A cutter
-    #: runs in the process that reads the inputs, and must be cheap. None: a file is one document or has groups of rows.
+    parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # returns a parser of spans
+    unit: str = ""  # the name of a span in messages, with {} for its position: "Line {}"; "": the whole file
+    #: A function of the header of CSV and TSV, the name of the format and the settings, which returns the cutter of a
+    #: file. A cutter runs in the process that reads the inputs, and must be fast. None: a file is one document or has
+    #: row groups.
     cutter: Callable[[bytes, str, InputSettings], _Cutter] | None = None
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:

@@ -1,4 +1,4 @@
-"""Read METS files with the ALTO files beside them, and tell which ALTO files belong to METS files."""
+"""Read METS files with their ALTO files, and find out which ALTO files belong to METS files."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,14 +16,15 @@ from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import Block
 from textcat.reading.streams import ByteStream, whole_bytes
 
-_HEAD = 1 << 12  # bytes of an XML file that are looked at
-#: XML files of a folder that are looked into for METS; of more, and of a URL's, only those whose names have "mets".
+_HEAD = 1 << 12  # first bytes of an XML file that are examined
+#: Maximum number of XML files of a folder examined for METS; with more, and for URLs, only those with "mets" in their
+#: names.
 MOST_LOOKED_INTO = 1000
 _ENDINGS = ("", *(compression.endings[0] for compression in COMPRESSIONS))
 
 
 class _Text(NamedTuple):
-    """Hold the bytes of a file, and whether they were converted to UTF-8."""
+    """The bytes of a file, and whether they were converted to UTF-8."""
 
     data: bytes
     is_decoded: bool
@@ -134,7 +135,7 @@ class AltoOwners:
 
     def __init__(self, neighbours: Neighbours, above: str) -> None:
         self.neighbours, self._above = neighbours, above
-        # For the folders around the last file, the METS file of each of its ALTO files.
+        # The METS file of each ALTO file in the folders around the last file.
         self._owners: dict[str, dict[str, str]] = {}
 
     def owner(self, path: str, settings: InputSettings) -> str:

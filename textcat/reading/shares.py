@@ -1,8 +1,8 @@
-"""Divide the inputs of a run into equal shares, so that several processes or machines read them at the same time.
+"""Divide the inputs of a run into equal shares, which several processes or machines can read at the same time.
 
-Files are gathered into stretches, which depend on the inputs alone, and each stretch is cut into batches by itself. Of
-a stretch that lies within one share, all batches belong to it. If a stretch, such as a large file, lies in several
-shares, its batches are dealt among these. Each batch is therefore the same, however many shares there are.
+Files are grouped into stretches, which depend on the inputs alone, and each stretch is divided into batches separately.
+If a stretch lies within one share, all its batches belong to that share. If a stretch, such as a large file, spans
+several shares, its batches are distributed among them. The batches are therefore the same for any number of shares.
 """
 
 from bisect import bisect_right
@@ -15,15 +15,15 @@ from textcat.reading.cutting import Place
 from textcat.reading.records import BatchNumber, Checkpoint
 from textcat.reading.sources import Source
 
-_OF_FILE = 256  # bytes that a file counts for besides its size, as empty ones take time, too
-_STRETCHES = 64  # at least, if there are as many files, and enough bytes for as many batches
-_LONGEST = 8 << 20  # bytes of files after which another stretch begins
-_GOLDEN = 11400714819323198485  # 2**64 divided by the golden ratio: its multiples modulo 2**64 are spread evenly
-_AFTER_ALL = 1 << 62  # a number greater than those of all files in a folder
+_OF_FILE = 256  # bytes added to the size of each file, because empty files take time, too
+_STRETCHES = 64  # minimum number of stretches, if there are enough files and enough bytes
+_LONGEST = 8 << 20  # bytes of files after which a new stretch begins
+_GOLDEN = 11400714819323198485  # 2**64 divided by the golden ratio: its multiples modulo 2**64 are evenly spread
+_AFTER_ALL = 1 << 62  # a number larger than any file's in a folder
 
 
 class Share(NamedTuple):
-    """Name one of several equal shares of the inputs, numbered from 1."""
+    """One of several equal shares of the inputs, numbered from 1."""
 
     number: int = 1
     n: int = 1
@@ -33,7 +33,7 @@ class Share(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Share":
-        """Return the share that a text such as ``"2/3"`` names; raise a TextcatError if it names none."""
+        """Parse a share such as ``"2/3"``; raise a TextcatError for other texts."""
         number, _, n = text.partition("/")
         if not (number.isdecimal() and n.isdecimal() and 1 <= int(number) <= int(n)):
             raise TextcatError(f"There is no part {text!r}: give its number and that of all parts, such as 2/3.")
@@ -41,14 +41,14 @@ class Share(NamedTuple):
 
 
 class _Stretch(NamedTuple):
-    source: int  # the number of the source with its first file
-    entry: int  # the number of this file in the source, if that is a folder; otherwise 0
-    base: int  # bytes of the files before it in the folder
-    begin: int  # bytes of all files before it, each with `_OF_FILE`
+    source: int  # number of the source with its first file
+    entry: int  # number of this file in the source, if that is a folder; otherwise 0
+    base: int  # bytes of earlier files in the folder
+    begin: int  # bytes of all earlier files, each with `_OF_FILE` added
 
 
 class Stretches:
-    """Hold the stretches of some sources: consecutive files whose batches have no document of other files.
+    """The stretches of some sources: consecutive files whose batches contain no documents of other files.
 
     `block_bytes` is the size of a batch, as in `InputSettings`: shorter stretches would only give more batches.
     """
@@ -68,7 +68,7 @@ class Stretches:
         self._is_folder = [source.kind == "folder" for source in sources]
 
     def of(self, source: int, after: Place | None) -> int:
-        """Return the number of the stretch that ends at or after a place of a source, and begins before it.
+        """Return the number of the stretch that contains a place of a source, or ends there.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Stretches:
         return (Place(base=base, path=(entry,)) if is_within else Place()).checkpoint(source)
 
     def range_of(self, share: Share) -> range:
-        """Return the numbers of the stretches that lie in a share, wholly or in part."""
+        """Return the range of the stretches that lie in a share, wholly or in part."""
         first, last = (share.number - 1) * self._total, share.number * self._total
         inside = [i for i, (begin, end) in enumerate(self._bounds) if begin * share.n < last and end * share.n > first]
         return range(inside[0], inside[-1] + 1)

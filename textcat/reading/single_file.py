@@ -12,14 +12,14 @@ from textcat.reading.recognition import format_by_content, format_of, named_form
 from textcat.reading.records import Batch, Block, Record, Rejection
 from textcat.reading.streams import ByteStream, of_file
 
-_LONGEST_NAME = 200  # characters of a name that are shown
-_OF_ITEMS = NEWS | {"warc"}  # formats of many documents, of which a file may have a single one
+_LONGEST_NAME = 200  # maximum characters of a name that are shown
+_OF_ITEMS = NEWS | {"warc"}  # formats of many documents that are accepted with a single one
 
 
 def text_of_file(name: str, data: bytes, *, main_text: bool = False) -> dict[str, str]:
     """Return the texts of a document, given the bytes of its file.
 
-    Nothing but these bytes is read: no file, and nothing that the document refers to.
+    Only these bytes are read: no file, and nothing that the document refers to.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def text_of_file(name: str, data: bytes, *, main_text: bool = False) -> dict[str
         JSON of a news agency or feed with a single item. If it has no ending, the content tells the format.
     data : bytes
     main_text : bool
-        The text of a page of HTML is its main text, as by `InputSettings.main_text`.
+        Extract only the main text of an HTML page, as `InputSettings.main_text` does.
 
     Returns
     -------

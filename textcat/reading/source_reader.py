@@ -1,4 +1,4 @@
-"""Read all files of an input, also those in its archives, and cut each file into blocks of whole records."""
+"""Read all files of an input, including those in archives, and divide each file into blocks of whole records."""
 
 import logging
 import posixpath
@@ -25,7 +25,7 @@ Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
 
 log = logging.getLogger(__name__)
 
-_DEPTH = 3  # archives that are opened inside of each other: one that holds itself must end
+_DEPTH = 3  # maximum nesting of archives: an archive that contains itself must end
 
 
 class SourceReader:
@@ -40,11 +40,12 @@ class SourceReader:
         sums: dict[str, str] | None = None,
     ) -> None:
         self._source, self._settings, self._wanted, self._opened = source, settings, wanted, opened
-        self._sums = sums  # the checksums of files on disk that have been read whole, by their names; None: not wanted
-        self.on_disk = source.name  # the file that is being read, itself or as an archive
-        self._owners: dict[int, AltoOwners] = {}  # by the number of archives around the files
-        self._warned = False  # that ALTO files are parts of METS files
-        self.subjects: dict[str, tuple[str, ...]] = {}  # that files beside texts list, by the texts' names without .txt
+        self._sums = sums  # checksums of files on disk that were read whole, by name; None: not wanted
+        self.on_disk = source.name  # the file being read, itself or as an archive
+        self._owners: dict[int, AltoOwners] = {}  # by depth of nested archives
+        self._warned = False  # ALTO files that are parts of METS files
+        # subjects listed in files beside texts, by the texts' names without .txt
+        self.subjects: dict[str, tuple[str, ...]] = {}
 
     def steps(self, position: Place) -> Iterator[Step]:
         """Yield the source's blocks of records and Rejections from a position on, each with the place after it."""
@@ -88,7 +89,7 @@ class SourceReader:
         `depth` counts the archives around the file. If `form` is "", the file's name or content tells its format.
         """
         self.on_disk = name if depth == 0 else self.on_disk
-        # Documents of a corpus are named by where they are inside of it.
+        # Documents of a corpus are named by their paths inside it.
         inside = name if self._settings.labels is None else self.inside(name)
         is_document = self._settings.labels is not None and not is_archive(name)
         settings = self._settings.for_file(name)
@@ -99,7 +100,7 @@ class SourceReader:
             return
         try:
             if fault is not None:
-                raise UnreadableError(*fault.args)  # another one, as it holds on to where it is raised
+                raise UnreadableError(*fault.args)  # a new exception, because the original keeps its frames alive
             with closing(entry.open()) as stored:
                 if depth == 0 and self._sums is not None:
                     stored.sum_up()
@@ -109,7 +110,8 @@ class SourceReader:
                     return
                 form = format_of(stream, name, settings, form)
                 for step in self._file_of(form, stream, name, entry, position, depth):
-                    # With the last step, not after it: who stops there knows the sum of a file that is done.
+                    # With the last step, not after it: a reader that stops there has the checksum of the completed
+                    # file.
                     is_last = step.after is None or step.read >= (entry.size or 0)
                     if depth == 0 and is_last and form not in ARCHIVES:
                         self._take_sum(name, stored)
@@ -149,7 +151,7 @@ class SourceReader:
             yield from mets_steps(stream, model, settings, position, entry)
         elif form != "alto" or not self._is_part_of_mets(name, entry, depth):
             if form in ("tsv", "annif") and not stream.peek(1):
-                self.subjects.setdefault(annif.stem_of_name(inside), ())  # maybe of a text without subjects
+                self.subjects.setdefault(annif.stem_of_name(inside), ())  # perhaps of a text without subjects
             yield from file_steps(stream, model, settings, position, name)
 
     def _is_part_of_mets(self, name: str, entry: Source | ContainerEntry, depth: int) -> bool:
@@ -185,7 +187,7 @@ class SourceReader:
                 self.subjects |= annif.read_categories(name, data, encoding)
                 return
             subjects = annif.read_subjects(name, data, encoding)
-            if stem not in self.subjects or name.lower().endswith(".tsv"):  # which goes before a .key, as in Annif
+            if stem not in self.subjects or name.lower().endswith(".tsv"):  # takes precedence over a .key, as in Annif
                 self.subjects[stem] = subjects
 
     def _entries(
@@ -198,7 +200,7 @@ class SourceReader:
         """
         first, base = position.path[0] if position.path else 0, position.base
         within = Place(position.offset, position.position, 0, position.path[1:])
-        # In a corpus, names are topics and ids, and two documents with the same id are refused.
+        # In a corpus, names give topics and ids, and two documents with the same id are refused.
         names = MemberNames() if depth and self._settings.labels is None else None
         while True:
             try:

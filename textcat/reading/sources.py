@@ -1,4 +1,4 @@
-"""Describe an input: a file, a folder, a URL or a pipe."""
+"""Inputs: files, folders, URLs and pipes."""
 
 import posixpath
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -11,16 +11,16 @@ from textcat.reading.streams import ByteStream
 
 
 class FormatGuess(NamedTuple):
-    """Hold a format, and how it was recognised: by "name", "content", "option" or "default"; ("", "") if unknown."""
+    """A format, and how it was recognised: by "name", "content", "option" or "default"; ("", "") if unknown."""
 
     format: str
     by: str
 
 
 class Source(NamedTuple):
-    """Describe one input: a file, a folder, a URL or a pipe, from which records are read."""
+    """An input to read records from: a file, a folder, a URL or a pipe."""
 
-    name: str  # its path, its URL, or "-", standard input
+    name: str  # its path, its URL, or "-" for standard input
     kind: str  # "file", "folder" or "pipe"
     guess: FormatGuess  # its format; an archive has the format "zip" or "tar", a folder has "folder"
     size: int | None  # in bytes, for a folder the sum of its files; None for a pipe
@@ -28,11 +28,11 @@ class Source(NamedTuple):
     files: int  # the number of files in a folder; otherwise 1
     open: Callable[[], ByteStream] = ByteStream  # opens a file or pipe
     entries: Callable[[], Iterator[ContainerEntry]] = lambda: iter(())  # returns the files of a folder
-    changed: Callable[[], Change | None] | None = None  # returns how it has changed since it was found; None: unknown
-    # The states of a folder's files, by their paths inside it; None: they are too many.
+    changed: Callable[[], Change | None] | None = None  # returns how it has changed since it was listed; None: unknown
+    # The states of a folder's files, by paths inside it; None: there are too many.
     states: Sequence[FileState] | None = None
-    numbers: Sequence[int] | None = None  # of these files, if they are not those from 0 on
-    neighbours: Neighbours | None = None  # the files in the folder of a file; None if they cannot be looked up
+    numbers: Sequence[int] | None = None  # numbers of these files, if they do not count from 0
+    neighbours: Neighbours | None = None  # access to the files in the folder of a file; None: they cannot be looked up
 
     @property
     def format(self) -> str:

@@ -18,17 +18,18 @@ from typing import IO, Any, NamedTuple
 from textcat.reading.changes import FileMark
 from textcat.reading.faults import FaultKind, UnreadableError, shrunk_error
 
-STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
-_COMPARED = 1 << 12  # bytes at the start of a file by which one that is overwritten while it is read is recognised
-_AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
-_DIGITS = 32  # of a checksum: nobody can make a file with the sum of another one
+STEP = 1 << 16  # bytes requested at a time from a stream that is not seekable, so that equal reads give equal progress
+_COMPARED = 1 << 12  # number of first bytes of a file, by which overwriting during reading is detected
+_AT_ONCE = 1 << 20  # maximum bytes taken from a pipe at a time
+_DIGITS = 32  # bytes of a checksum, enough that nobody can construct another file with it
 LINE_END = re.compile(rb"\n")
 _NEVER = re.compile(rb"(?!)")
-IN_MEMORY_BYTES = 64 << 20  # bytes of a file inside an archive; what is larger and must be sought in lies on the disk
+# bytes of a file inside an archive above which, if it must be seekable, it is copied to disk
+IN_MEMORY_BYTES = 64 << 20
 READ_ERRORS = (
     *(OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile),
-    RuntimeError,  # a zip's unknown way to compress
-    *(ValueError, OverflowError, MemoryError),  # of headers with absurd numbers
+    RuntimeError,  # an unknown compression method of a zip
+    *(ValueError, OverflowError, MemoryError),  # for headers with absurd numbers
 )
 
 
@@ -36,9 +37,9 @@ def unreadable(error: BaseException) -> UnreadableError:
     """Return an UnreadableError with the reason of an error that occurred while a file was read."""
     if isinstance(error, UnreadableError):
         return error
-    # zipfile and tarfile raise their own errors for some of the system's.
+    # zipfile and tarfile raise their own types for some system errors.
     for cause in (error, error.__context__):
-        # A damaged file may ask for a place that there cannot be (EINVAL).
+        # A damaged file may lead to an impossible position (EINVAL).
         if isinstance(cause, OSError) and cause.strerror and cause.errno != errno.EINVAL:
             return UnreadableError(f"cannot be read ({cause.strerror})", FaultKind.ACCESS)
     detail = str(error) or type(error).__name__
@@ -53,7 +54,7 @@ class ByteStream:
     If `prompt` is True, available bytes are returned at once; otherwise the stream may wait for more.
     """
 
-    file: IO[bytes] | None = None  # the file whose bytes these are, if it is seekable
+    file: IO[bytes] | None = None  # the underlying file, if it is seekable
 
     def __init__(
         self,
@@ -64,8 +65,9 @@ class ByteStream:
     ) -> None:
         self.prompt, self.close = prompt, close
         self._take, self._consumed, self._n_taken = take, consumed, 0
-        self.kept = b""  # taken, but not read yet
-        self._fault: tuple[Any, ...] = ()  # the error itself would hold on to all that was being read, in a circle
+        self.kept = b""  # taken but not read yet
+        # only the error's text, because the exception would keep everything alive in a reference cycle
+        self._fault: tuple[Any, ...] = ()
 
     def consumed(self) -> int:
         """Return how many bytes of the stored (perhaps compressed) file have been used so far."""
@@ -87,7 +89,7 @@ class ByteStream:
             try:
                 part = self._more()
             except UnreadableError:
-                break  # it is raised again where it matters
+                break  # the error is raised again when it matters
             if not part:
                 break
             self.kept += part
@@ -139,7 +141,7 @@ class _FileStream(ByteStream):
         self._size = max(mark.size, self._status.st_size) if mark and self._status else 0
         self._limit = mark.size if mark and mark.is_of(file) else None
         self._summed = 0  # bytes from the start of the file
-        self._sum: Any = None  # of these bytes
+        self._sum: Any = None  # checksum of these bytes
         self._head = os.pread(file.fileno(), _COMPARED, 0) if self._size > STEP else b""
 
     def ends_within_line(self) -> bool:
@@ -164,7 +166,7 @@ class _FileStream(ByteStream):
     def checksum(self) -> str:
         if not self._sum or not self._status or self._limit != self._size:
             return ""
-        try:  # of a file that was not read from its start, or not in its order
+        try:  # the file was not read from its start, or not in order
             while data := os.pread(self._file.fileno(), min(_AT_ONCE, self._size - self._summed), self._summed):
                 self._sum.update(data)
                 self._summed += len(data)
@@ -179,14 +181,14 @@ class _FileStream(ByteStream):
         expected = self._size if self._limit is None else self._limit
         if now.st_size < expected:
             raise shrunk_error(expected, now.st_size)
-        # A file that is only appended to keeps its beginning.
+        # A file that is only appended to keeps its first bytes.
         if now.st_mtime_ns != before.st_mtime_ns and os.pread(descriptor, len(self._head), 0) != self._head:
             fault = "was replaced while it was read, so its parts may not belong together: start again when it is ready"
             raise UnreadableError(fault, FaultKind.CHANGED, "it was replaced while it was read", self._size)
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
         position, data = self._file.tell(), b""
-        if self._status is not None:  # for small files, each call counts
+        if self._status is not None:  # every call matters for small files
             with suppress(*READ_ERRORS):
                 data = os.pread(self._file.fileno(), n, position)
             return data
@@ -194,7 +196,7 @@ class _FileStream(ByteStream):
             while len(data) < n and (part := self._file.read(n - len(data))):
                 data += part
         except READ_ERRORS:
-            pass  # it is raised again where it matters
+            pass  # the error is raised again when it matters
         with suppress(*READ_ERRORS):
             self._file.seek(position)
         return data
@@ -217,7 +219,7 @@ def pipe_stream(pipe: Any, closes: bool = False) -> ByteStream:
 
     If `closes` is True, closing the stream closes the pipe.
     """
-    # Not through its buffer, as Python cannot end while a thread waits there.
+    # Not through its buffer, because Python cannot exit while a thread waits there.
     raw, ended = getattr(pipe, "raw", None), False
     read = pipe.read1 if raw is None else raw.read
 
@@ -226,11 +228,11 @@ def pipe_stream(pipe: Any, closes: bool = False) -> ByteStream:
         parts: list[bytes] = []
         while not ended and (not parts or (sum(map(len, parts)) < _AT_ONCE and _ready(pipe))):
             data = read(STEP)
-            if data is None:  # the pipe does not wait by itself
+            if data is None:  # the pipe is non-blocking
                 select.select([pipe], [], [])
                 continue
             parts.append(data)
-            ended = not data  # on a terminal the end comes once
+            ended = not data  # a terminal signals its end only once
         return b"".join(parts)
 
     return ByteStream(take, prompt=True, close=pipe.close if closes else lambda: None)
@@ -240,7 +242,7 @@ def _ready(pipe: Any) -> bool:
     try:
         return bool(select.select([pipe], [], [], 0)[0])
     except (OSError, ValueError):
-        return False  # no file of the system's, or a system that can wait for sockets only
+        return False  # not a file of the system, or a system that can wait for sockets only
 
 
 class LookAhead:
@@ -299,7 +301,7 @@ class LookAhead:
             file.seek(position + distance)
             return file.read(size)
         except READ_ERRORS:
-            return b""  # it is raised again where it matters
+            return b""  # the error is raised again when it matters
         finally:
             file.seek(position)
 
@@ -345,7 +347,7 @@ def whole_bytes(stream: ByteStream, most: int) -> bytes:
 
 
 class StoredBytes(NamedTuple):
-    """Hold the start and end of the bytes of a stored file from which some content is read."""
+    """The range of bytes of a stored file from which some content is read."""
 
     start: int
     end: int
@@ -356,9 +358,9 @@ class StoredBytes(NamedTuple):
 
 
 def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
-    """Return a seekable file with all bytes of a stream, and from which bytes of the file on disk they were read.
+    """Return a seekable file with the bytes of a stream, and the range of bytes of the file on disk behind them.
 
-    The file on disk may be compressed; what is returned is not. If the stream is not seekable, its bytes are copied
+    The file on disk may be compressed; the returned file is not. If the stream is not seekable, its bytes are copied
     into memory or, if they are many, to the disk.
     """
     start, file = stream.consumed(), stream.file

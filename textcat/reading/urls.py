@@ -1,4 +1,4 @@
-"""Find and open the files that URLs name, by fsspec."""
+"""Find and open files at URLs, with fsspec."""
 
 import errno
 import hashlib
@@ -15,15 +15,15 @@ from textcat.reading.recognition import guess_format
 from textcat.reading.sources import FormatGuess, Source
 from textcat.reading.streams import ByteStream, of_file, unreadable
 
-# What file systems call that which changes when a file does.
+# Names, in file systems, of properties that change when a file changes.
 _STATES = frozenset(
     {"checksum", "created", "etag", "last_modified", "lastmodified", "md5", "modified", "mtime", "updated", "version"}
 )
-_SILENT = 60.0  # seconds in which a web server must connect, or send something
+_SILENT = 60.0  # maximum seconds in which a web server must connect or send something
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return the file system of fsspec for a URL, and the path there.
+    """Return fsspec's file system for a URL, and the path in it.
 
     A file from a web server may take as long as it needs: aiohttp would give up after five minutes. A server that sends
     nothing for a minute is given up.
@@ -46,7 +46,7 @@ def remote_sources(url: str, settings: InputSettings) -> list[Source]:
     """Return the source that a URL names; for a URL with ``*``, return the files that match it, sorted."""
     try:
         system, path = file_system(url)
-        system.invalidate_cache()  # what it listed before may have changed
+        system.invalidate_cache()  # the cached listing may be outdated
         if "*" in url:
             urls = {system.unstrip_protocol(name): name for name in sorted(system.glob(path))}
         else:
@@ -58,7 +58,7 @@ def remote_sources(url: str, settings: InputSettings) -> list[Source]:
         raise TextcatError(f"{url} does not exist: check the address.") from None
     except ImportError as error:
         raise TextcatError(f"{url} needs another package ({str(error).rstrip('.')}): install it.") from None
-    except Exception as error:  # every system has its own
+    except Exception as error:  # every file system raises its own types of exceptions
         raise TextcatError(f"{url} cannot be read ({error}): check the address and your rights there.") from None
     if not urls:
         raise TextcatError(f"No file matches {url}: check the pattern.")
@@ -101,14 +101,14 @@ def _sum(sizes: list[Any]) -> str:
 
 
 def _open_beside(system: Any, path: str, _: str, name: str) -> ByteStream:
-    """Open a file, given the path of another one and its own path from the folder of that on."""
+    """Open a file next to another one, given the other's path and its own path relative to the folder."""
     name = quote(name) if "http" in system.protocol else name
     beside = f"{path.rpartition('/')[0]}/{name}"
     try:
         system.info(beside)
     except FileNotFoundError:
         raise missing_file() from None
-    except Exception as error:  # every system has its own
+    except Exception as error:  # every file system raises its own types of exceptions
         raise unreadable(_as_oserror(error)) from None
     return _open_remote(system, beside)
 
@@ -118,12 +118,12 @@ def _open_remote(system: Any, path: str) -> ByteStream:
         if _gives_ranges(system, path):
             return of_file(_RemoteFile(system.open(path, "rb")))
         return of_file(_RemoteFile(system.open(path, "rb", block_size=0), seekable=False))
-    except Exception as error:  # every system has its own
+    except Exception as error:  # every file system raises its own types of exceptions
         raise unreadable(_as_oserror(error)) from None
 
 
 def _gives_ranges(system: Any, path: str) -> bool:
-    """Return whether a remote file is seekable: some web servers only send whole files."""
+    """Return whether a remote file is seekable: some web servers send only whole files."""
     if "http" not in system.protocol:
         return True
     with system.open(path, "rb", block_size=1) as file:
@@ -142,7 +142,7 @@ def _as_oserror(error: BaseException) -> OSError:
 
 
 class _RemoteFile(io.RawIOBase):
-    """Wrap a remote file: all its errors are OSErrors, and it can be declared not seekable."""
+    """Wrap a remote file: convert all its errors to OSError, and optionally declare it not seekable."""
 
     def __init__(self, file: Any, *, seekable: bool = True) -> None:
         self._file, self._sought = file, seekable
@@ -160,7 +160,7 @@ class _RemoteFile(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._file.read(len(buffer))
-        except Exception as error:  # every system has its own
+        except Exception as error:  # every file system raises its own types of exceptions
             raise _as_oserror(error) from None
         buffer[: len(data)] = data
         return len(data)

@@ -1,4 +1,4 @@
-"""Leave out the versions of news items that newer ones replace."""
+"""Remove versions of news items that newer versions replace."""
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum, auto
@@ -9,15 +9,15 @@ from textcat.reading.records import NO_VERSION, Record, Rejection
 
 
 class VersionState(IntEnum):
-    """List what can happen to a version of a news item when its batch is read."""
+    """What may happen to a version of a news item when its batch is read."""
 
     READ = auto()
-    OLDER = auto()  # left out, as a newer version is in the same batch
-    LEFT_OUT = auto()  # left out on its own account, as one that is canceled
+    OLDER = auto()  # left out, because a newer version is in the same batch
+    LEFT_OUT = auto()  # left out for another reason, such as a cancellation
 
 
 class ItemVersion(NamedTuple):
-    """Hold the version of a news item, its place in the input, and what happened to it."""
+    """The version of a news item, its place in the input, and its state."""
 
     id: str
     version: tuple[int, int]  # as in `Record`
@@ -29,11 +29,11 @@ class ItemVersion(NamedTuple):
 def without_superseded(
     items: Iterable[Record | Rejection], all_versions: bool = False, versions: list[ItemVersion] | None = None
 ) -> Iterator[Record | Rejection]:
-    """Yield items, with Rejections in place of records that are older versions of others, or are to be left out.
+    """Yield items, with Rejections in place of older versions, and of records that are left out.
 
-    Of several records with the same id, the one with the largest version stays; of equal versions, the last one. With
-    `all_versions`, older ones stay, too. The version of each record that has one is appended to the list `versions`, in
-    the order of the records.
+    Of several records with the same id, only the one with the highest version is kept; of equal versions, the last one.
+    With `all_versions`, older versions are kept, too. The version of each record that has one is appended to the list
+    `versions`, in the order of the records.
     """
     items = list(items)
     newest: dict[str, Record] = {}

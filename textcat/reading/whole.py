@@ -1,4 +1,4 @@
-"""Read all records of inputs one after the other, for what needs neither batches nor places to resume at."""
+"""Read all records of inputs in order, without batches and checkpoints."""
 
 from collections.abc import Iterator, Sequence
 

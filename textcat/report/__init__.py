@@ -1,1 +1,1 @@
-"""Quality of a model → one HTML file that shows it topic by topic, and pictures for notebooks and papers."""
+"""Report the quality of a model as one HTML file, topic by topic; draw pictures for notebooks and papers."""

@@ -1,4 +1,4 @@
-"""A tagger and its evaluation → its model card: a Markdown file with a head in YAML, as the Hugging Face hub reads it.
+"""Write a tagger's model card: a Markdown file with a YAML head, in the format of the Hugging Face hub.
 
 The same tagger and figures give the same card to the byte: it has no date, and no path of the machine.
 """
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus
     from textcat.model.tagger import Tagger
 
-_LISTED = 20  # topics in the table of topics: the largest
-_FEW = 10  # training documents: a topic of fewer is listed as poorly known
+_LISTED = 20  # maximum number of topics in the table of topics: the largest
+_FEW = 10  # number of training documents below which a topic is listed as poorly known
 _BOUND = "A document gets each topic whose"
 _HELD_OUT = "is above the topic's threshold, which was chosen on held-out training documents"
 _DECISIONS = {
@@ -47,12 +47,12 @@ _DECISIONS = {
 
 @dataclass(frozen=True)
 class CardFields:
-    """Hold the parts of a card that only a person knows: title, licence, a paragraph about the model, and data sets."""
+    """The parts of a card that only a person can supply: title, licence, a paragraph about the model, and data sets."""
 
-    title: str = ""  # "": made of the corpus and the number of topics
-    licence: str = ""  # of the model, such as "mit"; "": none is named
-    about: str = ""  # Markdown: what the model is for, and who answers for it
-    datasets: Sequence[str] = ()  # ids of the training data on the hub; (): the name of a named corpus
+    title: str = ""  # "": derived from the corpus and the number of topics
+    licence: str = ""  # licence of the model, such as "mit"; "": none
+    about: str = ""  # Markdown: purpose of the model, and who is responsible for it
+    datasets: Sequence[str] = ()  # ids of the training data on the hub; (): use the name of a named corpus
     model: str = ""  # the id of the model
 
 
@@ -104,7 +104,7 @@ def card_text(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields 
 
 
 def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields, title: str) -> Iterator[str]:
-    """Yield the lines of the head, in YAML; texts are quoted as in JSON, which YAML includes."""
+    """Yield the lines of the head in YAML; texts are quoted as in JSON, a subset of YAML."""
     if (language := tagger.facts.recipe.tokens.lang) != "xx":
         yield f"language: {json.dumps(language)}"
     if fields.licence:
@@ -183,7 +183,7 @@ def _recipe(tagger: Tagger) -> str:
     from textcat.training.tune import to_toml
 
     learner = markdown_text(tagger.facts.recipe.learner["name"])
-    text = to_toml(tagger.facts.recipe).replace("```", "'''").strip()  # it must not end the block
+    text = to_toml(tagger.facts.recipe).replace("```", "'''").strip()  # it must not contain the end of the code block
     return f"## Recipe\n\nThe learner is {learner}; all settings:\n\n```toml\n{text}\n```\n"
 
 

@@ -1,4 +1,4 @@
-"""Two models and documents → changes per topic with their significance, and examples of changed decisions."""
+"""Find the changes between two models on documents: per topic with significance, and examples of changed decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from textcat.report import figures
 from textcat.report.contents import REASONS_WITH_NUMBERS, Measured, excerpt_of
 from textcat.report.figures import rounded_values
 
-_EXAMPLES = 3  # decisions of a topic that became right, and as many that became wrong
-_TERMS = 12  # terms whose weights differ most
-_MANY = 120  # in a model of more topics, each topic has fewer examples
+_EXAMPLES = 3  # number of decisions of a topic shown that became right, and as many that became wrong
+_TERMS = 12  # number of terms whose weights differ most
+_MANY = 120  # number of topics above which each topic has fewer examples
 
 
 def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
     gained, lost = right[1] & ~right[0], right[0] & ~right[1]
     p_values = mcnemar(lost.sum(axis=0), gained.sum(axis=0))
     corrected = holm(p_values)
-    # The scores of two models have different scales: those of the earlier model are shown on the scale of the later.
+    # The models' scores have different scales: those of the earlier model are converted to the scale of the later.
     spread = [measured.scores.std(axis=0, dtype=np.float64) for measured in (before, after)]
     scales = np.divide(spread[1], spread[0], out=np.ones_like(spread[1]), where=spread[0] > 0)
     topics = []

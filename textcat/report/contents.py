@@ -1,4 +1,4 @@
-"""A tagger, documents and their evaluation → the data, as JSON values, from which the script of a report draws."""
+"""Compute the data of a report, as JSON values, which its script draws."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from textcat.evaluation.evaluation import Evaluation, ScoredDocuments
     from textcat.model.tagger import Tagger
 
-_EXAMPLES = 3  # false positives, and as many false negatives, of a topic
-_TERMS = 12  # terms of largest weight
-_AGAINST = 6  # terms of lowest weight
-_REASONS = 12  # terms that are highlighted in a document
-REASONS_WITH_NUMBERS = 5  # highlighted terms that are also listed
-_CONFUSED = 200  # pairs of confused topics
+_EXAMPLES = 3  # number of false positives, and of false negatives, of a topic
+_TERMS = 12  # number of terms with the largest weights
+_AGAINST = 6  # number of terms with the lowest weights
+_REASONS = 12  # number of terms highlighted in a document
+REASONS_WITH_NUMBERS = 5  # number of highlighted terms that are also listed
+_CONFUSED = 200  # number of pairs of confused topics
 _EXCERPT, _AROUND, _HEAD = 420, 50, 140  # characters of an excerpt: in all, around highlighted ones, at the beginning
-# In a model of more topics, each topic gets fewer thresholds and examples, so that the file stays small.
+# Number of topics above which each topic gets fewer thresholds and examples, so that the file stays small.
 _MANY = 120
 
 
 class Measured(NamedTuple):
-    """Hold the data of a report: a tagger, documents, their evaluation, and the calibration of their scores."""
+    """The input of a report: a tagger, documents, their evaluation, and the calibration of their scores."""
 
     tagger: Tagger
     documents: Sequence[Document]
@@ -88,7 +88,7 @@ def report_contents(measured: Measured, advance: Callable[[int], None] = lambda 
 
 
 def _forecast(forecast: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return what the learning curve is drawn from; None if training made no forecast."""
+    """Return the data of the learning curve; None if training made no forecast."""
     return None if forecast is None else {name: forecast[name] for name in ("documents", "measured", "forecast")}
 
 
@@ -162,7 +162,7 @@ def excerpt_of(
     ((zone, start, end), contribution to the score). The excerpt has the beginning of the text, and then the text around
     the marks with the largest contributions, until it is long enough.
     """
-    # Line breaks become blanks, which take less room; offsets stay.
+    # Line breaks become blanks, which take less space; offsets stay.
     zones = {"": "", **{zone: re.sub(r"\s", " ", part) for zone, part in texts.items()}}
     text = "\n".join(part for part in zones.values() if part)
     start_of, start = {}, 0
@@ -179,7 +179,7 @@ def excerpt_of(
             kept[max(here.start - _AROUND, 0) : here.stop + _AROUND] = True
     if not values:
         kept[:_EXCERPT] = True
-    for edge in np.flatnonzero(kept[1:] != kept[:-1]).tolist():  # do not cut words in two
+    for edge in np.flatnonzero(kept[1:] != kept[:-1]).tolist():  # do not cut words
         while kept[edge + 1] and not text[edge].isspace() and edge >= 0 and not kept[edge]:
             kept[edge] = True
             edge -= 1

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation by matplotlib, in the manner of scikit-learn's displays.
+"""Draw an evaluation with matplotlib, by classes like scikit-learn's displays.
 
 `from_evaluation`, or `from_predictions` for scores and labels, returns a display and draws it on the axes `ax_` of the
 figure `figure_`. The display's numbers are attributes, and `plot` draws them again on other axes.
@@ -22,10 +22,10 @@ _Display = TypeVar("_Display", bound="_Drawn")
 class _Drawn:
     """The base class of displays: build a display from an evaluation, or from scores and labels, and draw it."""
 
-    ax_: Any = None  # matplotlib's axes on which the display was drawn
+    ax_: Any = None  # matplotlib's axes of the display
     figure_: Any = None
-    _measured: Callable[..., dict[str, Any]]  # an evaluation and options → the arguments of a display
-    _draw: Callable[..., None]  # draws on axes
+    _measured: Callable[..., dict[str, Any]]  # function from an evaluation and options to the arguments of a display
+    _draw: Callable[..., None]  # function that draws on axes
 
     @classmethod
     def from_evaluation(cls: type[_Display], evaluation: Evaluation, *, ax: Any = None, **options: Any) -> _Display:
@@ -152,7 +152,7 @@ class PrecisionRecallBands(_Drawn):
 class CalibrationBands(_Drawn):
     """Draw a calibration curve for each band: the fraction of correct topics by their probability.
 
-    Each pair of a document and a topic of the band counts; the topic is correct if the document has it.
+    All pairs of a document and a topic of the band are used; a pair is correct if the document has the topic.
 
     Call `from_evaluation` or `from_predictions`, with the options ``calibration=tagger.decisions.calibration`` and
     `n_bins`, 10 by default.

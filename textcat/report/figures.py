@@ -1,4 +1,4 @@
-"""Scores and labels of documents → numbers to draw: thresholds, curves, histograms, calibration, label issues."""
+"""Compute the numbers that reports draw: thresholds, curves, histograms, calibration, label issues."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.evaluation.evaluation import ScoredDocuments
 from textcat.evaluation.metrics import PositivePlaces, positives_by_topic
 
-LEVELS = np.linspace(0, 1, 101)  # levels of recall at which the precision of topics is averaged
+LEVELS = np.linspace(0, 1, 101)  # levels of recall at which topics' precision is averaged
 
 
 class _Cuts(NamedTuple):
@@ -91,10 +91,10 @@ def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np
     This is the highest precision at this or a higher recall. `at_positives` has the scores of the positive documents,
     `scores` those of all documents.
     """
-    places = PositivePlaces.of(at_positives, scores)  # from the lowest score up: recall falls
+    places = PositivePlaces.of(at_positives, scores)  # from the lowest score up, so recall falls
     n = len(at_positives)
     precision = np.maximum.accumulate(places.hits / places.retrieved)
-    # The last place whose recall is enough: there, the maximum is over all places of at least this recall.
+    # The last position with enough recall: there, the maximum is over all positions with at least this recall.
     enough = n - np.searchsorted(places.hits[::-1], np.ceil(LEVELS * n - 1e-9), side="left") - 1
     return np.asarray(precision[np.maximum(enough, 0)])
 
@@ -133,11 +133,11 @@ def confused_pairs(labels: Any, assigned: NDArray[np.bool_]) -> list[tuple[int, 
 class LabelIssue(NamedTuple):
     """A document and a topic for which the score confidently contradicts the label."""
 
-    document: int  # its row
-    topic: int  # its column
+    document: int  # row of the document
+    topic: int  # column of the topic
     has_it: bool  # whether the document is labelled with the topic
     probability: float
-    limit: float  # the probability from which on the contradiction counts as confident
+    limit: float  # the probability from which the contradiction is confident
 
 
 def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[LabelIssue]:

@@ -1,4 +1,4 @@
-"""Models of thousands of topics and a corpus → the sections of their report, and the data that its script searches."""
+"""Build the sections of a report on models of thousands of topics, and the data that its script searches."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus
     from textcat.model.tagger import Tagger
 
-SHOWN = 200  # topics that the table shows at a time
-_WORST, _FIRST = 60, 5  # documents, and first topics of each
-_EXCERPT = 300  # characters of a document
+SHOWN = 200  # number of topics that the table shows at a time
+_WORST, _FIRST = 60, 5  # number of documents, and of first topics of each
+_EXCERPT = 300  # maximum characters of a document
 _TITLES = ("Topic", "Training", "Test", "Found", "Given", "Precision", "Recall", "F1")
 _MEANING = f"; found: the share of a topic’s test documents that have it among their first {RANKS}"
 _HINTS = {

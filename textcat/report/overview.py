@@ -1,4 +1,4 @@
-"""What reports of few and of many topics have in common: the model and its evaluation, bands, documents' headings."""
+"""Parts that reports of few and of many topics share: the model and its evaluation, bands, documents' headings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from textcat.evaluation.evaluation import Evaluation
     from textcat.model.tagger import Tagger
 
-_TITLE = 90  # characters of a document's title or beginning
+_TITLE = 90  # maximum characters of a document's title or beginning
 _NOT_SHOWN = {
     "macro_precision_at_10",
     "mean_support",
@@ -54,7 +54,7 @@ def bands_table(name: str, evaluation: Evaluation) -> str:
 
 
 def promises_table(evaluation: Evaluation) -> str:
-    """Return an HTML table of the promises: what share of the topic's documents is found, and how often tags are right.
+    """Return an HTML table of promises: the share of topics' documents found, and the share of right tags.
 
     It is "" if the model makes no promises, or was not measured on test documents.
     """

@@ -1,4 +1,4 @@
-"""The sections and data of a report → one HTML file that needs no other file, and in which no text runs as a script."""
+"""Build the single HTML file of a report, which needs no other file, and in which no text can run as a script."""
 
 import json
 from collections.abc import Mapping, Sequence

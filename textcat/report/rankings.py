@@ -1,4 +1,4 @@
-"""A tagger of thousands of topics and test documents → figures of each topic, and the documents ranked worst."""
+"""Rank the topics of test documents by a tagger of thousands of topics: figures per topic, and the worst documents."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from textcat.evaluation.evaluation import Evaluation
     from textcat.model.tagger import Tagger
 
-RANKS = 10  # topics of a document that are looked at, those with the highest scores
+RANKS = 10  # number of first topics of a document that are examined
 _SHARES = 3  # decimals
 
 
 class Rankings(NamedTuple):
-    """Hold the top-ranked topics of test documents, and counts for each topic.
+    """The top-ranked topics of test documents, and counts for each topic.
 
     `found` counts the documents that have the topic among their top-ranked topics and in their labels. `given` counts
     the documents that get the topic, and `right` those of them that have it.
@@ -32,9 +32,9 @@ class Rankings(NamedTuple):
     documents: Sequence[Document]
     relevant: sparse.csr_array  # shape (n_documents, n_topics), 1 where a document has a topic
     top: NDArray[np.int32]  # shape (n_documents, `RANKS`): topics by rank; -1: none
-    found: NDArray[np.int64]  # of each topic: documents that have it among their first topics, rightly
-    given: NDArray[np.int64]  # of each topic: documents that get it by its threshold
-    right: NDArray[np.int64]  # of these, documents that have it
+    found: NDArray[np.int64]  # for each topic: documents that have it, with it among their first topics
+    given: NDArray[np.int64]  # for each topic: documents that get it by its threshold
+    right: NDArray[np.int64]  # for each topic: those of these documents that have it
 
 
 def rank_documents(tagger: Tagger, corpus: Corpus, stages: Stages) -> Rankings:
@@ -92,7 +92,7 @@ class RankedTopic(NamedTuple):
     """A topic of a test document: its rank, whether the document has it, and whether the tagger knows it."""
 
     topic: str
-    rank: int | None  # from 1; None: it is not among the first topics
+    rank: int | None  # from 1; None: not among the first topics
     is_wanted: bool
     is_known: bool = True  # whether the tagger has it
 

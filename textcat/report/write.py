@@ -1,4 +1,4 @@
-"""A tagger and a corpus → a report of the tagger's quality, as one HTML file, and a list of probably wrong labels."""
+"""Write a report of a tagger's quality on a corpus as one HTML file, and a list of probably wrong labels."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from textcat.report.page import report_page, scrolled_table
 if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus, Document
 
-_N_LABEL_ISSUES = 60  # probably wrong labels that the page shows; a file has all
+_N_LABEL_ISSUES = 60  # number of probably wrong labels that the page shows; a file has all
 _OUT_OF_FOLD = "rankers that were not trained on it, in {} parts"
 _BY_THE_MODEL = "the model, which was not trained on it"
 
 
 @dataclass
 class ScoredPart:
-    """Hold documents with their labels, and their scores and calibration by rankers that were not trained on them."""
+    """Documents with their labels, and out-of-fold scores and calibration."""
 
     documents: Sequence[Document]
     scores: np.ndarray
     calibration: Calibration
     labels: Any
-    by: str  # words that say which rankers gave the scores
+    by: str  # a phrase that says which rankers the scores are from
 
 
 def write_report(
@@ -85,13 +85,13 @@ def write_report(
     corpus, text, topics, topics_separator
         The documents, as for `textcat.evaluate`.
     before : Tagger, str or Path, optional
-        An earlier tagger, or its folder, of the same topics: the report shows what changed since, and why.
+        An earlier tagger of the same topics, or its folder: the report shows and explains the changes since.
     bands : str or iterable of str, optional
         As `spec` in `textcat.evaluate_scores`.
     folds : int, default=5
         Parts of the training documents; each is scored by rankers trained on the others, to find labels that are
         probably wrong. 0: only test documents are examined. Training documents are examined only if the tagger was
-        trained on these documents.
+        trained on them.
     resamples : int, default=1000
         Resamples of the documents for 95 % intervals of the bands; 0: no intervals.
     label_issues : path, optional
@@ -247,7 +247,7 @@ def _label_issues(
 
 
 def _shown(entry: Mapping[str, Any], part: ScoredPart, issue: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
-    """Return what the page shows of the label issue `issue`: its document with the evidence in its text, and its label.
+    """Return what the page shows of a label issue: its document with highlighted evidence, and its label.
 
     `part` is the group of scored documents that has this document, and `entry` is the issue's JSON entry.
     """

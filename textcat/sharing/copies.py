@@ -1,4 +1,4 @@
-"""Push a model's folder to a place, and pull one from there: checked file by file, whole or not at all, no code run."""
+"""Push a model's folder to a remote place, and pull one: every file is checked, writing is atomic, no code is run."""
 
 import hashlib
 import logging
@@ -21,10 +21,10 @@ from textcat.model.manifest import COUNTS, MODEL, SUPPORT, Manifest, read_manife
 from textcat.sharing.places import Folder, Repository, place_of, remote_errors
 
 _log = logging.getLogger(__name__)
-_MOST_MANIFEST = 1 << 26  # bytes: a manifest has some 700 for each topic
-MOST_BYTES = 10 * 10**9  # of a model that is pulled, unless a larger size is allowed
+_MOST_MANIFEST = 1 << 26  # maximum bytes of a manifest, which has some 700 for each topic
+MOST_BYTES = 10 * 10**9  # default maximum bytes of a model to pull
 _PIECE = 1 << 20
-# What a stranger's folder is called in sentences.
+# Name of a stranger's folder in messages.
 _PULLED = replace(MODEL, origin="A model is what `textcat push` writes.", remedy="tell its owner, or pull it again")
 
 
@@ -44,7 +44,7 @@ def push(
         The folder of a model. Only the model's own files are copied.
     target : str
         ``hf://owner/name[@revision]``, ``owner/name``, or a folder as a URL of fsspec, such as ``s3://bucket/folder``.
-        A repository that does not exist is made.
+        A repository that does not exist is created.
     force : bool, default=False
         Replace another model that is there.
     public : bool, default=False
@@ -64,7 +64,7 @@ def push(
     """
     place = place_of(target)
     if stages is None or isinstance(place, Repository):
-        stages = Stages()  # draws nothing: the library of the hub draws bars of its own
+        stages = Stages()  # a bar that draws nothing: the hub's library draws its own bars
     with MODEL.open(model) as opened, stages.stage("push", shows="bytes") as bar:
         folder, manifest = opened.folder, opened.manifest
         opened.check(manifest.files)
@@ -79,7 +79,7 @@ def push(
             raise TextcatError(
                 f"{place.name} has another model's files, such as {min(there)}: replace it with --force."
             )
-        # At a URL, where files change one by one, no manifest stands while they do.
+        # At a URL, files change one by one, so there is no manifest meanwhile.
         stale = there - kept.keys() - {CARD} | (there & {MANIFEST} if isinstance(place, Folder) else set())
         place.write(kept, stale, bar)
         if read_manifest(folder).sha256 != manifest.sha256:
@@ -88,7 +88,7 @@ def push(
 
 
 def _there(place: Folder | Repository, *, public: bool) -> set[str]:
-    """Return the names of a model's files that are at a place already; a repository that does not exist is made."""
+    """Return the names of a model's files that exist at a place; create a missing repository."""
     if isinstance(place, Repository):
         if not place.exists():
             place.create(public=public)
@@ -98,7 +98,7 @@ def _there(place: Folder | Repository, *, public: bool) -> set[str]:
 
 
 def _sum_there(place: Folder | Repository, there: set[str]) -> str | None:
-    """Return the checksum of the manifest at a place; None if there is none."""
+    """Return the checksum of the manifest at a place; None if there is no manifest."""
     folder = place.folder() if isinstance(place, Repository) else place
     if MANIFEST not in there or folder.size(MANIFEST) is None:
         return None
@@ -114,7 +114,7 @@ def pull(
     max_bytes: int = MOST_BYTES,
     stages: Stages | None = None,
 ) -> Path:
-    """Copy a model from a repository of the Hugging Face hub, or from a URL, to a folder, whole or not at all.
+    """Copy a model from a repository of the Hugging Face hub, or from a URL, to a folder, atomically.
 
     Only the files that the model's manifest names are copied. Their checksums are verified, and the model is read once,
     before it appears under its name. Nothing in it is executed, and a learner that it names is not imported.
@@ -174,7 +174,7 @@ def _last_part(place: Folder | Repository) -> str:
 
 @contextmanager
 def _as_of(name: str, folder: Path) -> Iterator[None]:
-    """Tell of damage in a temporary folder, into which a model is pulled, as of the place that it comes from."""
+    """Report damage of a temporary folder, into which a model is pulled, as damage at the place it comes from."""
     try:
         yield
     except ModelError as error:
@@ -192,7 +192,7 @@ def _pull_manifest(remote: Folder, new: Path) -> Manifest:
         raise _too_large(remote, MANIFEST, _MOST_MANIFEST)
     _copy(remote, MANIFEST, new / MANIFEST, _MOST_MANIFEST)
     with _PULLED.open(new) as pulled:
-        return pulled.manifest  # the only names of files in it are those of a model's files
+        return pulled.manifest  # all file names in it are those of a model's files
 
 
 def _sizes(remote: Folder, manifest: Manifest, max_bytes: int, new: Path) -> dict[str, int]:
@@ -239,7 +239,7 @@ def _read(remote: Folder, stream: BinaryIO) -> bytes:
 
 
 def _pull_card(remote: Folder, new: Path) -> None:
-    """Copy the model's card, if there is one of a card's size."""
+    """Copy the model's card, if there is one of acceptable size."""
     size = remote.size(CARD)
     if size is None:
         return
@@ -250,7 +250,7 @@ def _pull_card(remote: Folder, new: Path) -> None:
 
 
 def _check_readable(new: Path) -> None:
-    """Read the model once: a stranger's files may have right sums, as copying has shown, and yet not fit together."""
+    """Load the model once: a stranger's files may have right checksums, and yet not fit together."""
     from textcat.model.storage import load
 
     load(new, prepare=False)

@@ -1,6 +1,6 @@
-"""The places that models are copied to and from: repositories of the Hugging Face hub, and folders at URLs of fsspec.
+"""Places to copy models to and from: repositories of the Hugging Face hub, and folders at URLs of fsspec.
 
-Credentials come from the libraries alone: ``HF_TOKEN`` or ``hf auth login``, and for example AWS' variables and files.
+The libraries find credentials themselves: ``HF_TOKEN`` or ``hf auth login``, and for example AWS' variables and files.
 """
 
 import os
@@ -17,11 +17,12 @@ from textcat.reading import file_system
 
 HUB = "hf://"
 _REPOSITORY = re.compile(r"(?:hf://)?([\w.-]{1,96}/[\w.-]{1,96})(?:@([^\s@]+))?/?", re.ASCII)
-# Kinds of URL without folders: what fsspec makes there in place of one is a whole bucket.
+# Kinds of URL without folders: what fsspec creates instead of a folder is a whole bucket.
 _BUCKETS = frozenset({"abfs", "abfss", "az", "gcs", "gs", "obs", "oci", "oss", "s3", "s3a", "tos"})
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 _PIECE = 1 << 20  # bytes that are copied at a time
-_NO_CONNECTION = ("Connect", "Timeout", "Network", "RemoteProtocol", "OfflineMode", "gaierror")  # in names of errors
+# parts of the names of errors
+_NO_CONNECTION = ("Connect", "Timeout", "Network", "RemoteProtocol", "OfflineMode", "gaierror")
 _NO_RIGHT = ("Permission", "GatedRepo", "NoCredentials", "Forbidden", "AccessDenied")
 _NOT_FOUND = ("FileNotFound", "RepositoryNotFound", "RevisionNotFound", "EntryNotFound", "NoSuchBucket")
 
@@ -29,14 +30,14 @@ _NOT_FOUND = ("FileNotFound", "RepositoryNotFound", "RevisionNotFound", "EntryNo
 class Folder(NamedTuple):
     """A folder in a file system of fsspec, from which a model is read."""
 
-    name: str  # as messages have it
+    name: str  # name in messages
     system: Any
     root: str
 
     def size(self, file: str) -> int | None:
         """Return the size of a file in bytes, -1 if it is unknown, and None if there is no such file.
 
-        TextcatError is raised for a link, which may lead to any file there, and for a pipe or a device.
+        TextcatError is raised for a symbolic link, which may lead to any file, and for a pipe or a device.
         """
         try:
             with remote_errors(self.name, but=FileNotFoundError):
@@ -68,8 +69,8 @@ class Folder(NamedTuple):
     def write(self, files: Mapping[str, BinaryIO], stale: Collection[str], advance: Any) -> None:
         """Write the open files of a model, and remove the files named in `stale`.
 
-        The manifest is removed first and written last, so that a reader meets a whole model or none. A link in the
-        place of a file is removed, and not followed.
+        The manifest is removed first and written last, so that readers find a whole model or none. A link in the place
+        of a file is removed, not followed.
         """
         order = sorted(files, key=lambda name: (name == MANIFEST, name != CARD, name))
         with remote_errors(self.name):
@@ -98,7 +99,7 @@ class Folder(NamedTuple):
     @staticmethod
     def _size(info: Mapping[str, Any]) -> int:
         size = info.get("size")
-        return size if isinstance(size, int) and size >= 0 else -1  # a server may say anything
+        return size if isinstance(size, int) and size >= 0 else -1  # a server may return anything
 
 
 class Repository(NamedTuple):
@@ -182,7 +183,7 @@ def remote_errors(name: str, but: type[Exception] = TextcatError) -> Iterator[No
     """
     try:
         yield
-    except Exception as error:  # every library has its own
+    except Exception as error:  # every library has its own types of exceptions
         cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
         if isinstance(error, TextcatError) or (isinstance(error, but) and not _is_of(cause, _NO_CONNECTION)):
             raise

@@ -72,17 +72,17 @@ FORMATS = {
     "docx": docx.FORMAT,
     "pdf": pdf.FORMAT,
 }
-#: The formats in which a file is one document; the topic of the document is the name of its folder.
+#: Formats in which a file is one document, whose topic is the name of its folder.
 DOCUMENTS = frozenset({"text", "html", "eml", "markdown", "docx", "pdf", "alto"})
-#: The formats of news agencies and feeds, which have versions, and TEI, of which a file is cut in the same way.
+#: Formats of news agencies and feeds, which have versions, and TEI, whose files are divided in the same way.
 NEWS = frozenset({"ninjs", "json-feed", *xml_items.TAGS})
-#: The formats of scanned pages; a METS file refers to ALTO files.
+#: Formats of scanned pages; a METS file refers to ALTO files.
 SCANS = frozenset({"alto", "mets"})
-#: The formats of lists of references.
+#: Formats of lists of references.
 REFERENCES = frozenset({"bibtex", "endnote", "nbib", "refer", "ris", "wos"})
-#: The formats that are not text in a single encoding; their files are not converted to UTF-8 before they are read.
+#: Formats that are not text in a single encoding; their files are not converted to UTF-8 before they are parsed.
 BINARY = frozenset({"eml", "docx", "pdf", "warc"})
-#: The formats in which a file is one document.
+#: Formats in which a file is one document.
 WHOLE = DOCUMENTS | {"rcv1"}
 
 

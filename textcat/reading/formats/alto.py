@@ -1,6 +1,6 @@
-"""Read ALTO 1 to 4, the words of a scanned page with their places on it: a file is a document.
+"""Read ALTO 1 to 4: the words of a scanned page with their positions; a file is a document.
 
-A word that is divided at the end of a line is written once and whole. Pictures have no words.
+A hyphenated word is joined. Pictures have no words.
 """
 
 from collections import Counter
@@ -23,13 +23,13 @@ _READ = ("{*}TextBlock", "{*}TextLine", "{*}String", "{*}SP", "{*}HYP")
 
 
 class Word(NamedTuple):
-    """Hold a word on a page, or the part of a divided word that stands on one line."""
+    """A word on a page, or one part of a word divided between two lines."""
 
     text: str
-    gap: str  # what stands before it: "" or " " on a line, " " at the start of a line, "\n" at the start of a block
-    part: int  # 1 or 2: it is this part of a divided word; otherwise 0
-    whole: str  # the divided word, as the file gives it; or else ""
-    is_hyphenated: bool  # a hyphen follows it at the end of its line
+    gap: str  # white space before it: "" or " " on a line, " " at the start of a line, "\n" at the start of a block
+    part: int  # 1 or 2: the first or second part of a divided word; otherwise 0
+    whole: str  # the whole divided word, as given in the file; otherwise ""
+    is_hyphenated: bool  # whether a hyphen follows at the end of its line
     confidence: float | None
     language: str
 
@@ -38,12 +38,12 @@ _Block: TypeAlias = "tuple[Any, list[tuple[Any, Word]]]"  # the element of a blo
 
 
 class AltoPage(NamedTuple):
-    """Hold the words of a page in reading order, and for some of its elements the positions of their words."""
+    """The words of a page in reading order, and the positions of the words of some elements."""
 
     words: list[Word]
-    #: By the ID of an element, where its words begin and end among those in the order of the file.
+    #: By ID of an element: the range of its words, in the order of the file.
     spans: dict[str, list[tuple[int, int]]]
-    places: Sequence[int]  # of the words in the order of the file, among those in reading order
+    places: Sequence[int]  # for each word in the order of the file, its position in reading order
 
     def between(self, begin: str, end: str) -> list[Word] | None:
         """Return the words from one element to another, given by their IDs; None if the page has no such element.
@@ -68,7 +68,7 @@ class AltoPage(NamedTuple):
 def read_page(data: bytes, settings: InputSettings, wanted: Collection[str] = ()) -> AltoPage:
     """Parse an ALTO file; `wanted` has the IDs of elements for which the page is to keep the positions of their words.
 
-    UnreadableError is raised if the file is no ALTO, or is not well-formed.
+    UnreadableError is raised if the file is not ALTO, or not well-formed.
     """
     root, _ = parse_file(data, settings)
     if root.tag.rpartition("}")[2] != "alto":
@@ -97,7 +97,7 @@ def _spans(root: Any, wanted: Collection[str]) -> dict[str, list[tuple[int, int]
             start = starts.pop()
             if (name := element.get("ID")) in wanted:
                 places = spans.setdefault(name, [])
-                while places and places[-1][0] >= start:  # inside of it, with the same ID
+                while places and places[-1][0] >= start:  # a nested element with the same ID
                     places.pop()
                 if start < n_words:
                     places.append((start, n_words))
@@ -106,7 +106,7 @@ def _spans(root: Any, wanted: Collection[str]) -> dict[str, list[tuple[int, int]
 
 def _blocks(root: Any) -> Iterator[_Block]:
     """Yield the blocks of a page, each with its words and their elements, in the order of the file."""
-    between = "" if next(root.iter("{*}SP"), None) is not None else " "  # many files have no spaces
+    between = "" if next(root.iter("{*}SP"), None) is not None else " "  # many files have no SP elements
     block, words, gap, default = None, list[tuple[Any, Word]](), "\n", _page_language(root)
     of_block = of_line = default
     for element in root.iter(*_READ):
@@ -157,9 +157,9 @@ def _page_language(root: Any) -> str:
 
 
 def _in_reading_order(root: Any, blocks: Iterable[_Block]) -> Iterable[tuple[int, _Block]]:
-    """Return blocks in the order that the file says, each with the number of its first word in the order of the file.
+    """Sort blocks by the reading order in the file; return each with the number of its first word in file order.
 
-    Blocks that it does not name come last.
+    Blocks outside of the reading order come last.
     """
     numbered, n_words = list[tuple[int, _Block]](), 0
     for block in blocks:
@@ -172,7 +172,7 @@ def _in_reading_order(root: Any, blocks: Iterable[_Block]) -> Iterable[tuple[int
                 rank.setdefault(name, len(rank))
     if not rank:
         return numbered
-    last, around = len(rank), dict[Any, int]()  # the first of the ranks of an element and of those around it
+    last, around = len(rank), dict[Any, int]()  # the first rank of an element and its ancestors
 
     def of_block(block: Any) -> int:
         inner = list[Any]()
@@ -192,13 +192,14 @@ def _in_reading_order(root: Any, blocks: Iterable[_Block]) -> Iterable[tuple[int
     return sorted(numbered, key=place)
 
 
-# --- what words say together ------------------------------------------------------------------------------------------
+# --- texts and properties of several words
+# ------------------------------------------------------------------------------
 
 
 def text_of(words: Sequence[Word]) -> str:
     """Join words to a text, with a line for each block of the page; divided words are joined, too."""
     pieces: list[str] = []
-    awaited = ""  # the divided word that was written last, whose second part is left out
+    awaited = ""  # the divided word that was written last; its second part is skipped
     for before, word in pairwise((None, *words)):
         assert word is not None
         gap, text = word.gap, word.text

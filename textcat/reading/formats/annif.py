@@ -16,9 +16,9 @@ from textcat.reading.formats.text import LineCutter, nonblank_lines
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
-CATEGORIES = "cats.txt"  # the file in which corpora of NLTK list the topics of all texts, by their paths
+CATEGORIES = "cats.txt"  # the file in which NLTK corpora list the topics of all texts, by path
 _CATEGORIES = re.compile(rb"(?:\S+/\S+(?: +\S+)+ *\r?(?:\n|\Z)){2}")
-SUBJECTS = "subjects"  # what a file of subjects is called where others have a format
+SUBJECTS = "subjects"  # pseudo-format of a file of subjects
 _URI = rb"<[A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*>"
 _SHORT = re.compile(rb"[^\t\n]*\t[ \t]*" + _URI + rb"(?:\s+" + _URI + rb")*\s*\Z")
 _LIST = re.compile(_URI + rb"[ \t]*(?:\t|\r?\Z)")

@@ -1,4 +1,4 @@
-"""Read BibTeX: an entry is a reference, with the field names of `references`; LaTeX's accents become letters."""
+"""Read BibTeX: an entry is a reference, with the field names of `references`; LaTeX accents become letters."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSp
 _START = re.compile(rb"^[ \t]*@[A-Za-z]+[ \t]*[{(]", re.MULTILINE)
 _HEAD = re.compile(r"\s*@([A-Za-z]+)\s*[{(]\s*(?:([^\s,{}()=\"]+)\s*)?(,|[})])")
 _NAME = re.compile(r"[\s,]*([A-Za-z][\w:.+/-]*)\s*=\s*")
-# One token of a value: what stands outside of braces and quotes, or a mark that opens or closes them.
+# One token of a value: text outside of braces and quotes, or a character that opens or closes them.
 _TOKEN = re.compile(r"\\.|[{}\"]|[^\\{}\"]+", re.DOTALL)
 _BARE = re.compile(r"[^\s,{}#\"]+")
 _KIND = re.compile(rb"\s*@([A-Za-z]+)")

@@ -1,4 +1,4 @@
-"""Find the encoding that mail or a page means by the name of a charset, as browsers do, and decode their bytes.
+"""Map the names of charsets in mail and web pages to encodings, as browsers do, and decode bytes.
 
 The names are the labels of the Encoding Standard, <https://encoding.spec.whatwg.org/#names-and-labels>.
 """
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from textcat.reading.decoding import is_encoding
 
-# Labels of the Standard that are no names of Python's, by Python's name of the encoding.
+# Labels of the Standard that Python does not have, by Python's name of the encoding.
 _LABELS = {
     "big5": "cn-big5 x-x-big5",
     "cp1250": "x-cp1250",
@@ -45,7 +45,7 @@ _LABELS = {
     "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
 }
 _ENCODING_OF = {label: encoding for encoding, labels in _LABELS.items() for label in labels.split()}
-# Encodings that are often declared where a larger one is meant.
+# Encodings that are often declared where a superset is meant.
 _MEANT = {
     **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
     **dict.fromkeys(("gb2312", "gbk", "gb18030"), "gb18030"),
@@ -57,13 +57,13 @@ _MEANT = {
 }
 _NO_CHARSETS = frozenset(
     ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
-)  # only Python has them
-_LONGEST = 40  # characters of a label
+)  # names that only Python has
+_LONGEST = 40  # maximum characters of a label
 
 
 @lru_cache(maxsize=256)
 def encoding_meant(label: str) -> str:
-    """Return Python's name of the encoding for the label of a charset, such as "latin1"; "" if the label is unknown."""
+    """Return Python's name of the encoding for a charset label, such as "latin1"; "" if the label is unknown."""
     label = label.strip().lower()
     name = _ENCODING_OF.get(label, label)
     if len(name) > _LONGEST or "\0" in name or not is_encoding(name):

@@ -18,10 +18,10 @@ from textcat.reading.labels import Labels, labels_in, labels_of_fields
 from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
-_BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # a byte order mark and blank lines
-_BLANK = " \t\n\r\v\f"  # as of bytes
-_ROWS_THAT_FIT = 20  # so many lines that look like rows tell that a quote before them was a slip
-# What a cell may have is settled by `InputSettings.max_bytes`; the module's own limit is for all who use it.
+_BEFORE = re.compile(r"\A\ufeff?(?:[^\S\n]*\n)*")  # of the text before the header: a byte order mark and blank lines
+_BLANK = " \t\n\r\v\f"  # the same, as bytes
+_ROWS_THAT_FIT = 20  # number of lines that look like rows, after which an unclosed quote is taken for a slip
+# The size of a cell is limited by `InputSettings.max_bytes`; the csv module's own limit would be global.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
@@ -49,7 +49,7 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
         content, source, n = _content_of(names, read, settings), block.source, len(names)
         first = f"{names[0]}{separator}"
         if text.startswith((first, "\ufeff")) or f"\n{first}" in text or "\n\ufeff" in text:
-            return None  # maybe a header comes again: one by one, it is logged
+            return None  # the header may be repeated: rows are then parsed one by one, and the repetition is logged
         records = []
         for number, line in enumerate(text.split("\n"), block.position):
             if line.strip(_BLANK):
@@ -64,7 +64,7 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
 
 
 class _Row(NamedTuple):
-    """Hold the separator of a file's columns, the names of all columns, and the names of the columns to read."""
+    """The separator of a file's columns, the names of all columns, and the names of the columns to read."""
 
     separator: str
     names: list[str]
@@ -93,7 +93,7 @@ def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
             faults.append(_no_header(names) or error)
         else:
             return _Row(separator, names, columns_among(names, settings))
-    raise faults[0]  # of the first separator, which names the whole line where it does not occur
+    raise faults[0]  # error for the first separator: without it, the whole line is one name
 
 
 def _no_header(names: list[str]) -> UnreadableError | None:
@@ -150,7 +150,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
     repeats_header = _repeats_header(names, settings)
 
     def parse(span: RecordSpan) -> RecordContent:
-        # In a file that was put behind another, there are a byte order mark and a header.
+        # A concatenated file begins with its own byte order mark and header.
         cells = _cells(span.text(settings).removeprefix("\ufeff"), separator, settings)
         if repeats_header(cells):
             raise UnreadableError("repeats the header", FaultKind.LEFT_OUT)
@@ -162,7 +162,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
 
 def _repeats_header(names: list[str], settings: InputSettings) -> Callable[[list[str]], bool]:
-    """Return a function that takes the cells of a row and returns whether they are the names of the columns again."""
+    """Return a function that takes the cells of a row and returns whether they repeat the header."""
     first = None if settings.columns else names[0]
     return lambda cells: bool(cells) and cells[0].strip() == first and [*map(str.strip, cells)] == names
 
@@ -178,7 +178,7 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
     separator = settings.topics_separator
 
     def content(cells: list[str]) -> RecordContent:
-        cells.append("")  # that of a column there is none of
+        cells.append("")  # the cell of a missing column
         zones = titled_zones(cells[title], [cells[column] for column in body], settings)
         fields = {name: cells[column] for name, column in kept} if kept else None
         if settings.labels is None:
@@ -270,7 +270,7 @@ class RowCutter(LineCutter):
         row = _row(header, form, settings)
         self.columns = row.read
         self._separator, self._n, self._quotes = row.separator.encode(), len(row.names), not settings.plain_quotes
-        self._at_start, self._in_quotes = True, False  # of the row that is passed over
+        self._at_start, self._in_quotes = True, False  # state of the row that is skipped
 
     def cut(self, data: bytes) -> int:
         """Return the length of the whole rows at the start of the data."""
@@ -280,7 +280,7 @@ class RowCutter(LineCutter):
 
     def skip(self, data: bytes) -> tuple[int, bool]:
         """Return how many bytes of the data belong to the record that is being skipped, and whether it ends there."""
-        # Of a row with a quote that seems to be a slip, only the first line is passed over.
+        # In a row with an apparently stray quote, only the first line is skipped.
         if not self._quotes:
             return super().skip(data)
         if self._at_start:
@@ -301,7 +301,7 @@ class RowCutter(LineCutter):
             if self._in_quotes:
                 position = _behind_quotes(data, position)
                 if position < 0 or position == len(data):
-                    # The last quote may be half of two.
+                    # The last quote may be the first of a doubled quote.
                     return len(data) - (position > 0), False
                 self._in_quotes = False
             if 0 <= newline < position:
@@ -310,7 +310,7 @@ class RowCutter(LineCutter):
             if newline >= 0 and quote < 0:
                 return newline + 1, True
             if quote < 0:
-                return len(data) - 1, False  # the last may be a separator before a quote
+                return len(data) - 1, False  # the last character may be a separator before a quote
             position = quote + 1
             self._in_quotes = quote > 0 and data[quote - 1 : quote] == self._separator
 

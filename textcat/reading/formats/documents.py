@@ -11,7 +11,7 @@ from textcat.reading.faults import UnreadableError
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection
 
-#: How many times longer than other records those files may be that hold pictures, too.
+#: How many times larger than other records files with pictures may be.
 LARGER = 4
 NO_LXML = "needs lxml, which is not installed: run `pip install lxml`, then start again"
 MISSING = f"needs a package that is not installed: run `{install_hint('documents')}`, then start again"

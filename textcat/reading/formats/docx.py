@@ -22,7 +22,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SHOWN = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 _PARAGRAPH, _TEXT, _RUN = f"{_W}p", f"{_W}t", f"{_W}r"
 _VANISHED = f"{_W}rPr/{_W}vanish"
-# Text that was deleted, and what stands in for shapes where they cannot be drawn, which says the same again.
+# Deleted text, and fallbacks for shapes, which repeat their text.
 _SKIPPED = (f"{_W}del", f"{_W}moveFrom", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback")
 _NOTES = ("/word/footnotes.xml", "/word/endnotes.xml")
 _ENCRYPTED = b"\xd0\xcf\x11\xe0"
@@ -45,7 +45,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
         return ExtractedText(title, tidy_lines("".join(piece for root in roots for piece in _pieces(root))))
     except UnreadableError:
         raise
-    except Exception as error:  # the library raises many kinds for parts that are missing, or not what they should be
+    except Exception as error:  # the library raises many types of exceptions for missing or invalid parts
         raise broken_file(".docx", error) from None
 
 

@@ -48,7 +48,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
         if not end:
             raise UnreadableError("is cut off before </record>: repair the file or export it again")
         try:
-            # The span has no declarations, so that an entity could only be one of XML's own.
+            # The span has no declarations, so only XML's own entities are possible.
             record = ElementTree.fromstring(mark_surrogates(text) + end)
         except (ElementTree.ParseError, ValueError) as error:
             raise UnreadableError(f"is not valid XML ({error!s:.80}): repair the file or export it again") from None
@@ -67,7 +67,7 @@ def _fields(record: "Element") -> dict[str, object]:
     if kind is not None and kind.get("name"):
         values["type"] = [kind.get("name", "")]
     if "periodical/full-title" in values and values.get("titles/secondary-title") == values["periodical/full-title"]:
-        del values["titles/secondary-title"]  # it says the same again
+        del values["titles/secondary-title"]  # the field is a repetition
     fields: dict[str, object] = {}
     for path, value in reference_fields(values, _TAGS).items():
         name = path.rpartition("/")[2]

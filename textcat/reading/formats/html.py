@@ -20,7 +20,7 @@ from textcat.reading.formats.main_text import main_text, page_tree
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import RecordSpan
 
-# Elements that begin and end a line; a cell only ends a word.
+# Elements that begin and end a line; a table cell only ends a word.
 _LINES = frozenset(
     re.findall(
         r"\w+",
@@ -37,10 +37,10 @@ _HIDDEN = frozenset(
         "style svg template video",
     )
 )
-_WHOLE = ("html", "body")  # which some hide until a script has run
+_WHOLE = ("html", "body")  # elements that may be hidden until a script has run
 _UNSHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")
-# What pages call the date of their publication in `<meta>`.
+# Names in `<meta>` for the date of publication.
 _DATES = frozenset(
     ("article:published_time", "date", "datepublished", "dc.date", "dc.date.issued", "dcterms.date", "dcterms.issued")
 )
@@ -52,7 +52,7 @@ _DATES |= {
     "publish-date",
     "sailthru.date",
 }
-_HEAD = 4096  # bytes in which a page declares its encoding
+_HEAD = 4096  # number of first bytes in which a page declares its encoding
 _DECLARED = re.compile(
     rb"""<meta\s[^>]{0,400}?charset\s*=\s*["']?\s*([\w.:-]+)|\A\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)""",
     re.IGNORECASE,
@@ -63,7 +63,7 @@ _START_OF_HTML = re.compile(
     r"\s*<(?:!doctype html|html|body|article|section|p|div|h[1-6]|table|ul|ol|br)(?:\s[^<>]*)?/?>", re.IGNORECASE
 )
 
-# Elements of NITF that begin and end a line, and those that are no text.
+# Elements of NITF that begin and end a line, and elements without text.
 _LINES_OF_NITF = frozenset(
     ("block", "body.content", "bq", "credit", "dateline", "distributor", "fn", "hedline", "media")
 )
@@ -94,7 +94,7 @@ class _Page:
         self._title: list[str] = []
         self._shown: list[str] = []
         self._main: list[str] = []
-        self._unseen, self._mains, self._pre = 0, 0, 0  # of how many such elements what comes is part
+        self._unseen, self._mains, self._pre = 0, 0, 0  # depth of such elements around the current position
         self._in_title = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -175,7 +175,7 @@ def extract_page(text: str) -> ExtractedText:
     except ImportError:
         raise UnreadableError(NO_LXML) from None
     try:
-        # Without a tree there is no limit to the depth, and a page takes time in proportion to its length.
+        # Without a tree, depth is unlimited, and time is proportional to the page's length.
         parser = etree.HTMLParser(target=_Page(), encoding="utf-8", huge_tree=True, no_network=True)
         page = etree.fromstring(text.encode("utf-8", "replace"), parser)
     except (etree.LxmlError, ValueError) as error:
@@ -200,7 +200,7 @@ def extract_text(text: str, settings: InputSettings) -> ExtractedText:
 
 
 def _described(tree: Any, body: str) -> ExtractedText:
-    """Return the body with what the tree of a page says of it, by the rules of `_Page`."""
+    """Return the body with the title, topics, date and language from the tree of a page, by the rules of `_Page`."""
     root = tree.getroottree()
     title = next(filter(None, ("".join(element.itertext()) for element in root.iter("title"))), "")
     date = next(filter(None, map(_declared_date, root.iter("meta"))), "")
@@ -220,7 +220,7 @@ def decode_page(data: bytes, content_type: str, settings: InputSettings) -> str:
 
 
 def _checked(text: str, data: bytes) -> str:
-    if b"\0" in data and "\0" in text:  # a search in the text of most pages takes longer
+    if b"\0" in data and "\0" in text:  # cheaper than a search in the text of most pages
         raise UnreadableError(f"has a NUL byte (byte {data.find(0)}), so it is not HTML: leave it out")
     return text
 
@@ -233,7 +233,7 @@ def decode_declared(data: bytes) -> str:
 
 def _encoding_of(declared: str) -> str:
     name = encoding_meant(declared)
-    # What is read as ASCII up to here is not UTF-16.
+    # A declaration readable as ASCII up to here cannot be UTF-16.
     name = "utf-8" if name.startswith("utf-16") else name
     return name if _OF_PAGES.fullmatch(name) else ""
 
@@ -241,7 +241,7 @@ def _encoding_of(declared: str) -> str:
 def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     if settings.encoding:
         text = span.text(settings)
-    else:  # before the text there is nothing but a byte order mark
+    else:  # only a byte order mark precedes the text
         text = span.data.decode("utf-8", "replace") if span.offset else decode_declared(span.data)
     return extract_text(_checked(text, span.data), settings)
 

@@ -13,7 +13,7 @@ _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _FIELD = re.compile(rb"^([\w-]+)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n")
 _STEP = 1 << 16  # bytes unpacked at a time
-_LOOKED_AT = 100  # bytes that show whether a page is packed
+_LOOKED_AT = 100  # number of first bytes that show whether a page is compressed
 
 
 def media_type(value: str) -> str:
@@ -22,9 +22,9 @@ def media_type(value: str) -> str:
 
 
 class HttpResponse(NamedTuple):
-    """Hold a response: its status, its fields by their names in lower case, and its body as it was sent."""
+    """An HTTP response: its status, its fields by their names in lower case, and its body as sent."""
 
-    status: int  # 0: it does not begin as a response does
+    status: int  # 0: the data do not begin like a response
     fields: dict[str, str]
     body: bytes
 
@@ -56,7 +56,7 @@ class HttpResponse(NamedTuple):
 
 
 def _without_chunks(body: bytes) -> bytes:
-    """Return a body without the sizes of its chunks; if it has no chunks, or none from somewhere on, as it is there."""
+    """Return a body without chunk framing; from an invalid chunk on, the rest is returned unchanged."""
     parts, position = [], 0
     while (size := _CHUNK.match(body, position)) and (n := int(size[1], 16)):
         parts.append(body[size.end() : size.end() + n])
@@ -96,21 +96,21 @@ def _damaged(reason: object) -> UnreadableError:
 
 
 def _gunzipped(body: bytes, most: int, is_cut: bool) -> bytes:
-    if not body.startswith(b"\x1f\x8b"):  # stored unpacked
+    if not body.startswith(b"\x1f\x8b"):  # stored uncompressed
         return body
     return _joined(_inflate(body, 31, is_cut), most)
 
 
 def _inflated(body: bytes, most: int, is_cut: bool) -> bytes:
-    if body[:_LOOKED_AT].lstrip().startswith(b"<"):  # stored unpacked
+    if body[:_LOOKED_AT].lstrip().startswith(b"<"):  # stored uncompressed
         return body
-    # By the standard it begins with two bytes, which some servers leave out.
+    # The standard requires two header bytes, which some servers omit.
     is_by_standard = len(body) > 1 and body[0] & 15 == 8 and not int.from_bytes(body[:2], "big") % 31
     return _joined(_inflate(body, 15 if is_by_standard else -15, is_cut), most)
 
 
 def _unbrotlied(body: bytes, most: int, is_cut: bool) -> bytes:
-    if body[:_LOOKED_AT].lstrip().startswith(b"<"):  # stored unpacked
+    if body[:_LOOKED_AT].lstrip().startswith(b"<"):  # stored uncompressed
         return body
     try:
         import brotli

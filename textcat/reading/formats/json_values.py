@@ -1,21 +1,21 @@
-"""Find the values of JSON in its bytes, so that a file can be changed there and nowhere else."""
+"""Locate JSON values in bytes, so that a file can be edited in place."""
 
 import json
 import re
 from typing import NamedTuple
 
-# A text that is not closed ends with the data, as else each of its quotes would be looked through.
+# An unclosed string ends with the data; otherwise, each of its quotes would be searched.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}\[\],:]', re.DOTALL)
 _SPACE = re.compile(rb"[ \t\r\n]*")
 
 
 class ValueSpan(NamedTuple):
-    """Hold where a value of JSON is in its bytes."""
+    """The position of a JSON value in bytes."""
 
     start: int
     end: int
-    name: str = ""  # of the member of an object that the value is
-    begin: int = -1  # where the member begins, which is where its name does; or the value
+    name: str = ""  # the value's name, if it is a member of an object
+    begin: int = -1  # start of the member, i.e. of its name; or of the value
 
 
 def values_in(data: bytes, start: int) -> tuple[list[ValueSpan], int]:

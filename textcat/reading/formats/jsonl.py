@@ -29,24 +29,24 @@ from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import labels_in, labels_of_fields
 from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection
 
-# A string, whole or cut off at the end; or a brace outside of strings.
+# A string, complete or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 _PLAIN_TYPES = frozenset({str, int, bool, type(None)})
-_ENCODER = json.JSONEncoder(ensure_ascii=False)  # made once, as json.dumps makes one for each value
-_LARGE = 2.0**63  # the least float that may stand for an integer
-BEFORE_CLOSING = b" \t\r\n[,\xef\xbb\xbf"  # what stands between the objects of an array that is not closed yet,
-_BETWEEN = BEFORE_CLOSING + b"]"  # and between those of files put behind each other
+_ENCODER = json.JSONEncoder(ensure_ascii=False)  # one encoder, because json.dumps makes a new one for each value
+_LARGE = 2.0**63  # smallest float that may stand for a large integer
+BEFORE_CLOSING = b" \t\r\n[,\xef\xbb\xbf"  # separators between the objects of an array that is not closed,
+_BETWEEN = BEFORE_CLOSING + b"]"  # and between concatenated files
 
 
 class _Lines(RecordFormat):
-    """Read JSON Lines; if labels are not wanted, a faster parser reads most lines."""
+    """Read JSON Lines; if labels are not wanted, most lines are read by a faster parser."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         data, offset = block.without_mark(settings)
         source, plain = block.source, _plain_reader(settings)
-        longest = settings.max_bytes if settings.in_utf8() else 0  # of what orjson reads
+        longest = settings.max_bytes if settings.in_utf8() else 0  # parses the result of orjson
         for number, line in enumerate(data.split(b"\n"), block.position):
-            try:  # not by `_loaded`: a call would take a thirtieth of the time of a short line
+            try:  # inlined `_loaded`: a call would take a thirtieth of the time of a short line
                 loaded = orjson.loads(line) if 0 < len(line) <= longest else None
             except orjson.JSONDecodeError:
                 loaded = None
@@ -63,7 +63,7 @@ class _Lines(RecordFormat):
 def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
     """Yield the span of each object of a JSON array.
 
-    What is no object, such as a brace too many, is a span as well, up to the next object.
+    Anything else, such as an extra brace, is also yielded as a span, up to the next object.
     """
     data, offset = block.without_mark(settings)
     start, position = 0, block.position
@@ -78,7 +78,7 @@ def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 def _ends(data: bytes) -> Iterator[int]:
     """Yield the position after each JSON object in `data` that is not inside another object.
 
-    Where something else stands between such objects, the position after it is yielded, too.
+    The position after anything else between such objects is yielded, too.
     """
     depth = end = 0
     for token in _TOKEN.finditer(data):
@@ -97,10 +97,11 @@ class _ObjectCutter:
     """Cut a file that is a JSON array between the objects of the array."""
 
     def __init__(self) -> None:
-        self._depth, self._in_string = 0, False  # of the object that is passed over
-        self._is_other = False  # whether something is passed over that is no object
-        self._passed: bool | None = None  # whether it ends in the data that were passed over last, if any were
-        self._n_bytes, self._n_cut = -1, 0  # the length of what was cut off and not yet counted, and its objects
+        self._depth, self._in_string = 0, False  # state inside the object that is skipped
+        self._is_other = False  # whether the skipped data are not an object
+        self._passed: bool | None = None  # whether it ends in the data that were skipped last, if any
+        # the length of the last piece that was cut and not yet counted, and its objects
+        self._n_bytes, self._n_cut = -1, 0
 
     def cut(self, data: bytes) -> int:
         ends = [*_ends(data)]
@@ -108,7 +109,7 @@ class _ObjectCutter:
         return self._n_bytes
 
     def count(self, data: bytes) -> int:
-        if self._passed is not None:  # data that may begin within a string have no objects of their own
+        if self._passed is not None:  # data that may begin within a string have no complete objects
             passed, self._passed = self._passed, None
             return int(passed)
         n_bytes, self._n_bytes = self._n_bytes, -1  # the last data of a file may be as long, and are not cut
@@ -194,11 +195,11 @@ def _plain_reader(settings: InputSettings) -> Callable[[dict[str, Any]], _Plain 
             texts = [fields.get(field) for field in body]
             text = "\n".join(filter(None, texts)) if all(type(text) is str for text in texts) and texts else None
         if type(text) is not str or type(name) is not str or type(title) is not str:
-            return None  # also an integer of more than 64 bits, which orjson gives as a float
+            return None  # also an integer of more than 64 bits, which orjson returns as a float
         date = _date(fields[date_field]) if date_field in fields else ""
         others = _further_fields(fields, settings) if keeps_others else None
         if others and not all(map(_is_plain, others.values())):
-            return None  # it may hold a number that orjson reads as another one
+            return None  # it may contain a number that orjson parses differently
         if title:
             return name, {"title": title, "body": text} if text else {"title": title}, date, others
         return name, {"body": text}, date, others
@@ -271,7 +272,7 @@ def object_content(fields: Mapping[str, Any], settings: InputSettings) -> Record
     """
     check_labels(fields, settings)
     if has_subjects(fields):
-        # Annif's names of fields, where there are none of the usual names.
+        # Annif's names of fields, if there are none of the usual names.
         if settings.is_default("topics_field") and fields.get("topics") is None:
             settings = settings._replace(topics_field="subjects")
         if settings.is_default("id_field") and fields.get("id") is None and "document_id" in fields:
@@ -298,13 +299,13 @@ def _loaded(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        return None  # half of a surrogate pair, or no JSON
+        return None  # a lone surrogate, or invalid JSON
 
 
 def read_object(text: str) -> dict[str, Any]:
     """Parse a text as an object of JSON; raise UnreadableError if it is anything else."""
     try:
-        fields = json.loads(text.removeprefix("\ufeff"))  # of a file that was put behind another
+        fields = json.loads(text.removeprefix("\ufeff"))  # byte order mark of a concatenated file
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at")
         if "\r" in text[: error.pos]:
@@ -312,7 +313,7 @@ def read_object(text: str) -> dict[str, Any]:
                 "has several lines that end in a carriage return only, in a file with line feeds: replace these"
             ) from None
         raise UnreadableError(f"is not valid JSON ({what} at column {error.colno}): correct it") from None
-    except (ValueError, RecursionError) as error:  # a number of many digits; brackets within brackets
+    except (ValueError, RecursionError) as error:  # a number of very many digits, or deeply nested brackets
         raise UnreadableError(f"is not valid JSON ({error!s:.60}): correct it") from None
     if not isinstance(fields, dict):
         raise UnreadableError(f'holds {_shown(fields)}: it must be a JSON object, such as {{"text": "…"}}')
@@ -342,7 +343,7 @@ def _text_fields(fields: Mapping[str, Any], settings: InputSettings) -> tuple[st
         return texts_among(fields, settings)
     if fields.get("zones") is not None:
         return "", ("zones",)
-    # Other than for a table, a title alone will do, and null is as good as nothing.
+    # Unlike in a table, a title alone is enough, and null counts as missing.
     return "title", ("text",) if fields.get("text") is not None else ("body",)
 
 

@@ -26,21 +26,22 @@ if TYPE_CHECKING:
 SEPARATOR = re.compile(rb"From [^\n]{1,400}?[0-9]:[0-9][0-9][^\n]{0,400}(?:\n|\Z)")
 _HEADED = re.compile(rb"(?:From [^\n]*\n)?[!-9;-~]{1,998}[ \t]*:")
 _START = b"\nFrom "
-_LONGEST_SEPARATOR = 1000  # bytes, with the blank line before it
-# Python takes more than twice the time for headers twice as long.
+_LONGEST_SEPARATOR = 1000  # maximum bytes of the separator, with the blank line before it
+# maximum bytes of headers: Python's time grows faster than their length
 _HEADER = re.compile(
     rb"^(content-[a-z-]+|subject|message-id|date):[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE
 )
 _LONGEST = 1 << 16
-_MOST_LEVELS = 32  # of parts in parts: each line is compared with the boundaries of all that are around it
-# A tag ends at the first ">" outside of quotes; if quotes are not closed before the next tag, at any ">".
-# Its name is looked ahead for, so that it is taken whole or not at all.
+_MOST_LEVELS = 32  # maximum nesting of parts: each line is compared with the boundaries of all enclosing parts
+# A tag ends at the first ">" outside of quotes; if quotes are not closed before the next tag, at any ">". A lookahead
+# finds its name, so that it matches whole or not at all.
 _TAG = re.compile(r"""<(?:[/!?]|(?=([a-zA-Z][^\s/<>"']*))\1)(?:(?:[^<>"']|"[^"<]*"|'[^'<]*')*|[^<>]*)>""")
 _HIDDEN = {name: re.compile(f"</{name}[^<>]*>", re.IGNORECASE) for name in ("script", "style")}
-# Words of a header in another charset, with the same in the next words: the bytes of a character may be in two of them.
+# Encoded words of a header, with further ones in the same charset: a character's bytes may be divided between two
+# words.
 _ENCODED = r"=\?[^?\s]{1,100}\?[bBqQ]\?[^?]*(?:\?(?!=)[^?]*){0,8}\?="
 _ENCODED_WORDS = re.compile(rf"{_ENCODED}(?:\s+{_ENCODED})*")
-_UNSAID = ("", "ascii", "us-ascii")  # what stands there when nobody thought of a charset
+_UNSAID = ("", "ascii", "us-ascii")  # default charsets, often set without intention
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
@@ -48,7 +49,7 @@ class _MessageCutter:
     """Cut an mbox before the separator lines of its messages."""
 
     def cut(self, data: bytes) -> int:
-        # The last message ends only where the file does.
+        # The last message ends with the file.
         position = len(data)
         while (position := data.rfind(_START, 0, position)) > 0:
             if _starts(data, position) and data.find(b"\n", position + 1) > 0:
@@ -110,7 +111,7 @@ def _file(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     """Return the content of a file that is one message; its HTML is parsed, unlike that of messages in an mbox."""
     if not _HEADED.match(span.data):
         raise UnreadableError("does not begin with a header, so it is not a mail: correct it or leave it out")
-    if b"\n" not in span.data:  # as on old Macs
+    if b"\n" not in span.data:  # line ends of old Macs
         span = span._replace(data=span.data.replace(b"\r", b"\n"))
     return _message(span, span.data, settings, lambda text: extract_page(text).body)[1]
 
@@ -128,24 +129,24 @@ def _message(
     for header in _HEADER.finditer(span.data):
         if header.end() - header.start() > _LONGEST:
             raise UnreadableError(f"has a {header[1].decode().title()} of more than {_LONGEST:,} bytes: shorten it")
-    import email  # here and below, for it takes as long to be imported as all of these formats
+    import email  # imported here and below, because the import takes as long as that of all these formats
     from email.policy import compat32
 
     try:
-        # By the older policy, as the default one takes quadratic time for long headers of parts.
+        # The older policy, because the default one takes quadratic time for long headers of parts.
         message = email.message_from_bytes(data, _part_class(), policy=compat32)
         title, body = _header(message, "Subject"), _body(message, settings.encoding, text_of_html)
         name = _header(message, "Message-ID")
         date = iso_date(_header(message, "Date"))
         if settings.labels is None:
             return name, ExtractedText(title, body, (), date)
-        # Unless a header is named that holds them, such as X-Gmail-Labels, the place of the file tells the topics.
+        # Unless a header with topics is named, such as X-Gmail-Labels, the file's location determines the topics.
         field = settings.topics_field
         topics = "" if settings.is_default("topics_field") else _header(message, field)
         return name, ExtractedText(title, body, labels_in(topics, field, settings.topics_separator).topics, date)
     except UnreadableError:
         raise
-    except Exception as error:  # the library raises many kinds for odd headers and deep parts
+    except Exception as error:  # the library raises many types of exceptions for odd headers and deeply nested parts
         raise UnreadableError(f"is not a readable mail ({error!r:.80}): correct it or leave it out") from None
 
 
@@ -154,7 +155,7 @@ def _part_class() -> type["Message"]:
     from email.message import Message
 
     class Part(Message):
-        """Know how many parts are around it, and refuse to be too deep."""
+        """A part that knows its depth, and raises an error if it is nested too deeply."""
 
         _level = 0
 
@@ -169,7 +170,7 @@ def _part_class() -> type["Message"]:
 
 def _header(message: "Message", name: str) -> str:
     text = next((text for key, text in message.raw_items() if key.lower() == name.lower()), "")
-    if not text.isascii():  # what is not encoded is UTF-8, or else in the charset of the message
+    if not text.isascii():  # unencoded bytes are UTF-8, or in the charset of the message
         charsets = map(_charset, message.walk())
         text = decoded_as(text.encode("utf-8", "surrogateescape"), "", *islice(filter(None, charsets), 1))
     return " ".join(mark_surrogates(_ENCODED_WORDS.sub(_decoded_words, text)).split())
@@ -181,7 +182,7 @@ def _decoded_words(match: re.Match[str]) -> str:
 
     try:
         words = decode_header(match[0])
-    except (ValueError, MessageError):  # they are not really encoded
+    except (ValueError, MessageError):  # these types are not really encoded
         return match[0]
     texts = (
         word if isinstance(word, str) else decoded_as(word, _encoding_of((charset or "").partition("*")[0]))
@@ -203,7 +204,7 @@ def _body(message: "Message", encoding: str, text_of_html: Callable[[str], str])
 
 
 def _decoded(part: "Message", encoding: str, by_default: Callable[[bytes], str]) -> str:
-    """Return the text of a part: in its charset; if that is not given or unknown, in `encoding`; "": `by_default`."""
+    """Decode the text of a part: by its own charset, or else by `encoding`, or, if that is "", by `by_default`."""
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
     if charset := _charset(part):

@@ -1,4 +1,4 @@
-"""Find the main text of a page of HTML: without navigation, notices, comments and lists of other pages."""
+"""Extract the main text of a web page: without navigation, notices, comments and lists of other pages."""
 
 import logging
 import re
@@ -8,17 +8,18 @@ from typing import Any
 
 from textcat.base.errors import TextcatError, install_hint
 
-_LONGEST = 2 << 20  # characters; the time of the extractor is not proportional to the length of every page
-_MOST_ATTRIBUTES = 500  # of a tag: a tree of tags with more takes time in proportion to their square or cube
-_SHORT = 1 << 15  # bytes of a page whose tags may have any number of attributes: they fit into a twentieth of a second
-_START = 50  # characters in which a page says that it is one
-_FEWEST = 2  # elements at the top of what is a page without saying it
-# The extractor gives up a page with a control character, U+FFFE or U+FFFF.
+_LONGEST = 2 << 20  # maximum characters; the extractor's time may grow faster than the page
+_MOST_ATTRIBUTES = 500  # maximum attributes of a tag: the time of building a tree grows with their square or cube
+# bytes up to which the number of attributes is not checked: such a page takes at most a twentieth of a second
+_SHORT = 1 << 15
+_START = 50  # first characters in which a page declares that it is HTML
+_FEWEST = 2  # top-level elements of pages that do not declare it
+# The extractor fails on control characters, U+FFFE and U+FFFF.
 _CONTROLS = bytes(sorted({*range(32)} - {*b"\t\n\r"}))
 _NO_CHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 _CLOSED_ROOT = re.compile(rb"<html[^<>]*/>", re.IGNORECASE)
-_HEAD = 4096  # bytes in which it is looked for
-_DATA = frozenset(("application/ld+json", "application/settings+json"))  # of scripts; the extractor reads them
+_HEAD = 4096  # number of first bytes in which it is sought
+_DATA = frozenset(("application/ld+json", "application/settings+json"))  # types of scripts that the extractor reads
 
 
 def check_extractor() -> None:
@@ -36,7 +37,7 @@ def page_tree(text: str) -> Any:
         return None
     try:
         tree = _parsed(text.encode("utf-8", "replace"))
-    except Exception:  # lxml raises several kinds for what is no page
+    except Exception:  # lxml raises several types of exceptions for input that is not a page
         return None
     is_page = "html" in text[:_START].lower() or len(tree) >= _FEWEST
     return tree if is_page else None
@@ -48,7 +49,7 @@ def _parsed(data: bytes) -> Any:
     data = data.translate(None, _CONTROLS)
     for character in _NO_CHARACTERS:
         data = data.replace(character, b"")
-    if root := _CLOSED_ROOT.search(data, 0, _HEAD):  # the parser would end the page there
+    if root := _CLOSED_ROOT.search(data, 0, _HEAD):  # the parser would end the page at this character
         data = data[: root.end() - 2] + data[root.end() - 1 :]
     if len(data) > _SHORT and _most_attributes(data) > _MOST_ATTRIBUTES:
         raise ValueError
@@ -82,7 +83,7 @@ def _most_attributes(data: bytes) -> int:
 
 @cache
 def _parser() -> Any:
-    """Return a parser as the extractor has one, but whose elements are all of one class, without a call to find it."""
+    """Return a parser like the extractor's, but with a single class for all elements, which saves calls."""
     from lxml import etree, html
 
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
@@ -95,14 +96,14 @@ def main_text(tree: Any, with_author: bool = False) -> tuple[str, str]:
     extractor, options = _extractor(with_author)
     try:
         extracted = extractor.bare_extraction(tree, options=options)
-    except Exception:  # the library raises many kinds for odd pages, whose visible text is taken then
+    except Exception:  # the library raises many types of exceptions for odd pages; the visible text is used instead
         return "", ""
     return ((extracted.text or "").strip(), (extracted.author or "").strip()) if extracted is not None else ("", "")
 
 
 @cache
 def _extractor(with_author: bool) -> tuple[Any, Any]:
-    """Return the library, and its options, which take it a millisecond to make."""
+    """Return the library and its options (cached, because making them takes a millisecond)."""
     check_extractor()
     import trafilatura
     from trafilatura.settings import Extractor

@@ -1,4 +1,4 @@
-"""Read Markdown: the text as it is shown; the title is that of the front matter, or else the first main heading."""
+"""Read Markdown as displayed text; the title is that of the front matter, or else the first main heading."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n")
 _TITLE = re.compile(r"""^title[ \t]*[:=][ \t]*(["']?)(.+?)\1[ \t]*$""", re.MULTILINE)
-_AT_ONCE = 1 << 18  # characters: what is parsed takes a hundred times as much memory
-_NESTED = 100  # lists and quotes in each other; what is nested deeper is left out
+_AT_ONCE = 1 << 18  # maximum characters parsed at once: parsing takes a hundred times as much memory
+_NESTED = 100  # maximum nesting of lists and quotes; deeper text is left out
 
 
 def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
@@ -39,12 +39,12 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
             elif token.type == "html_block":
                 pieces.append(without_tags(token.content))
             else:
-                pieces.append(token.content)  # of code; others have none
+                pieces.append(token.content)  # tokens of code
     return ExtractedText(title, tidy_lines("\n".join(pieces)))
 
 
 def commonmark_parser() -> "MarkdownIt":
-    """Return a parser of CommonMark with tables, in time proportional to the text also where brackets are open."""
+    """Return a CommonMark parser with tables that takes linear time, even with many unclosed brackets."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"maxNesting": _NESTED}).enable(["table", "strikethrough"])
@@ -57,11 +57,11 @@ def commonmark_parser() -> "MarkdownIt":
 def _label_end(state: "StateInline", start: int, disableNested: bool = False) -> int:
     """Return the position of the bracket that ends the label of a link, given that of its first; -1 if there is none.
 
-    The library's function of this name walks on to the end of the paragraph for each open bracket. This one keeps
-    what it finds, and passes over an inner pair of brackets, or ends at an inner bracket that is never closed. Behind
-    the last bracket that closes, it does not walk.
+    The library's function of this name scans to the end of the paragraph for each open bracket. This one caches its
+    results, skips inner pairs of brackets, ends at an inner bracket that is never closed, and does not scan beyond the
+    last closing bracket.
     """
-    ends: dict[Any, int] = state.cache  # of one paragraph; the library's own keys are numbers
+    ends: dict[Any, int] = state.cache  # cache for one paragraph; the library's own keys are numbers
     if ("]", state.posMax) not in ends:
         ends["]", state.posMax] = state.src.rfind("]", 0, state.posMax)
     if start > ends["]", state.posMax]:

@@ -1,8 +1,8 @@
-"""Read METS whose text is in ALTO files beside it: its articles are documents, or else its pages.
+"""Read METS files that refer to ALTO files: the documents are articles or, without articles, pages.
 
-`read_plan` tells, for a METS file, which documents it has and which parts of which ALTO files each consists of. Whoever
-reads the files puts documents and the pages that they need into blocks (`block_of`), which `FORMAT` parses. Other METS
-files, to which one may point, are not followed.
+`read_plan` returns the documents of a METS file, and the parts of ALTO files that each consists of. The caller reads
+the files, and puts documents and the pages that they need into blocks (`block_of`), which `FORMAT` parses. References
+to other METS files are not followed.
 """
 
 import json
@@ -31,55 +31,55 @@ from textcat.reading.formats.xml_items import attribute, children, line_of, oute
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
-#: Parts of articles in a METS file; each may be linked to many times.
+#: Maximum number of parts of articles in a METS file; each may be linked many times.
 MOST_AREAS = 1_000_000
-_MOST_DESCRIPTIONS = 32  # of a div, as they are looked up for all that is inside of it
-_LONGEST = 4096  # characters of a title, a date or a language, which many documents may share
-#: How often the words of a page may be in documents: so many times as it has words, and at least in all so many.
+_MOST_DESCRIPTIONS = 32  # maximum depth of a div, because all its ancestors are looked up
+_LONGEST = 4096  # maximum characters of a title, a date or a language, which many documents may share
+#: How often a page's words may occur in documents: this many times each, or at least this many in total.
 MOST_TIMES, LEAST_WORDS = 100, 1_000_000
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _HEADINGS, _BYLINES = frozenset(("heading", "headline", "title")), frozenset(("author", "byline"))
 _XML_TYPES = frozenset(("", "text/xml", "application/xml"))
 _TEXTS = re.compile(r"alto|fulltext", re.IGNORECASE)
 _XML_NAME = re.compile(r"\.xml(?:\.\w+)?\Z", re.IGNORECASE)
-_DOTTED = re.compile(r"\A(\d\d)\.(\d\d)\.(\d{4})\Z")  # as European libraries write dates
+_DOTTED = re.compile(r"\A(\d\d)\.(\d\d)\.(\d{4})\Z")  # the format of dates in European libraries
 _DRIVE_OR_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class Area(NamedTuple):
-    """Name a part of a document: the words of an ALTO file from one element to another."""
+    """A part of a document: the words of an ALTO file from one element to another."""
 
-    page: int  # the number of the file among those of the METS file
-    begin: str  # the ID of the first element; "": the whole file
-    end: str  # the ID of the last element; "": the first one only
+    page: int  # index of the file among those of the METS file
+    begin: str  # ID of the first element; "": the whole file
+    end: str  # ID of the last element; "": only the first one
     is_title: bool
 
 
 class PlannedDocument(NamedTuple):
-    """Hold the facts about a document in a METS file, and the areas of its pages that have its text."""
+    """A document in a METS file: its metadata, and the areas of pages with its text."""
 
-    id: str  # in the METS file; or ""
-    title: str  # for a document whose areas have none
+    id: str  # ID in the METS file, or ""
+    title: str  # the reason, for a document whose areas have no text
     date: str
     language: str
-    publication: str  # the title of the newspaper or book
+    publication: str  # title of the newspaper or book
     areas: tuple[Area, ...]
 
 
 class ScanPlan(NamedTuple):
-    """Hold the documents of a METS file, in the order of their first pages, and the paths of its ALTO files."""
+    """The documents of a METS file, in the order of their first pages, and the paths of its ALTO files."""
 
     documents: list[PlannedDocument]
-    pages: list[str]  # as the METS file refers to them
+    pages: list[str]  # as written in the METS file
 
 
 class PageFile(NamedTuple):
-    """Hold the bytes of an ALTO file, or the reason why it cannot be read."""
+    """The bytes of an ALTO file, or the reason why it cannot be read."""
 
     name: str
     data: bytes
     is_decoded: bool = False  # the data were converted to UTF-8
-    fault: str = ""  # the end of a sentence whose subject is the file
+    fault: str = ""  # end of a sentence with the file as subject
 
 
 def path_of(reference: str) -> str:
@@ -88,7 +88,7 @@ def path_of(reference: str) -> str:
     UnreadableError is raised if the reference is a URL, or leads out of the folder.
     """
     path = unquote(reference.strip()).replace("\\", "/")
-    path = re.sub(r"\Afile:(?://)?(?=\.|[^/])", "", path)  # as docWorks writes relative paths
+    path = re.sub(r"\Afile:(?://)?(?=\.|[^/])", "", path)  # relative paths as docWorks writes them
     parts: list[str] = []
     for part in path.split("/"):
         if part == ".." and parts:
@@ -110,7 +110,8 @@ def _outside(reference: str) -> UnreadableError:
     )
 
 
-# --- what a METS file says --------------------------------------------------------------------------------------------
+# --- parsing a METS file
+# ------------------------------------------------------------------------------------------------
 
 
 def read_plan(data: bytes, settings: InputSettings) -> ScanPlan:
@@ -151,7 +152,7 @@ def _page_files(root: Any) -> dict[str, str]:
             continue
         is_named = bool(_TEXTS.search(kind)) or is_of_texts[file.getparent()]
         references.append((is_named, attribute(file, "ID") or reference, reference))
-    are_named = any(is_named for is_named, *_ in references)  # or else all XML files are tried
+    are_named = any(is_named for is_named, *_ in references)  # otherwise, all XML files are tried
     return {name: reference for is_named, name, reference in references if is_named or not are_named}
 
 
@@ -159,9 +160,9 @@ _Value = TypeVar("_Value")
 
 
 class _Inherited(Generic[_Value]):
-    """Look up what an element says together with those around it; each element is asked once.
+    """Look up an inherited property of elements, from the element or its ancestors; each element is evaluated once.
 
-    `say` takes an element and what is said around it, which is `nothing` around the root.
+    `say` takes an element and its parent's property (`nothing` for the root), and returns the element's property.
     """
 
     def __init__(self, say: Callable[[Any, _Value], _Value], nothing: _Value) -> None:
@@ -209,20 +210,20 @@ def _areas(div: Any, files: Mapping[str, int], is_title: bool = False, is_body: 
 def _articles(root: Any, files: Mapping[str, int], about: "_Descriptions") -> Iterator[PlannedDocument]:
     divs = {name: div for div in root.iter("{*}div") if (name := attribute(div, "ID"))}
     links, most = _links(root), MOST_AREAS
-    areas_of: dict[str, list[Area]] = {}  # by the ID of a div that is linked to
+    areas_of: dict[str, list[Area]] = {}  # by ID of a linked div
 
     def linked_to(name: str) -> list[Area]:
         if name not in areas_of:
             areas_of[name] = [area for area in _own_areas(divs[name], files) if area.begin] if name in divs else []
         return areas_of[name]
 
-    linked: dict[str, list[Area]] = {}  # by the ID of an article
+    linked: dict[str, list[Area]] = {}  # by ID of an article
     for div in root.iter("{*}div"):
         if _kind(div) != "article":
             continue
-        # Of a whole page, it is not known which part is the article's.
+        # If a whole page is linked, the article's part of it is unknown.
         areas = [area for area in _areas(div, files) if area.begin]
-        if not areas:  # the parts of pages may be linked to
+        if not areas:  # parts of pages may be linked, too
             if (name := attribute(div, "ID")) not in linked:
                 parts = (area for other in links.get(name, ()) for area in linked_to(other))
                 linked[name] = [*islice(parts, MOST_AREAS + 1)]
@@ -263,7 +264,7 @@ def _pages(root: Any, files: Mapping[str, int], about: "_Descriptions") -> Itera
 
 
 def _page_divs(above: Any, files: Mapping[str, int]) -> Iterator[tuple[Any, int]]:
-    """Yield the outermost divs that have ALTO files, each with its first file: others have the same text."""
+    """Yield the outermost divs with ALTO files, each with its first file: further files have the same text."""
     for div in children(above, "div"):
         area = next(_own_areas(div, files), None)
         if area is None:
@@ -273,15 +274,15 @@ def _page_divs(above: Any, files: Mapping[str, int]) -> Iterator[tuple[Any, int]
 
 
 class _Said(NamedTuple):
-    """Hold what the sections of a div and of those around it say."""
+    """The metadata of a div, inherited from its ancestors."""
 
-    date: str = ""  # of the nearest that says one, as is the language
+    date: str = ""  # from the nearest div that has one, like the language
     language: str = ""
-    publication: str = ""  # the title of the outermost, as those inside are issues and parts of these
+    publication: str = ""  # from the outermost div, because inner ones are issues and parts
 
 
 class _Descriptions:
-    """Look up what the sections of MODS and Dublin Core in a METS file say about its divs."""
+    """Look up metadata of divs in the MODS and Dublin Core sections of a METS file."""
 
     def __init__(self, root: Any) -> None:
         self._sections = {attribute(section, "ID"): _description(section) for section in children(root, "dmdSec")}
@@ -301,12 +302,12 @@ class _Descriptions:
         )
 
     def _own(self, div: Any) -> "_Description":
-        """Return of each kind what the first of a div's own sections says that says anything."""
+        """Return for each property the first value in a div's own sections."""
         said = [self._sections[name] for name in _described_by(div) if name in self._sections]
         return _Description(*(next(filter(None, texts), "") for texts in zip(*said, strict=True)))
 
     def document(self, div: Any, areas: Iterable[Area], is_article: bool = False) -> PlannedDocument:
-        """Return the document of a div, or of a page without one (None)."""
+        """Return the document of a div, or of a page without a div (None)."""
         said = self._around[div]
         above = _Said() if div is None else self._around[div.getparent()]
         title = (_shortened(attribute(div, "LABEL")) or self._own(div).title) if is_article else ""
@@ -325,7 +326,7 @@ def _described_by(div: Any) -> list[str]:
 
 
 class _Description(NamedTuple):
-    """Hold what a section says; "" for what it does not say."""
+    """The metadata in one section; missing values are ""."""
 
     title: str = ""
     date: str = ""
@@ -333,7 +334,7 @@ class _Description(NamedTuple):
 
 
 def _description(section: Any) -> _Description:
-    """Return the title, the date and the language in a section of MODS or Dublin Core, as far as it has them."""
+    """Return the title, the date and the language in a MODS or Dublin Core section, as far as given."""
     mods = next(section.iter("{*}mods"), None)
     titles = outermost(section, "title") if mods is None else children(mods, "titleInfo")
     dates = (line_of(date) for name in ("dateIssued", "dateCreated", "date") for date in outermost(section, name))
@@ -355,7 +356,8 @@ def _title(info: Any) -> str:
     return " ".join(filter(None, parts))
 
 
-# --- documents with the pages that they need --------------------------------------------------------------------------
+# --- documents with the pages that they need
+# --------------------------------------------------------------------------
 
 
 def block_of(model: Block, position: int, documents: Sequence[PlannedDocument], pages: Mapping[int, PageFile]) -> Block:
@@ -365,7 +367,7 @@ def block_of(model: Block, position: int, documents: Sequence[PlannedDocument], 
     """
     numbers = sorted(pages)
     listed = [(number, *pages[number]._replace(data=b""), len(pages[number].data)) for number in numbers]
-    texts: dict[str, int] = {}  # the number of each text: documents share titles, and areas IDs
+    texts: dict[str, int] = {}  # the number of each text: documents share titles, and areas share IDs
 
     def number_of(text: str) -> int:
         return texts.setdefault(text, len(texts))
@@ -406,7 +408,7 @@ class _Pages:
         named = {number for document in documents for _, *numbers, _ in document[-1] for number in numbers}
         self._wanted = {self._texts[number] for number in named} - {""}
         self._pages: dict[int, AltoPage | str] = {}
-        self._left: dict[int, int] = {}  # how many words of each page may still be in documents
+        self._left: dict[int, int] = {}  # how many more words of each page may be used in documents
 
     def document(self, data: bytes) -> PlannedDocument:
         """Return the document of a span."""
@@ -456,7 +458,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         for area in document.areas:
             words = pages.words(area)
             length += sum(len(word.text) + len(word.whole) + 1 for word in words)
-            if length > settings.max_bytes:  # the same words again and again
+            if length > settings.max_bytes:  # the same words were used too often
                 raise settings.too_long(length)
             texts[area.is_title] += words
         words = texts[True] + texts[False]

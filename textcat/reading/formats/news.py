@@ -1,4 +1,4 @@
-"""Turn news items into documents: what the formats of agencies and feeds have in common.
+"""Convert news items to documents: code shared by the formats of agencies and feeds.
 
 A new format of news is a module beside this one. `FORMATS` in `__init__.py` lists it, and so does `TAGS` in
 `xml_items.py` if it is XML, or else `NEWS` in `__init__.py`. If tags can be written back into its files, `EDITORS` in
@@ -18,14 +18,14 @@ from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import NO_VERSION, RecordContent
 
 _YEAR_1 = datetime.min.replace(tzinfo=timezone.utc)
-OWN = "textcat"  # the scheme of the creators of tags that this package wrote
+OWN = "textcat"  # scheme of the creators of tags written by this package
 _ZONES = ("title", "slugline", "abstract", "body")
-# Schemes of the IPTC that have a short name in every catalogue, by the end of their URI.
+# IPTC schemes with a short name in every catalogue, by the end of their URI.
 _IPTC = re.compile(r"https?://cv\.iptc\.org/newscodes/([\w-]+)/", re.IGNORECASE)
 _ALIASES = {"mediatopic": "medtop", "subjectcode": "subj"}
 #: The URIs of these schemes by their short names.
 IPTC_URIS = {alias: f"http://cv.iptc.org/newscodes/{name}/" for name, alias in _ALIASES.items()}
-# The code has no separator in it, or what is tried at each one would grow with the length of the text behind it.
+# The code must not contain a separator; otherwise, the regex would take quadratic time.
 _URI = re.compile(r"((?:https?|tag|urn):\S*[/#:])([^/#:\s]+:?|:)[/#]?")
 _QCODE = re.compile(r"([A-Za-z][\w.-]*):(\S+)")
 _REASONS = {
@@ -38,7 +38,7 @@ _REASONS = {
 
 
 class Subject(NamedTuple):
-    """Hold a subject of a news item: its scheme, such as "medtop", its code in the scheme, and its name."""
+    """A subject of a news item: its scheme, such as "medtop", its code in the scheme, and its name."""
 
     scheme: str
     code: str
@@ -69,7 +69,7 @@ def subject_of(code: str, name: str = "", scheme: str = "") -> Subject:
 
 
 def subject_as_given(code: str, name: str = "", scheme: str = "") -> Subject:
-    """Return the subject as `subject_of` does, but keep the URI of an IPTC scheme, where that gives its short name."""
+    """Like `subject_of`, but keep the URI of an IPTC scheme instead of its short name."""
     code, name, scheme = (" ".join(mark_surrogates(text).split()) for text in (code, name, scheme))
     match = None if not code or scheme else _URI.fullmatch(code) or _QCODE.fullmatch(code)
     if match:
@@ -88,17 +88,17 @@ def is_own(creator: str) -> bool:
 
 
 class NewsItem(NamedTuple):
-    """Hold a news item as its format represents it; "" stands for texts and facts that it lacks."""
+    """A news item in a common form for all formats; missing texts and facts are ""."""
 
     id: str
-    texts: Mapping[str, str]  # by zone: title, slugline, abstract, body
+    texts: Mapping[str, str]  # texts by zone: title, slugline, abstract, body
     date: str = ""
     language: str = ""
     subjects: Iterable[Subject] = ()
-    version: str = ""  # a whole number
-    status: str = ""  # that of its publication, such as "usable", "stat:canceled" or a URI
-    embargo: str | None = None  # the date of its release; "": not before its publisher says so; None: no embargo
-    version_date: str = ""  # by which versions with the same number are ordered; "": its date
+    version: str = ""  # version, a whole number
+    status: str = ""  # status of publication, such as "usable", "stat:canceled" or a URI
+    embargo: str | None = None  # date of its release; "": unknown, until the publisher says so; None: no embargo
+    version_date: str = ""  # orders versions with the same number; "": use its date
 
 
 def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
@@ -133,7 +133,7 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
 
 
 def left_out(why: str, always: str = "") -> UnreadableError:
-    """Return the error for an item that can be read, but is no document to tag or to train on.
+    """Return the error for a valid item that is not a document to tag or to train on.
 
     `why` is the reason for this item. `always` is the reason for all items of its kind, which is logged once per
     corpus.
@@ -142,7 +142,7 @@ def left_out(why: str, always: str = "") -> UnreadableError:
 
 
 def _left_out(status: str, embargo: str | None) -> tuple[str, float | None]:
-    """Return why an item is left out, or "", and when its embargo ends, if that is known."""
+    """Return why an item is left out (or ""), and when its embargo ends, if that is known."""
     said = re.split("[/#:]", status.strip().lower())[-1]
     if said in _REASONS:
         return _REASONS[said], None

@@ -54,7 +54,7 @@ def _first_line(item: Any, name: str) -> str:
 
 
 def _texts(item: Any) -> tuple[dict[str, str], str]:
-    """Return the texts of the first content that has any, by zone, and the language that it declares."""
+    """Return the texts, by zone, of the first content that has any, and its language."""
     for content in _contents(item):
         data = child(content, "DataContent")
         if data is None:
@@ -68,7 +68,7 @@ def _texts(item: Any) -> tuple[dict[str, str], str]:
 
 
 def _contents(item: Any) -> Iterator[Any]:
-    """Yield contents that may be texts, each with all that is inside of it."""
+    """Yield contents that may be texts, each with all elements inside it."""
     from lxml import etree
 
     walk = etree.iterwalk(item, events=("start",), tag="{*}ContentItem")

@@ -1,4 +1,4 @@
-"""Read NewsML-G2: a `<newsItem>`, alone or in a message; packages, concepts and plans are left out, by their names."""
+"""Read NewsML-G2: a `<newsItem>`, alone or in a message; packages, concepts and plans are left out and reported."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -61,7 +61,7 @@ def _subjects(meta: Any) -> Iterator[Subject]:
 
 
 def _inline(contents: Any) -> tuple[dict[str, str], str]:
-    """Return the texts of the first content that has any, by zone, and the language that it declares."""
+    """Return the texts, by zone, of the first content that has any, and its language."""
     for content in contents if contents is not None else ():
         kind = content.tag.rpartition("}")[2]
         texts: dict[str, str] = {}

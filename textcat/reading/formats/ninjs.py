@@ -20,13 +20,13 @@ _NAMES = re.compile(
     rb'description_\w+|eventdetails)"\s*:|"name"\s*:\s*"ninjs"',
     re.IGNORECASE,
 )
-_OTHERS = re.compile(rb'"(?:text|zones|topics)"\s*:\s*["\[{]')  # names of the package's own JSON
+_OTHERS = re.compile(rb'"(?:text|zones|topics)"\s*:\s*["\[{]')  # names of JSON members defined by this package
 _MARKED_UP = re.compile(r"x?html|rich", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-# Names that feeds give their list of items, or an object that holds it.
+# Names under which feeds have their list of items, or an object that contains it.
 _LISTS = ("items", "_items", "item", "newsItems", "data", "results", "articles")
 _LIST = re.compile(rb'"(?:%s)"\s*:\s*[\[{]' % b"|".join(name.encode() for name in _LISTS))
-_FIRST = ("main", "text", "plain")  # roles or ends of names of the texts to prefer
+_FIRST = ("main", "text", "plain")  # roles, or ends of names, of the preferred texts
 
 
 def is_ninjs(head: bytes) -> bool:
@@ -42,14 +42,14 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
 
 def _items_in(span: RecordSpan, settings: InputSettings) -> list[tuple[int, int]]:
-    """Return where the items of a feed begin and end; [] if the object is no feed."""
+    """Return the ranges of the items of a feed; [] if the object is not a feed."""
     if len(span.data) > settings.max_bytes or not _LIST.search(span.data):
         return []
     try:
         fields = orjson.loads(span.text(settings))
         return _listed(span.data, 0) if "uri" not in fields else []
     except (UnreadableError, ValueError, TypeError):
-        return []  # it is reported when the span is parsed
+        return []  # the error is reported when the span is parsed
 
 
 def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:

@@ -17,8 +17,8 @@ from textcat.reading.labels import labels_in, labels_of_fields
 from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 from textcat.reading.streams import READ_ERRORS, unreadable
 
-_MOST_ROWS = 8192  # of a batch
-_LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out
+_MOST_ROWS = 8192  # maximum rows of a batch
+_LARGEST_BATCH = 64 << 20  # maximum bytes of a batch's rows when repeated values are written out
 
 
 def _arrow() -> Any:
@@ -42,13 +42,14 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
     """
     pa, done, starts = _arrow(), row - 1, [1]
     try:
-        # Without threads and read-ahead, so that memory does not depend on the size of groups.
+        # Without threads and read-ahead, so that memory does not depend on the size of row groups.
         table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
         which = _columns(pa, table.schema_arrow, settings)
         log_usual_names(source, which, settings)
-        others = (which.topics, *which.topic_fields, which.labelled_for, which.answer)  # lists and numbers, they may be
+        # lists and numbers may be labels
+        others = (which.topics, *which.topic_fields, which.labelled_for, which.answer)
         texts = [name for name in which.used_names() if name not in others]
-        # A text that is stored once may stand in many rows. Opening reads what the file says of all groups: once.
+        # A text that is stored once may occur in many rows. Opening reads the metadata of all groups, once.
         repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
         about = [table.metadata.row_group(i) for i in range(table.metadata.num_row_groups)]
         check_ratio(sum(group.total_byte_size for group in about), file.seek(0, os.SEEK_END))
@@ -63,7 +64,7 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
                     yield block, number, start, done / max(done, starts[-1] - 1, 1)
             if start != starts[number + 1]:
                 rows = f"{start - starts[number]} rows where it should have {about[number].num_rows}"
-                raise ValueError(f"group {number + 1} has {rows}")  # which pyarrow passes over
+                raise ValueError(f"group {number + 1} has {rows}")  # pyarrow ignores this error
     except (pa.ArrowException, *READ_ERRORS) as error:
         fault, n = unreadable(error), starts[-1] - 1
         missing = f", so {n - done:,} of its {n:,} documents are missing" if n else ""
@@ -109,7 +110,7 @@ def _rows(
 
     `names` are the columns to read, and `texts` those of them in which `repeated` reads each distinct text once.
     """
-    # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
+    # Columns are not accessed one by one: with damaged metadata, pyarrow may crash.
     about = table.metadata.row_group(group)
     n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
     if _longest(pa, repeated, group, texts) * n > _LARGEST_BATCH:
@@ -184,7 +185,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
 
 def _plain(value: Any, settings: InputSettings) -> Any:
-    """Return a value as JSON has it: dates and the like become strings, and NaN becomes null."""
+    """Convert a value to JSON: dates and the like become strings, and NaN becomes null."""
     if isinstance(value, list):
         return [_plain(item, settings) for item in value]
     if isinstance(value, dict):

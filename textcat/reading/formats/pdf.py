@@ -16,8 +16,9 @@ from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import RecordSpan
 
 MOST_PAGES = 10_000
-MOST_OPERATIONS = 2_000_000  # of all pages: drawing some letters, a line, and so on; some 20 microseconds each
-_STREAM = 32 << 20  # bytes that one stream in it may unpack to
+# maximum operations on all pages (drawing letters, a line, and so on), some 20 microseconds each
+MOST_OPERATIONS = 2_000_000
+_STREAM = 32 << 20  # maximum unpacked bytes of a stream
 _LIGATURES = {0xFB00 + i: letters for i, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl", "st", "st"))}
 _NO_TITLE = ("", "untitled")
 _LIMITS: dict[str, Any] = {
@@ -28,7 +29,7 @@ _LIMITS: dict[str, Any] = {
     "stream_decoding_work_maximum_length": 4 * _STREAM,
     "stream_parsing_work_maximum_count": 1_000_000,
     "xform_maximum_invocations_per_extraction": 1_000,
-    "jbig2dec_binary": None,  # no program is started
+    "jbig2dec_binary": None,  # no external program is started
 }
 
 
@@ -59,7 +60,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
         import pypdf
     except ImportError:
         raise UnreadableError(MISSING) from None
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of each fault that it passes over
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of each fault that it tolerates
     try:
         with pypdf.apply_configuration(**_LIMITS):
             return _pages(pypdf.PdfReader(io.BytesIO(span.data)), _Work(settings.max_bytes))
@@ -67,12 +68,12 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
         raise
     except pypdf.errors.DependencyError:
         raise UnreadableError(MISSING) from None
-    except Exception as error:  # the library raises many kinds for what is broken
+    except Exception as error:  # the library raises many types of exceptions for broken files
         raise broken_file("PDF", error) from None
 
 
 def _pages(reader: Any, work: _Work) -> ExtractedText:
-    if reader.is_encrypted and not reader.decrypt(""):  # nearly all have no password for reading
+    if reader.is_encrypted and not reader.decrypt(""):  # most need no password for reading
         raise UnreadableError("is encrypted: save it without its password")
     body = tidy_lines("\n".join(work.page(page.extract_text(visitor_operand_before=work)) for page in reader.pages))
     if not body:

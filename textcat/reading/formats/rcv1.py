@@ -13,7 +13,7 @@ from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSp
 VERSIONS = ("1", "2")
 _TOPICS, _COUNTRIES = "bip:topics:1.0", "bip:countries:1.0"
 _ZONES = frozenset({"title", "headline", "dateline", "p"})
-# The distribution also has lists of codes and DTDs, whose names do not start with an item's number.
+# The distribution also has lists of codes and DTDs, whose names do not begin with a number.
 _STORY = re.compile(r"(?:^|/)[0-9]+[^/]*\.xml$", re.IGNORECASE)
 _DAY = re.compile(r"(?:^|/)([0-9]{4})([0-9]{2})([0-9]{2})(?:\.zip)?/", re.IGNORECASE)
 _SPAN = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}) to ([0-9]{4}-[0-9]{2}-[0-9]{2})|([0-9]+) to ([0-9]+)")
@@ -47,7 +47,7 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     name = _attribute(story, "itemid", "[0-9]+")
     date = _attribute(story, "date", "[0-9]{4}-[0-9]{2}-[0-9]{2}")
     texts = story.texts
-    # The title is the headline, with the name of a country before it.
+    # The `title` element repeats the headline, with a country's name before it.
     title = " ".join(texts["headline"]) or " ".join(texts["title"])
     zones = settings.filled({"title": title, "dateline": " ".join(texts["dateline"]), "body": "\n".join(texts["p"])})
     language = story.attributes.get("xml:lang", "")
@@ -65,7 +65,7 @@ def _labels(story: "_Story", itemid: int, date: str, labels: LabelSettings) -> t
 
 
 class _Range(NamedTuple):
-    """Describe a range of stories by their first and last date, or first and last itemid."""
+    """A range of stories by first and last date, or first and last itemid."""
 
     first: str | int
     last: str | int
@@ -109,7 +109,7 @@ class _Story:
         self.attributes: dict[str, str] = {}
         self.texts: dict[str, list[str]] = defaultdict(list)
         self.codes: dict[str, list[str]] = defaultdict(list)
-        self._class = ""  # of the codes that come
+        self._class = ""  # class of the codes that follow
         self._pieces: list[str] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -133,7 +133,7 @@ class _Story:
                 self.texts[tag].append(text)
 
     def entity(self, name: str, *declaration: object) -> None:
-        # No story declares one, and entities of entities may grow without bound.
+        # No story declares entities, and nested entities could grow without bound.
         raise _no_story(f"it declares the entity {name!r}")
 
 
@@ -151,7 +151,7 @@ def _story(data: bytes, encoding: str) -> _Story:
         parser.StartElementHandler, parser.EndElementHandler = story.start, story.end
         parser.CharacterDataHandler, parser.EntityDeclHandler = story.characters, story.entity
         parser.Parse(data, True)
-    except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: an encoding Python does not know
+    except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: an encoding that Python does not know
         raise _no_story(error, ", or name its encoding with --encoding") from None
     return story
 

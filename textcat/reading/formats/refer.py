@@ -8,7 +8,7 @@ from textcat.reading.formats.references import StartCutter, reference_content, r
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
-# A type, or any field that follows a blank line or begins the data; the percent sign first, as it is rare.
+# A type, or any field after a blank line or at the start; the percent sign first, because it is rare.
 _START = re.compile(rb"%(?:(?<=\n%)0|(?:(?<=\n\n%)|(?<=\n\r\n%)|(?<=\A%)|(?<=\n\xef\xbb\xbf%))[0A-Z])[ \t]")
 _LINE = re.compile(r"(%[0-9A-Z@?!$\]&()*+<>\[=~^#,.;:/'-])(?:[ \t]+(.*)|)")
 _TAGS = {
@@ -52,7 +52,7 @@ def _values(text: str) -> dict[str, list[str]]:
             lines = [match[2] or ""]
             texts.setdefault(match[1], []).append(lines)
         elif lines:
-            lines.append(line.strip("\ufeff"))  # that of a file which was put behind another
+            lines.append(line.strip("\ufeff"))  # the byte order mark of a concatenated file
     values = {tag: [" ".join(" ".join(lines).split()) for lines in fields] for tag, fields in texts.items()}
     if "%K" in texts:
         words = [word for lines in texts["%K"] for line in lines for word in line.split(";")]

@@ -18,7 +18,7 @@ from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 _LISTS = frozenset({"authors", "keywords", "notes"})
-#: The tags of RIS for each field. The first is the one that is written.
+#: The RIS tags of each field; the first one is used for writing.
 RIS_TAGS = {
     "type": ("TY",),
     "id": ("ID", "AN"),
@@ -58,9 +58,9 @@ _MEDLINE_TAGS = {
     "keywords": ("MH", "OT"),
     "notes": ("GN",),
 }
-#: Other tags that mean in RIS what they say, whatever the format of the source.
+#: Further RIS tags whose meaning is the same in every source.
 _OTHER_RIS = re.compile(r"A[234N]|AD|C[1-8ANY]|DB|ET|J[12AFO]|L[1-4B]|M[123]|N2|NV|OP|RI|RP|SE|ST|T[13T]|U[1-5]|Y[12]")
-#: The tags of RIS for further fields, by the names that other formats have for them, in lower case.
+#: RIS tags of further fields, by their names in other formats, in lower case.
 _FURTHER_RIS = {
     "accession": "AN",
     "accession-num": "AN",
@@ -70,7 +70,7 @@ _FURTHER_RIS = {
     "article number": "C7",
     "auth-address": "AD",
     "database": "DB",
-    "dp": "",  # the date of MEDLINE, which `date` has
+    "dp": "",  # MEDLINE's date, which `date` has already
     "edition": "ET",
     "editor": "A2",
     "eid": "AN",
@@ -110,7 +110,7 @@ _RIS_TYPES = {
     "techreport": "RPRT",
     "thesis": "THES",
 }
-#: Other names of fields, in lower case, as the tables of databases and programs have them.
+#: Other names of fields, in lower case, in tables of databases and programs.
 _OTHER_NAMES = {
     "authors": ("authors", "author", "author(s)", "creators", "creator", "author full names"),
     "year": ("year", "publication year", "publication_year", "pub_year", "published"),
@@ -134,7 +134,7 @@ _RIS_LINE = re.compile(r"([A-Z][A-Z0-9])[ \t]{1,3}-(?:[ \t]+(.*)|[ \t]*)")
 _RIS_END = re.compile(r"\nER[ \t]{1,3}-(?:[ \t].*)?(?=\n|\Z)")
 _MEDLINE_START = re.compile(rb"^(?:\xef\xbb\xbf)?PMID-[ \t]*[0-9]", re.MULTILINE)
 _MEDLINE_LINE = re.compile(r"(?=.{4}-)([A-Z]{2,4}) *-(?:[ \t]+(.*)|[ \t]*)")
-_INITIALS = re.compile(r"\S.*\s[A-Z][A-Z.\- ]{0,7}")  # of a name such as Doe J. in a list that commas divide
+_INITIALS = re.compile(r"\S.*\s[A-Z][A-Z.\- ]{0,7}")  # a name such as "Doe J." in a comma-separated list
 _ISO_DATE = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
 _PUBMED = re.compile(r"pubmed|medline|\bnlm\b", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
@@ -146,7 +146,7 @@ class StartCutter:
 
     def __init__(self, start: re.Pattern[bytes]) -> None:
         self._start = start
-        # Several times as fast as ^ at every byte: a line that is too long has no line end.
+        # Several times as fast as ^ at every byte; the end of a line that is too long is missing.
         begins_line = start.pattern.startswith(b"^")
         self._behind_line_end = re.compile(rb"\n(?=" + start.pattern[1:] + rb")") if begins_line else None
 
@@ -161,7 +161,7 @@ class StartCutter:
     def cut(self, data: bytes) -> int:
         """Return the length of the whole records at the start of the data."""
         starts = list(self._starts(data))
-        return starts[-1] if len(starts) > 1 else 0  # what stands before the first record goes with it
+        return starts[-1] if len(starts) > 1 else 0  # text before the first record belongs to it
 
     def count(self, data: bytes) -> int:
         """Return how many records start in the data."""
@@ -172,7 +172,7 @@ class StartCutter:
         end = next(filter(None, self._starts(data)), 0)
         if end:
             return end, True
-        # What is left begins with line ends, or within a line, so that no record begins at its first byte.
+        # The rest begins with line ends, or within a line, so no record begins at its first byte.
         last_line = min(data.rfind(b"\n"), len(data.rstrip()))
         return last_line if last_line > 0 else max(len(data) - 1, 0), False
 
@@ -186,7 +186,7 @@ def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], 
         for begin, end in pairwise([*starts, len(data)]):
             yield RecordSpan(position, offset + begin, data[begin:end])
             position += 1
-        # What stands before the first record is passed over: some databases write where a list comes from.
+        # Text before the first record is skipped: some databases write the origin of the list there.
         if not starts and data.strip() and block.offset == 0:
             yield RecordSpan(position, offset, data)
 
@@ -210,11 +210,11 @@ def reference_content(fields: dict[str, Any], settings: InputSettings) -> Record
     return content._replace(fields={name: fields[name] for name in content.fields or () if name in fields})
 
 
-@lru_cache(maxsize=64)  # a NamedTuple of many settings is slow to change for every reference
+@lru_cache(maxsize=64)  # cached, because changing a NamedTuple of many settings for every reference is slow
 def _for_references(
     settings: InputSettings, by_keywords: bool
 ) -> tuple[InputSettings, frozenset[str], dict[str, None]]:
-    """Return the settings for a reference, the fields of its texts that are lists, and those that it may lack.
+    """Return the settings for a reference, its text fields that are lists, and the fields that it may lack.
 
     `by_keywords` says that its keywords are its topics, unless the settings name another field.
     """
@@ -272,7 +272,7 @@ def common_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-@lru_cache(maxsize=1024)  # the records of a source have few sets of names
+@lru_cache(maxsize=1024)  # the records of a source have few distinct sets of names
 def _common_names(given: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
     """Return the common names of fields by the given names, and the names of the fields of the first and last page."""
     names = {name.lower().strip(): name for name in reversed(given)}
@@ -339,9 +339,9 @@ def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[s
 
     A line without a tag continues the text of the line before.
     """
-    values: dict[str, list[list[str]]] = {}  # the lines of each text
+    values: dict[str, list[list[str]]] = {}  # lines of each text
     lines: list[str] = []
-    for line in text.removeprefix("\ufeff").splitlines():  # in a file that was put behind another
+    for line in text.removeprefix("\ufeff").splitlines():  # in a concatenated file
         if match := line_pattern.fullmatch(line):
             if match[1] == end:
                 break
@@ -362,12 +362,12 @@ def _ris_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         values = _tagged_values(text, _RIS_LINE, "ER")
         if "TY" not in values:
             raise UnreadableError("has no line such as 'TY  - JOUR', so it is not RIS: name its format with --format")
-        if "AU" in values and "A1" in values:  # maybe the same persons, by other forms of their names
+        if "AU" in values and "A1" in values:  # perhaps the same persons, with their names in other forms
             persons = {_surname(name) for name in values["AU"]}
             values["A1"] = [name for name in values["A1"] if _surname(name) not in persons]
         if "EP" in values and "SP" in values and "-" not in values["SP"][0]:
             values["SP"][0] += f"-{values.pop('EP')[0]}"
-        accession = values.get("AN", [""])[0]  # which is the id of a reference without another one
+        accession = values.get("AN", [""])[0]  # used as the id of a reference without another id
         of_pubmed = accession.isdecimal() and _PUBMED.search(" ".join(values.get("DB", []) + values.get("DP", [])))
         fields = reference_fields({tag: texts for tag, texts in values.items() if texts}, RIS_TAGS)
         fields |= {"pmid": accession} if of_pubmed else {}
@@ -396,7 +396,7 @@ def _medline_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan],
             raise UnreadableError(
                 "has no line such as 'PMID- 123', so it is not from PubMed: name its format with --format"
             )
-        short = values.pop("AU", [])  # names that stand in full in FAU, unless they are old
+        short = values.pop("AU", [])  # full names are in FAU, except in old records
         values.setdefault("FAU", short)
         values["pmid"] = values["PMID"][:1]
         values["doi"] = [

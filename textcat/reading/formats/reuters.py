@@ -13,12 +13,12 @@ from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSp
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")
-# Each of them looks at a text once, whatever is in there.
+# Each regex takes linear time on any text.
 _ATTRIBUTE = re.compile(r'(?<![A-Z])([A-Z]+)="([^"]*)"')
 _ENTRY = re.compile(r"<D>([^<]*)</D>")
 _AUTHOR = re.compile(r"<AUTHOR>(?:(?!<AUTHOR>).)*?</AUTHOR>", re.DOTALL)
-# The beginning and the text of a usual story. One that differs, or is broken, is read element by element, which takes
-# three times as long.
+# The beginning and the text of a usual story. Unusual or broken stories are read element by element, which takes three
+# times as long.
 _HEAD = re.compile(
     r'<REUTERS TOPICS="([A-Z]*)" LEWISSPLIT="([A-Z-]*)" CGISPLIT="([A-Z-]*)" OLDID="[0-9]*" NEWID="([0-9]*)">\n'
     r"<DATE>([^<]*)</DATE>\n<TOPICS>((?:<D>[^<]*</D>)*)</TOPICS>"
@@ -27,23 +27,23 @@ _TEXT = re.compile(
     r"<TEXT>[^<]*<TITLE>([^<]*)</TITLE>\n?<DATELINE>([^<]*)</DATELINE><BODY>([^<]*)</BODY></TEXT>\n</REUTERS>"
 )
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]+));")
-# The wire's own control codes (start and end of text, DEL where a character was lost) separate words, so each
-# becomes a space. Line ends and tabs stay.
+# The wire's control codes (start and end of text, DEL for a lost character) separate words, so each becomes a space.
+# Line ends and tabs are kept.
 _NO_CONTROLS = bytes(32 if (byte < 32 and byte not in b"\t\n") or byte == 127 else byte for byte in range(256))
 
 
 class _SplitRule(NamedTuple):
-    """Describe the rule of a split, which puts each story into the training part, the test part or neither."""
+    """The rule of a split, which assigns each story to the training part, the test part or neither."""
 
-    attribute: str  # the attribute of a story that tells its part
+    attribute: str  # attribute of a story that determines its part
     parts: Mapping[str, str]  # the part for each value of this attribute
-    topics: frozenset[str]  # the values of the attribute TOPICS of stories that are used; others are unused
+    topics: frozenset[str]  # values of the attribute TOPICS of used stories; other stories are unused
 
 
 _LEWIS = {"TRAIN": "train", "TEST": "test", "NOT-USED": "unused"}
 _HAYES = {"TRAINING-SET": "train", "PUBLISHED-TESTSET": "test"}
-#: The three splits of the collection's README, section VIII. TOPICS="YES" says that the indexers looked at the story,
-#: not that it has a topic.
+#: The three splits of the collection's README, section VIII. TOPICS="YES" means that indexers examined the story, not
+#: that it has a topic.
 SPLITS = {
     "modapte": _SplitRule("LEWISSPLIT", _LEWIS, frozenset({"YES"})),
     "modlewis": _SplitRule("LEWISSPLIT", _LEWIS, frozenset({"YES", "NO"})),
@@ -55,7 +55,7 @@ class _StoryCutter:
     """Cut an SGML file of Reuters-21578 after the ends of its stories."""
 
     def __init__(self) -> None:
-        self._inside = False  # of a story that is passed over
+        self._inside = False  # state inside a skipped story
 
     def cut(self, data: bytes) -> int:
         end = data.rfind(_CLOSING)
@@ -65,7 +65,7 @@ class _StoryCutter:
         return data.count(_OPENING)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        # Where the next story opens, this one ends, too.
+        # Where the next story begins, this one ends.
         start = 0 if self._inside else data.find(_OPENING) + len(_OPENING)
         closing, opening = data.find(_CLOSING, start), data.find(_OPENING, start)
         ends = [end for end in (closing + len(_CLOSING) if closing >= 0 else -1, opening) if end >= 0]
@@ -114,7 +114,7 @@ def _named(story: str) -> str:
 
 
 def _usual_story(story: str, settings: InputSettings) -> RecordContent | None:
-    """Return what `_story` returns for a story, but faster; None unless it is a usual one."""
+    """Return the result of `_story`, but faster; None if the story is not a usual one."""
     head = _HEAD.match(story)
     text = _TEXT.fullmatch(story, story.find("<TEXT", head.end())) if head else None
     if head is None or text is None:
@@ -144,11 +144,11 @@ def _story(story: str, settings: InputSettings) -> RecordContent:
 def _labelled(
     name: str, zones: dict[str, str], topics: str, date: str, part: str, settings: InputSettings
 ) -> RecordContent:
-    """Return the content of a story, with its labels if settings want them; `topics` is what the element has."""
+    """Return the content of a story, with its labels if wanted; `topics` is the content of the element TOPICS."""
     zones, date = settings.filled(zones), iso_date(date)
     if settings.labels is None:
         return RecordContent(name, zones, (), date)
-    names = tuple(dict.fromkeys(_ENTRY.findall(topics))) if topics else ()  # a few stories name a topic twice
+    names = tuple(dict.fromkeys(_ENTRY.findall(topics))) if topics else ()  # a few stories have a topic twice
     return RecordContent(name, zones, names, date, part)
 
 
@@ -178,7 +178,7 @@ def _zones(story: str, start: int) -> dict[str, str]:
         return {"title": "", "dateline": "", "body": _clean(story[opening:end])}
     title = _between(story, "<TITLE>", "</TITLE>", opening)
     if 'TYPE="BRIEF"' in story[start:opening]:
-        # What else stands in a brief is a row of asterisks and the filler "Blah blah blah.".
+        # The other text of a brief is a row of asterisks and the filler "Blah blah blah.".
         return {"title": _clean(title), "dateline": "", "body": ""}
     dateline = _between(story, "<DATELINE>", "</DATELINE>", opening)
     return {"title": _clean(title), "dateline": _clean(dateline), "body": _body(story, opening)}
@@ -186,7 +186,7 @@ def _zones(story: str, start: int) -> dict[str, str]:
 
 def _body(story: str, opening: int) -> str:
     body = _clean(_between(story, "<BODY>", "</BODY>", opening))
-    # In some twenty stories a table or a first line stands outside of all elements, behind the title.
+    # In some twenty stories, a table or a first line is outside of all elements, after the title.
     loose_start, loose_end = story.find("</TITLE>", opening) + len("</TITLE>"), story.find("<DATELINE>", opening)
     if loose_end - loose_start > 1:
         loose = _clean(_AUTHOR.sub("", story[loose_start:loose_end]))

@@ -1,7 +1,7 @@
-"""Read TEI, the text archives of libraries and of research, P5 and older: a `<TEI>` is a document.
+"""Read TEI (P5 and older), the format of text archives: a `<TEI>` is a document.
 
-A `<teiCorpus>` is read document by document. Of what an editor gives twice, as printed and as meant, the latter is
-read; words that are divided at the ends of lines are joined; notes stand behind the text.
+A `<teiCorpus>` is read document by document. Of alternatives, such as the original and the corrected spelling, the
+editor's version is read. Hyphenated words are joined. Notes follow the text.
 """
 
 import re
@@ -24,7 +24,8 @@ from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import NO_VERSION, RecordContent
 
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
-_DATES = ("when", "when-iso", "from", "from-iso", "notBefore", "value", "notAfter", "to")  # `value`: before P5
+# attribute `value` in versions before P5
+_DATES = ("when", "when-iso", "from", "from-iso", "notBefore", "value", "notAfter", "to")
 _LINES = frozenset(
     re.findall(
         r"\w+",
@@ -35,18 +36,18 @@ _LINES = frozenset(
     )
 )
 _BREAKS = frozenset(("cb", "gb", "lb", "pb"))
-# What is no text of the author: deleted, damaged, printed at the edge of each page, or said in other ways.
+# Not the author's text: deleted, damaged or repeated on each page, or alternatives.
 _LEFT_OUT = frozenset(
     re.findall(
         r"\w+",
         "binaryObject del fw gap graphic index listAnnotation media metamark notatedMusic standOff teiHeader witDetail",
     )
 )
-_MEANT = ("corr", "reg", "expan", "ex", "lem")  # of what is given twice; or else the first
+_MEANT = ("corr", "reg", "expan", "ex", "lem")  # preferred among alternatives; otherwise the first
 _EITHER = frozenset(("app", "choice"))
-# Stand for the ends of lines and pages; XML has no such characters.
+# Placeholders for the ends of lines and pages; XML has no such characters.
 _BREAK, _NO_BREAK = "\x01", "\x02"
-_SOFT_HYPHENS = "\xad\u00ac\u2e17"  # these only divide words
+_SOFT_HYPHENS = "\xad\u00ac\u2e17"  # elements that only divide words
 _RUN = re.compile(rf"([-\u2010{_SOFT_HYPHENS}]?)([ \t\r\n{_BREAK}{_NO_BREAK}]+)")
 
 
@@ -84,13 +85,14 @@ def _abstracts(text: Any) -> Iterator[Any]:
             yield div
 
 
-# --- what the header says ---------------------------------------------------------------------------------------------
+# --- the header
+# -------------------------------------------------------------------------------------------------------
 
 
 def _ids(described: Any) -> Iterator[str]:
     for place in ("publicationStmt", "sourceDesc"):
         for element in _inside(child(described, place), "idno"):
-            yield from filter(None, ((element.text or "").strip(),))  # some have others inside of them
+            yield from filter(None, ((element.text or "").strip(),))  # some contain others
 
 
 def _inside(element: Any, name: str) -> Iterable[Any]:
@@ -124,7 +126,7 @@ def _language(tei: Any, text: Any, header: Any, profile: Any) -> str:
         (_share(language), attribute(language, "ident", "id"))
         for language in _parts(child(profile, "langUsage"), "language")
     ]
-    most = max(used, key=lambda pair: pair[0])[1] if used else ""  # of equals, the first
+    most = max(used, key=lambda pair: pair[0])[1] if used else ""  # ties: the first
     return declared or most or language_of(tei, header) or attribute(tei, "lang")
 
 
@@ -153,7 +155,7 @@ def _subjects(header: Any, profile: Any) -> Iterator[Subject]:
 
 
 def _pointed(reference: str) -> str:
-    """Return the ID to which a reference leads, if it leads into its own file; or else the reference."""
+    """Return the ID that a reference points to in the same file; otherwise the reference itself."""
     return reference.removeprefix("#")
 
 
@@ -171,7 +173,7 @@ def _categories(header: Any) -> dict[str, tuple[str, str]]:
 
 
 def _text_of(elements: Iterable[Any], apart: frozenset[Any] = frozenset()) -> str:
-    """Return the text of elements with a line for each paragraph and the like, and notes behind it.
+    """Return the text of elements, with one line per paragraph or similar block, followed by notes.
 
     The elements in `apart` are left out.
     """
@@ -224,7 +226,7 @@ class _Text:
 
 
 def _is_before_word(word: Any) -> bool:
-    """Return whether another word follows at once: in files of words, the spaces between them are understood."""
+    """Return whether another word follows directly: in files of tokenized words, spaces are implicit."""
     if word.tail or word.get("join") in ("right", "both"):
         return False
     following = word.getnext()

@@ -1,11 +1,11 @@
-"""Name the formats that are known and not read, so that a message can say what a file is, and what to do with it."""
+"""Recognise formats that are not supported, so that a message can name the format and the remedy."""
 
 import re
 from functools import cache
 
 _PICTURE = "a picture; its text would have to be recognised first"
 _SCHEMA = rb'\{.{0,80}"\$schema"\s*:\s*"https?://json-schema\.org/'
-# What a file is, with the remedy; the endings of its names; how its content begins. An ending counts before content.
+# Description with remedy; endings of names; first bytes. An ending takes precedence over content.
 _KINDS: tuple[tuple[str, str, bytes], ...] = (
     ("an Excel workbook; save it as CSV", "xlsx xlsm xlsb xls", b""),
     (
@@ -44,7 +44,7 @@ _KINDS: tuple[tuple[str, str, bytes], ...] = (
     ("a story of a wire in IPTC 7901 or ANPA 1312; name it with --format text", "", rb"\x16*\x01[ -~]{3,40}[\r\n\x1f]"),
     ("a JSON Schema, which holds no documents; leave it out", "", _SCHEMA),
 )
-# Those that are texts themselves, so that their content counts whatever a file is called.
+# Text formats, whose content is examined whatever a file's name is.
 _LABEL = rb"[-+]?\d[\d.,]*(?: +qid:\d+)?"
 _VALUE = rb"(?: *\d+:[-+]?\d[\d.]*(?:e[-+]?\d+)?(?=\s|\Z))"
 _KINDS_OF_TEXT: tuple[tuple[str, bytes], ...] = (
@@ -83,12 +83,12 @@ _BY_START = cache(lambda: [(what, re.compile(start, re.DOTALL)) for what, _, sta
 _BY_START_OF_TEXT = cache(lambda: [(what, re.compile(start)) for what, start in _KINDS_OF_TEXT])
 
 
-# What describes a folder that Hugging Face's datasets have saved, and the data in it.
+# Metadata and data files of a folder saved by Hugging Face datasets.
 _DATASET = "part of a dataset as Hugging Face's datasets save it to disk; write it by its to_parquet or to_json"
 _OF_DATASETS = ("dataset_dict.json", "dataset_info.json", "state.json")
 
 
-# Formats of XML, with the remedy, by the names of their roots.
+# XML formats with the remedy, by the names of their roots.
 _KINDS_OF_XML = {
     "PcGts": "PAGE, the text of a scanned page; convert it to ALTO",
     "mediawiki": "a dump of MediaWiki; convert its pages to JSON Lines",

@@ -1,8 +1,8 @@
 """Read WARC and WET, the archives of the web: a record with a page or a plain text is a document.
 
-A record begins with a head of fields; its field Content-Length says where it ends. If no record follows there, the
-record is cut off or damaged, and reading goes on at the next head. Records that are no pages, such as requests and
-pictures, are left out.
+A record begins with a head of fields; its Content-Length determines its end. If no record follows there, the record is
+cut off or damaged, and reading continues at the next head. Records without a page, such as requests and pictures, are
+left out.
 """
 
 import re
@@ -22,7 +22,7 @@ from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
 _HEAD = re.compile(rb"WARC/[01]\.[0-9]{1,2}\r?\n")
-_LONGEST_VERSION = 16  # bytes of the line that `_HEAD` finds
+_LONGEST_VERSION = 16  # bytes of the line that `_HEAD` matches
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _BEHIND_FIELDS = re.compile(rb"\n\r?\n|WARC/[01]\.[0-9]{1,2}\r?\n")  # the end of a head, or the next head
 _LONGEST_HEAD = 1 << 16
@@ -35,16 +35,16 @@ _LOOKS_LIKE_PAGE = re.compile(rb"\s*(?:<\?xml[^<>]{0,200}>\s*)?<(?:!DOCTYPE\s+ht
 
 
 class _Extent(NamedTuple):
-    """Hold where a record ends."""
+    """The end of a record."""
 
-    end: int  # -1: more data are needed to tell
-    declared: int  # the end that its head declares; -1 if it declares none
+    end: int  # end; -1: more data are needed
+    declared: int  # the end declared in the head; -1: none is declared
 
 
 def _extent(data: bytes, start: int, is_whole: bool) -> _Extent:
     """Return where the record that begins at `start` ends; `is_whole` says whether no data follow.
 
-    If its head declares no end, or an end at which it does not end, it ends where the next head is.
+    If its head declares no end, or a wrong one, it ends at the next head.
     """
     n, behind, declared = len(data), start, -1
     if not (head := _HEAD.match(data, start)):
@@ -100,9 +100,10 @@ class RecordCutter:
 
     def __init__(self, settings: InputSettings) -> None:
         self._settings = settings
-        self._head = b""  # of the record that is being skipped, with the start of what follows
-        self._cut = 0, 0  # the length that was returned last, and how many records end in it
-        self._left = 0  # bytes of the record that is being skipped; 0: it begins; -1: it ends at the next head
+        self._head = b""  # bytes of the record that is being skipped, with the start of what follows
+        self._cut = 0, 0  # the length returned last, and the number of records that end in it
+        # remaining bytes of the record that is being skipped; 0: it begins; -1: it ends at the next head
+        self._left = 0
 
     def cut(self, data: bytes) -> int:
         """Return the length of the whole records at the start of the data."""
@@ -110,7 +111,7 @@ class RecordCutter:
         while (extent := _extent(data, _start(data, end), False)).end >= 0:
             end, n = extent.end, n + 1
         if not end and len(data) >= self._settings.most_held and 0 <= extent.declared <= len(data):
-            end, n = extent.declared, 1  # it may not be longer, so nothing more is known
+            end, n = extent.declared, 1  # it must not be longer, so its end remains unknown
         self._cut = end, n
         return end
 
@@ -142,7 +143,7 @@ class RecordCutter:
         damage = data.find(DAMAGED_MEMBER, 0, n)
         if damage >= 0 or n == self._left:
             return damage if damage >= 0 else n, True
-        n = max(n - len(DAMAGED_MEMBER), 0)  # a part of it may be in the data
+        n = max(n - len(DAMAGED_MEMBER), 0)  # part of the head may be in the data
         self._left -= n
         return n, False
 

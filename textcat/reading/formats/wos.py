@@ -10,7 +10,7 @@ from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSp
 
 _START = re.compile(rb"^(?:\xef\xbb\xbf)?PT [A-Z][ \t]*\r?\n", re.MULTILINE)
 _LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*))?")
-_OF_ONE_LINE = frozenset({"AF", "AU", "BA", "BE", "BF", "C1", "CA", "CR", "GP"})  # of which each line is a value
+_OF_ONE_LINE = frozenset({"AF", "AU", "BA", "BE", "BF", "C1", "CA", "CR", "GP"})  # tags with one value per line
 _TAGS = {
     "type": ("DT",),
     "id": ("UT",),
@@ -39,7 +39,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
                 "has no line such as 'PT J', so it is not from Web of Science: name its format with --format"
             )
         values = _values(span.text(settings))
-        short = values.pop("AU", [])  # names that stand in full in AF, unless they are old
+        short = values.pop("AU", [])  # full names are in AF, except in old records
         if short:
             values.setdefault("AF", short)
         for tag in {"DE", "ID"} & values.keys():

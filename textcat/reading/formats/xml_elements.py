@@ -1,26 +1,26 @@
-"""Find the elements of XML in its bytes, so that a file can be changed there and nowhere else."""
+"""Locate XML elements in bytes, so that a file can be edited in place."""
 
 import re
 from collections.abc import Iterator
 from html import unescape
 from typing import NamedTuple
 
-# Comments, CDATA, instructions: one that is not closed ends with the data, as else each would be looked through.
+# Comments, CDATA, instructions: an unclosed one ends with the data; otherwise, each would be searched to the end.
 _NO_TAG = rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)"
-# Tags, in whose attributes "<" does not stand, but ">" may.
+# Tags; attributes may contain ">" but not "<".
 _TOKEN = re.compile(rb"""%s|<(/?)(?=([^\s<>/"'=]+))\2(?:[^<>"']|"[^"<]*"|'[^'<]*')*>""" % _NO_TAG, re.DOTALL)
 _ATTRIBUTE = re.compile(rb"""\s([^\s<>/"'=]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
 
 
 class ElementSpan(NamedTuple):
-    """Hold where an element of XML is in its bytes."""
+    """The position of an XML element in bytes."""
 
-    name: str  # without the prefix
-    prefix: bytes  # with the colon; b"" if there is none
+    name: str  # name without the prefix
+    prefix: bytes  # prefix with the colon; b"" if there is none
     start: int
-    content: int  # where its start tag ends
-    end: int  # -1: unknown
-    attributes: dict[str, str]  # by their names, with prefixes
+    content: int  # end of its start tag
+    end: int  # end of the element; -1: unknown
+    attributes: dict[str, str]  # attributes by name, with prefixes
 
 
 def child_elements(data: bytes, start: int) -> Iterator[ElementSpan]:

@@ -1,7 +1,7 @@
-"""Cut XML files between their items, such as the news items of a message, and parse each item by itself.
+"""Divide XML files between their items, such as the news items of a message, and parse each item separately.
 
-What stands before the first item is the header of all blocks: it declares the encoding and the namespaces. An item is
-parsed without its file's declarations, so that entities other than those of HTML are an error.
+The text before the first item is the header of all blocks: it declares the encoding and the namespaces. An item is
+parsed without the file's declarations, so entities other than HTML's are an error.
 """
 
 import codecs
@@ -20,7 +20,7 @@ from textcat.reading.formats.news import left_out
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
 
-#: The tags of items by format; a file that begins with one of `_ROOTS` has this format, too.
+#: The tags of items by format; a file whose root is in `_ROOTS` has this format, too.
 TAGS = {
     "newsml-g2": rb"newsItem|packageItem|conceptItem|knowledgeItem|planningItem|catalogItem",
     "nitf": rb"nitf",
@@ -31,7 +31,7 @@ TAGS = {
 }
 _ROOTS = {"newsMessage": "newsml-g2", "NewsML": "newsml", "rss": "rss", "RDF": "rss", "feed": "atom"}
 _ROOTS |= dict.fromkeys(("TEI.2", "teiCorpus", "teiCorpus.2"), "tei")
-_ROOTS |= {"alto": "alto", "mets": "mets"}  # in which a file is one document, or tells which are
+_ROOTS |= {"alto": "alto", "mets": "mets"}  # formats of which a file is one document, or lists documents
 _NO_MARKUP = rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)"
 _NAME = rb"(?:[\w.-]+:)?"
 _REST_OF_TAG = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*"""
@@ -39,9 +39,9 @@ _TOKENS = {
     form: re.compile(rb"%s|<(/?)%s(?:%s)(?=[\s/>])" % (_NO_MARKUP, _NAME, tags), re.DOTALL)
     for form, tags in TAGS.items()
 }
-# Behind the name of an end tag. What is not closed before the next tag is no end tag, and nothing is searched further.
+# After the name of an end tag. If it is not closed before the next tag, it is not an end tag, and the search stops.
 _END_OF_TAG = re.compile(rb"[^<>]*>")
-# The name is looked ahead for, so that it is taken whole or not at all.
+# A lookahead finds the name, so that it matches whole or not at all.
 _TAG = re.compile(rb"<(/?)(?=([\w:.-]+))\2%s>" % _REST_OF_TAG)
 _COMMENTS = re.compile(_NO_MARKUP, re.DOTALL)
 _START = re.compile(rb"(?:%s|<[?!][^<>]*>)+|<%s([A-Za-z_][\w.-]*)(?=[\s/>])" % (_NO_MARKUP, _NAME), re.DOTALL)
@@ -49,21 +49,21 @@ _ENCODING = re.compile(rb"""\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*["']([\w.:-
 _NAMESPACE = re.compile(rb"""\s(xmlns(?::[\w.-]+)?)\s*=\s*("[^"<]*"|'[^'<]*')""")
 _LANGUAGE = re.compile(rb"""\sxml:lang\s*=\s*["']([\w-]{1,100})["']|<language>\s*([\w-]{1,100})\s*</language>""")
 _WESTERN = frozenset(("ascii", "iso8859-1", "iso8859-15", "cp1252"))
-_LARGER = frozenset(("big5hkscs", "cp874", "cp932", "cp949", "gb18030"))  # meant by smaller ones
+_LARGER = frozenset(("big5hkscs", "cp874", "cp932", "cp949", "gb18030"))  # supersets of the declared encodings
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
 _OF_XML = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
 _PREFIX = re.compile(rb"[</\s]([\w.-]+):")
-_FEW, _LONGEST_NAMESPACE = 16, 200  # declarations that are repeated for each item; bytes of one
-_LONGEST_TAG = 1000  # bytes that are kept while a long item is passed over
-_LONGEST_END = 200  # bytes of an end tag
+_FEW, _LONGEST_NAMESPACE = 16, 200  # maximum number of declarations repeated for each item; maximum bytes of one
+_LONGEST_TAG = 1000  # bytes kept while a long item is skipped
+_LONGEST_END = 200  # maximum bytes of an end tag
 _TEI = b"http://www.tei-c.org/ns/"
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 class Opening(NamedTuple):
-    """Hold what the start of an XML file declares for all its items: root, encoding, namespaces and language."""
+    """The declarations at the start of an XML file that apply to all items: root, encoding, namespaces and language."""
 
-    root: str  # the name of its first element; "": the item is the root
+    root: str  # name of the first element; "": the item is the root
     encoding: str  # "" if none is declared
     namespaces: Mapping[bytes, bytes]  # "xmlns" and those with prefixes, each with its declaration as an attribute
     language: str
@@ -76,7 +76,7 @@ def xml_format(head: bytes) -> tuple[str, str]:
     form = next((form for form, tags in TAGS.items() if root.encode() in tags.split(b"|") and form != "rss"), "")
     form = form or _ROOTS.get(root, "")
     if not form and root not in ("", "newsitem", "html", "xml", "records"):
-        form = "nitf" if re.search(rb"<nitf[\s>]", head) else ""  # inside of something else
+        form = "nitf" if re.search(rb"<nitf[\s>]", head) else ""  # inside of another element
     if form == "tei" and start is not None and not _is_tei(head, start.start(1)):
         form = ""
     return form, root
@@ -109,7 +109,7 @@ def ends_without_root(header: bytes, rest: bytes) -> str:
 
 @lru_cache(maxsize=64)
 def _opening(header: bytes) -> Opening:
-    header = _COMMENTS.sub(b"", header)  # they may hold tags
+    header = _COMMENTS.sub(b"", header)  # comments may contain tags
     tags = [match for match in _TAG.finditer(header) if not match[1]]
     declared = {name: value for tag in tags for name, value in _NAMESPACE.findall(tag[0])}
     languages = [(match[1] or match[2]).decode() for match in _LANGUAGE.finditer(header)]
@@ -128,7 +128,7 @@ def _declaration(name: bytes, value: bytes, number: int) -> bytes:
 
 
 def _declared(namespaces: Mapping[bytes, bytes], data: bytes) -> bytes:
-    """Return the declarations that an item needs: all of a few, or else those whose prefixes it has."""
+    """Return the declarations that an item needs: all if they are few, otherwise those whose prefixes it uses."""
     if len(namespaces) <= _FEW:
         return b"".join(namespaces.values())
     names = dict.fromkeys((b"xmlns", *(b"xmlns:" + prefix for prefix in _PREFIX.findall(data))))
@@ -161,8 +161,8 @@ class _ItemCutter:
     """Cut a file after items."""
 
     def __init__(self, form: str) -> None:
-        self._form, self._inside = form, False  # whether of an item that is passed over the start was passed
-        self._cut = 0, 0  # the length that was returned last, and how many items it has
+        self._form, self._inside = form, False  # whether the start of a skipped item was passed
+        self._cut = 0, 0  # the length returned last, and its number of items
 
     def cut(self, data: bytes) -> int:
         end = n = 0
@@ -174,7 +174,7 @@ class _ItemCutter:
 
     def count(self, data: bytes) -> int:
         (length, n), self._cut = self._cut, (0, 0)
-        if length and length == len(data):  # what was cut off
+        if length and length == len(data):  # the part that was cut off
             return n
         return sum(1 for match in _TOKENS[self._form].finditer(data) if match[1] == b"")
 
@@ -201,7 +201,7 @@ def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
         yield RecordSpan(position, 0, data)  # a file without items
 
 
-# Takes an item and what the start of its file says, and returns the content of the item.
+# A function of an item and the declarations of its file, which returns the content of the item.
 _Content: TypeAlias = "Callable[[Any, Opening, InputSettings], RecordContent]"
 
 
@@ -258,9 +258,9 @@ def parse_item(data: bytes, opening: Opening, settings: InputSettings) -> Any:
 
 
 def _actual_encoding(declared: str, data: bytes) -> str:
-    """Return "utf-8" for UTF-8 that is declared to be Latin-1 or the like, as some systems send it; or what it is.
+    """Return "utf-8" if the data are UTF-8 but declared as Latin-1 or the like; otherwise the declared encoding.
 
-    Text of a Western encoding with accents is never UTF-8 by chance.
+    Accented text in a Western encoding is never valid UTF-8 by chance.
     """
     if not declared or data.isascii():
         return declared or "utf-8"
@@ -281,7 +281,7 @@ def parse_file(data: bytes, settings: InputSettings) -> tuple[Any, Opening]:
     if start is None:
         raise UnreadableError("has no element, so it is empty, cut off or no XML: check the file")
     begin = data.rindex(b"<", 0, start.start(1))
-    opening = _opening.__wrapped__(data[:begin])._replace(root="")  # a long comment is not kept
+    opening = _opening.__wrapped__(data[:begin])._replace(root="")  # skip a long comment
     return parse_item(data[begin:], opening, settings), opening
 
 
@@ -298,7 +298,7 @@ def _tree(data: bytes, encoding: str) -> Any:
     try:
         return etree.fromstring(data, _xml_parser(encoding.lower()))
     except LookupError:
-        with suppress(LookupError):  # by another of its names
+        with suppress(LookupError):  # by an alias
             if (name := encoding_meant(encoding) or codecs.lookup(encoding).name) != encoding:
                 return _tree(data, name)
         raise UnreadableError(f"is in the encoding {encoding!r}, which is unknown: name it with --encoding") from None
@@ -323,7 +323,8 @@ def _xml_parser(encoding: str) -> Any:
     return etree.XMLParser(encoding=encoding, remove_comments=True, remove_pis=True, **off)
 
 
-# --- what elements have -----------------------------------------------------------------------------------------------
+# --- parts of elements
+# --------------------------------------------------------------------------------------------------
 
 
 def child(element: Any, *path: str) -> Any:
