@@ -101,7 +101,7 @@ def read_header(path: Path) -> dict[str, Any] | None:
 
 
 def read_all(path: Path, beginning: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the intact lines of a journal, which need not exist, whose first entries are these; the last line first.
+    """Yield the intact lines of a journal that begin with the given entries, the last line first; none without a file.
 
     Other lines are not parsed.
     """
