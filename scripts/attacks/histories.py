@@ -21,7 +21,7 @@ import tempfile
 import time
 import traceback
 import zipfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -558,6 +558,20 @@ class History:
             found = {topic: n for topic, n in counts[name].items() if n} if name == "topics" else counts[name]
             if found != value:
                 yield f"{name} are counted as {found}, but are {value}"
+        yield from self._wrong_months(rows, [topics_of[text_of[key]] for key, _ in rows])
+
+    def _wrong_months(self, rows: list[Any], topics: list[list[str]]) -> Iterator[str]:
+        """Yield what is wrong in the folder's summary by month, given its rows and their topics."""
+        expected: dict[str, Counter[str]] = defaultdict(Counter)
+        for (key, _), of_row in zip(rows, topics, strict=True):
+            expected[_month(key)].update(["all", *of_row])
+        found = json.loads((self.out / "_summary.json").read_bytes())["months"]
+        n_by_topic = {
+            one["month"]: {"all": one["documents"]} | {topic["topic"]: topic["documents"] for topic in one["topics"]}
+            for one in found
+        }
+        if n_by_topic != expected:
+            yield f"by month there are {dict(expected)}, and not {n_by_topic}"
 
     def _blocked(self) -> set[str]:
         """Return the paths that must be rejected as they cannot be listed or looked at; "" is the archive itself."""
@@ -690,11 +704,16 @@ def _lines(docs: list[Doc]) -> bytes:
     return b"".join(json.dumps(_fields(doc)).encode() + b"\n" for doc in docs)
 
 
+def _month(key: tuple[str, int]) -> str:
+    """Return the month of a document, given its id and version."""
+    return f"2025-{1 + sum(key[0].encode()) % 12:02}"
+
+
 def _fields(doc: Doc) -> dict[str, Any]:
     if not doc.version:
-        return {"id": doc.id, "text": TEXTS[doc.text]}
+        return {"id": doc.id, "text": TEXTS[doc.text], "date": f"{_month(doc.key)}-03"}
     fields = {
-        "uri": doc.id, "type": "text", "version": str(doc.version), "versioncreated": "2026-01-01T00:00:00Z",
+        "uri": doc.id, "type": "text", "version": str(doc.version), "versioncreated": f"{_month(doc.key)}-01T00:00:00Z",
         "body_text": TEXTS[doc.text],
     }  # fmt: skip
     if doc.release is not None:

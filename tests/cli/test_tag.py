@@ -308,6 +308,7 @@ def test_an_archive_without_a_fault_ends_well(run, model):
         "_inputs.jsonl",
         "_journal.jsonl",
         "_origin.json",
+        "_summary.json",
         "part-00000.parquet",
     ]
 

@@ -7,7 +7,7 @@ from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.reading.dates import date_range, day_of, iso_date, moment, time_of
+from textcat.reading.dates import date_range, day_of, iso_date, moment, month_of, months_of, time_of
 
 FORMS = {
     "2018-11-21T16:25:32-05:00": "2018-11-21T16:25:32-05:00",
@@ -82,3 +82,18 @@ def test_the_time_of_a_date_is_that_of_its_own_zone():
         "": None,
     }
     assert {text: time_of(text) for text in times} == times
+
+
+def test_the_month_of_a_date_is_that_of_its_day():
+    dates = [
+        "1990-12-31T23:59:59-05:00",
+        "1990-12-31",
+        "1990-12",
+        "1990",
+        "",
+        "last week",
+        "1990-13-01",
+        "1990-12-31 25",
+    ]
+    assert [month_of(date) for date in dates] == ["1990-12"] * 3 + ["1990-01"] + [""] * 4
+    assert months_of(dates) == [month_of(date) for date in dates]

@@ -133,7 +133,7 @@ def test_an_archive_without_news_has_no_file_of_versions(model, tmp_path, out):
     run(model, [tmp_path / "a.jsonl"], out)
     assert {path.name for path in out.iterdir() if not path.name.startswith(("_bins-", "_held-out-"))} <= {
         *("part-00000.jsonl", "part-00001.jsonl", ".lock", "_rejected.jsonl"),
-        *("_journal.jsonl", "_inputs.jsonl", "_files-00000.jsonl", "_origin.json"),
+        *("_journal.jsonl", "_inputs.jsonl", "_files-00000.jsonl", "_origin.json", "_summary.json"),
     }
     assert b'"versions"' not in (out / "_journal.jsonl").read_bytes()
 

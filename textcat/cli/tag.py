@@ -399,7 +399,7 @@ def show_summary(
     from textcat.cli.printing import Facts, Table, show
 
     counts, before = summary.counts, summary.before
-    data = counts.as_dict() | {
+    data = {name: n for name, n in counts.as_dict().items() if not name.startswith("months")} | {
         "records_before": before.counts.records,
         "read_as": summary.formats,
         "drift": [drift.topic for drift in summary.drifts],

@@ -120,6 +120,27 @@ def day_of(date: str) -> str:
     return "" if when is None else when.date().isoformat()
 
 
+def month_of(date: str) -> str:
+    """Return the month of a date in ISO 8601, such as "1990-12"; "" for a text that is no date.
+
+    A year is its first month.
+    """
+    return _month_of_day(date[:11])
+
+
+@lru_cache(maxsize=1 << 15)  # days of 90 years
+def _month_of_day(day: str) -> str:
+    when = time_of(day.removesuffix("T"))
+    return "" if when is None else when.isoformat()[:7]
+
+
+def months_of(dates: Iterable[str]) -> list[str]:
+    """Return the months of dates in ISO 8601, as `month_of` does."""
+    days = [date[:11] for date in dates]
+    months = {day: _month_of_day(day) for day in {*days}}
+    return [months[day] for day in days]
+
+
 def date_range(dates: Iterable[str]) -> tuple[str, str] | None:
     """Return the earliest and the latest of dates, as they are written; None if no date can be parsed."""
     moments = [(when, date) for date in dict.fromkeys(dates) if (when := moment(date)) is not None]

@@ -32,6 +32,7 @@ from textcat.runs.progress import RunState
 from textcat.runs.records import (
     JOURNAL,
     REJECTED,
+    SUMMARY,
     Facts,
     Finished,
     Generation,
@@ -49,7 +50,7 @@ from textcat.runs.shard_writer import HELD_OUT, counted_of, raise_write_errors, 
 INPUTS, LOCK = "_inputs.jsonl", ".lock"
 _OWN_NAMES = re.compile(
     rf"(?:{re.escape(REJECTED)}|{re.escape(INPUTS)}|{re.escape(JOURNAL)}"
-    rf"|_(?:files|counted)-\d{{5,}}\.jsonl|_(?:versions|bins)-\d{{5,}}\.bin|_held-out-[0-9a-f]+\.json|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
+    rf"|_(?:files|counted)-\d{{5,}}\.jsonl|_(?:versions|bins)-\d{{5,}}\.bin|_held-out-[0-9a-f]+\.json|{re.escape(SUMMARY)}|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
 )
 
 Fields = dict[str, Any]
@@ -269,7 +270,14 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
 
     `journal_length` is the length of the intact records in bytes.
     """
-    names = {JOURNAL, REJECTED, INPUTS, *log.sums, *(path.name for path in log.folder.glob(HELD_OUT.format("*")))}
+    names = {
+        JOURNAL,
+        REJECTED,
+        INPUTS,
+        SUMMARY,
+        *log.sums,
+        *(path.name for path in log.folder.glob(HELD_OUT.format("*"))),
+    }
     names |= {of_shard(Path(shard)).name for shard in log.sums for of_shard in (counted_of, score_bins_of)}
     for part in log.generations:
         names |= {FILES.format(part.number), VERSIONS.format(part.number)}

@@ -19,7 +19,7 @@ from textcat.reading import BatchNumber, PipeState
 from textcat.runs.results import Counts
 
 FORMAT = 4
-JOURNAL, REJECTED = "_journal.jsonl", "_rejected.jsonl"
+JOURNAL, REJECTED, SUMMARY = "_journal.jsonl", "_rejected.jsonl", "_summary.json"
 _MARK = "textcat archive"
 _LINES_PER_WRITE = 10_000
 
@@ -224,7 +224,7 @@ class Log:
                 part.shards.append(record)
                 part.sums |= record.sums
                 part.versions = record.versions or part.versions
-                self.counts.add(Counts.from_dict(record.counts))
+                self.counts.add(Counts.from_dict(record.counts), by_month=True)
                 self._extend_rejections(part.number, record.rejected_bytes)
                 if record.name:
                     self.sums[record.name], self.generation_of[record.name] = record.sha256, part.number
@@ -246,7 +246,7 @@ class Log:
 
     def _replaced(self, name: str, counts: dict[str, Any]) -> None:
         self.replaced.add(name)
-        self.counts.add(Counts.from_dict(counts))
+        self.counts.add(Counts.from_dict(counts), by_month=True)
 
     def _extend_rejections(self, generation: int, end: int) -> None:
         if end > self.rejected_bytes:

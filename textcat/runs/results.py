@@ -13,7 +13,8 @@ import orjson
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import FaultKind, Rejection
 
-_COUNTERS = ("topics", "reasons", "fields", "inputs", "languages", "rules")
+_OF_MONTHS = ("months", "months_untagged", "months_unknown", "months_topics")
+_COUNTERS = ("topics", "reasons", "fields", "inputs", "languages", "rules", *_OF_MONTHS)
 _MAX_REASONS = 100  # counted separately, because a reason may quote any text, so there may be one per document
 
 
@@ -35,14 +36,19 @@ class Counts:
 
     # documents that each rule applied to, including rules that applied to none
     rules: Counter[str] = field(default_factory=Counter)
+    # By the month of the date, such as "1990-12", or "" if there is none; all add up to `tagged`:
+    months: Counter[str] = field(default_factory=Counter)  # documents that were written
+    months_untagged: Counter[str] = field(default_factory=Counter)  # those of them without a topic
+    months_unknown: Counter[str] = field(default_factory=Counter)  # those without a term that the model knows
+    months_topics: Counter[str] = field(default_factory=Counter)  # those of each topic: of "1990-12 wheat"
 
     @property
     def faults(self) -> int:
         """The number of documents that were rejected because of an error, not on purpose."""
         return self.rejected - self.left_out
 
-    def add(self, other: "Counts") -> None:
-        """Add other counts to these."""
+    def add(self, other: "Counts", *, by_month: bool = False) -> None:
+        """Add other counts to these; those by month only if `by_month`, as they may be many, and few need them."""
         for name in ("records", "tagged", "rejected", "left_out", "untagged", "unknown"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.topics.update(other.topics)
@@ -50,6 +56,8 @@ class Counts:
         self.inputs.update(other.inputs)
         self.languages.update(other.languages)
         self.rules.update(other.rules)
+        for name in _OF_MONTHS if by_month else ():
+            getattr(self, name).update(getattr(other, name))
         for reason, n in other.reasons.items():
             is_counted = reason in self.reasons or len(self.reasons) < _MAX_REASONS
             self.reasons[reason if is_counted else "other reasons"] += n

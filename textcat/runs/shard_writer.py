@@ -169,7 +169,7 @@ class ShardWriter:
             self._rejected.write(batch.rejected)
             self._versions.write(batch.versions)
             self._crc32 = zlib.crc32(batch.versions, self._crc32)
-            self._counts.add(batch.counts)
+            self._counts.add(batch.counts, by_month=True)
             self._sums |= batch.sums
             for source, due in batch.due.items():
                 self._due[source] = min(due, self._due.get(source, due))

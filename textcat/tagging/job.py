@@ -17,6 +17,7 @@ from textcat.base.progress import peak_memory
 from textcat.model.conditions import languages_of
 from textcat.model.manifest import model_id, read_manifest
 from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
+from textcat.reading.dates import months_of
 from textcat.runs.news_version_chunks import encode_versions
 from textcat.runs.results import BatchResult, Counts, encode_counted, process_name
 from textcat.tagging.groups import open_groups
@@ -163,6 +164,9 @@ def _write_untagged(output: OutputSettings, records: list[Record], tagged: Batch
     tagged.rows.append(ENCODERS[output.to](records, [[]] * n, [None] * n, settings=output, **options))
     tagged.counts.tagged += n
     tagged.counts.untagged += n
+    months = months_of([record.date for record in records])
+    tagged.counts.months.update(months)
+    tagged.counts.months_untagged.update(months)
     if not output.shows_counted:
         tagged.counted += b"".join(encode_counted(record.source, record.position, []) for record in records)
     tagged.counts.fields.update(name for record in records for name in record.fields or ())
@@ -207,6 +211,7 @@ def tag_records(
         counts.fields.update(chain.from_iterable(filter(None, map(_FIELDS, records))))
         counts.untagged += len(above) - int(above.any(axis=1).sum())
         sizes = above.sum(axis=0)
+        _count_by_month(counts, tagger.topics, records, above, has_terms)
         counts.topics.update({tagger.topics[j]: int(sizes[j]) for j in sizes.nonzero()[0].tolist()})
         if job.keeps_scores:
             # imported here, so that a process that only distributes work stays small
@@ -219,6 +224,20 @@ def tag_records(
             tagged.counted += b"".join(
                 encode_counted(record.source, record.position, named) for record, named in of_rows
             )
+
+
+def _count_by_month(
+    counts: Counts, topics: Sequence[str], records: list[Record], above: "np.ndarray", has_terms: "np.ndarray"
+) -> None:
+    """Count records by the month of their date; `above` says which topics each has got."""
+    months = months_of([record.date for record in records])
+    counts.months.update(months)
+    has_topics = above.sum(axis=1).tolist()
+    for number, has in ((counts.months_untagged, has_topics), (counts.months_unknown, has_terms.tolist())):
+        number.update(month for month, is_so in zip(months, has, strict=True) if not is_so)
+    rows, columns = above.nonzero()
+    of_tags = zip(rows.tolist(), columns.tolist(), strict=True)
+    counts.months_topics.update([f"{months[row]} {topics[column]}" for row, column in of_tags])
 
 
 def _stacked(scored: "list[tuple[np.ndarray, np.bool_]]") -> "tuple[np.ndarray, np.ndarray]":

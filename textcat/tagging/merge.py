@@ -27,6 +27,7 @@ from textcat.tagging.output import OutputSettings, file_format
 from textcat.tagging.planning import TaggingPlan
 from textcat.tagging.shards import remove_rows
 from textcat.tagging.summary import Summary, Trained
+from textcat.tagging.summary_by_month import write_summary
 
 log = logging.getLogger(__name__)
 
@@ -95,13 +96,14 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
     plan = _read_plan(found[0])
     with raise_write_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-    counts, shards = _merge(found, plan.output, out, limits)
+    counts, shards = _merge(found, plan, out, limits)
     seconds, memory = time.monotonic() - started, peak_memory() or 0
     return Summary(plan.trained, (), plan.topics, counts, RunState(Counts()), shards, [], seconds, memory)
 
 
-def _merge(parts: Sequence[Part], output: OutputSettings, out: Path, limits: dict[str, int]) -> tuple[Counts, int]:
+def _merge(parts: Sequence[Part], plan: _PartPlan, out: Path, limits: dict[str, int]) -> tuple[Counts, int]:
     """Write the merged folder beside its place, and rename it; return the counts and the number of shards."""
+    output = plan.output
     beside, header = out.with_name(f".{out.name}.merged{UNFINISHED}"), parts[0].log.header
     facts = {name: value for name, value in parts[0].log.facts.items() if name != PART}
     files = None if header.files is None else read_files(parts[0].folder, 0, header.files)
@@ -114,6 +116,7 @@ def _merge(parts: Sequence[Part], output: OutputSettings, out: Path, limits: dic
                 with raise_write_errors(beside):
                     settled = settle(shards.log, partial(remove_rows, output))
                 shards.finish()
+            write_summary(beside, facts["model"], plan.trained, plan.topics, shards.log.counts)
             with raise_write_errors(out):
                 for path in (parts[0].folder / ORIGIN, *parts[0].folder.glob(HELD_OUT.format("*"))):
                     disk.write_atomically(beside / path.name, path.read_text(encoding="utf-8"))
@@ -125,4 +128,6 @@ def _merge(parts: Sequence[Part], output: OutputSettings, out: Path, limits: dic
             raise
     if not settled.is_whole:
         log.warning("Older news counts again, as newer news is gone: `textcat tag --out %s` reads it once more.", out)
-    return shards.log.counts, shards.number
+    counts = Counts()
+    counts.add(shards.log.counts)
+    return counts, shards.number

@@ -29,6 +29,7 @@ from textcat.tagging.output import OutputSettings, file_format
 from textcat.tagging.planning import INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan
 from textcat.tagging.shards import remove_rows
 from textcat.tagging.summary import Summary
+from textcat.tagging.summary_by_month import write_summary
 from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
 
 log = logging.getLogger(__name__)
@@ -202,6 +203,9 @@ def _tag(
                 tally.add_counts(written.removed)
                 shards, is_whole = written.shards, state.is_last and written.is_whole
             summary = tally.summary(shards)
+            # A killed process may have left the summary of an earlier run; this one has not.
+            if is_whole and state.log is not None and not (is_part or (state.finished and trusted and before is None)):
+                write_summary(out, facts["model"], summary.trained, summary.topics, state.log.counts)
         summary = summary if before is None else before.followed_by(summary)
         if is_whole:
             return summary

@@ -13,6 +13,7 @@ from textcat.base.spreadsheets import safe_cell
 from textcat.base.surrogates import escape_undecodable
 from textcat.model import Reason
 from textcat.reading import START_OVER, FaultKind, Rejection, superseded_reason
+from textcat.reading.dates import month_of
 from textcat.runs.files import is_within
 from textcat.runs.news_version_chunks import hash_of_id
 from textcat.runs.news_versions import OldRows
@@ -86,6 +87,11 @@ def _without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocu
         counts.untagged -= not topics
         counts.unknown -= document.reason == Reason.NO_KNOWN_TERM
         counts.topics.subtract({*topics})
+        month = month_of(document.date)
+        counts.months[month] -= 1
+        counts.months_untagged[month] -= not topics
+        counts.months_unknown[month] -= document.reason == Reason.NO_KNOWN_TERM
+        counts.months_topics.subtract({f"{month} {topic}" for topic in topics})
 
     if settings.to == "parquet":
         data = _without_parquet(path, removed, form, count)
@@ -167,7 +173,7 @@ def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
             tuple(map(float, probabilities)) or (None,) * n,
             tuple(status or None for status in statuses) or (None,) * n,
             cells[MODEL],
-            cells["date"],
+            cells["date_text"],
         )
         if document is not None and row_document[:3] == document[:3]:
             joined = {name: getattr(document, name) + getattr(row_document, name) for name in _LISTS}
@@ -211,10 +217,11 @@ def _without_parquet(
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
-    columns = (table.column(name).to_pylist() for name in ("id", "source", "position", "topics", REASON))
+    columns = (table.column(name).to_pylist() for name in ("id", "source", "position", "topics", REASON, "date_text"))
     keep = []
-    for id_, source, position, tags, reason in zip(*columns, strict=True):
-        document = TaggedDocument(id_, source, position, tuple(tag["topic"] for tag in tags), reason)
+    for id_, source, position, tags, reason, date in zip(*columns, strict=True):
+        topics = tuple(tag["topic"] for tag in tags)
+        document = TaggedDocument(id_, source, position, topics, reason, date=date or "")
         keep.append(not removed(document))
         if not keep[-1]:
             count(document)

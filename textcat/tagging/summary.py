@@ -1,7 +1,7 @@
 """Summarise a run, and find topics that are much more or less frequent in the archive than in training."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from textcat.runs.progress import RunState
@@ -103,12 +103,36 @@ class Summary(NamedTuple):
         training were samples of the same population, so large a difference would have a probability below .001, divided
         by the number of topics.
         """
-        drifts, sizes, train_documents = [], self.train_sizes, self.trained.documents
-        for topic, size in sizes.items():
-            n, tagged = self.counts.topics[topic], self.counts.tagged
-            rate, prevalence = n / max(tagged, 1), size / train_documents
-            g = log_likelihood_ratio(n, tagged, size, train_documents)
-            p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # probability of so large a χ² with one degree of freedom
-            if max(rate, prevalence) > _RATIO * min(rate, prevalence) and p < _P / len(sizes):
-                drifts.append(Drift(topic, rate, prevalence, g))
-        return sorted(drifts, key=lambda drift: -drift.g)
+        return find_drifts(self.counts.topics, self.counts.tagged, self.train_sizes, self.trained.documents)
+
+
+def find_drifts(
+    topics: Mapping[str, int], documents: int, train_sizes: Mapping[str, int], train_documents: int
+) -> list[Drift]:
+    """Find topics that documents have much more or less often than training documents: see `Summary.drifts`.
+
+    Parameters
+    ----------
+    topics : dict of str to int
+        How many of the `documents` have each topic.
+    documents : int
+    train_sizes : dict of str to int
+        How many of the training documents have each of the topics that are compared.
+    train_documents : int
+
+    Returns
+    -------
+    list of Drift
+        The most significant one first.
+    """
+    drifts = []
+    for topic, size in train_sizes.items():
+        n = topics.get(topic, 0)
+        rate, prevalence = n / max(documents, 1), size / train_documents
+        if max(rate, prevalence) <= _RATIO * min(rate, prevalence):
+            continue
+        g = log_likelihood_ratio(n, documents, size, train_documents)
+        p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # probability of so large a χ² with one degree of freedom
+        if p < _P / len(train_sizes):
+            drifts.append(Drift(topic, rate, prevalence, g))
+    return sorted(drifts, key=lambda drift: -drift.g)

@@ -1,0 +1,67 @@
+"""Keep the summary of all runs in a folder of tags, by the month of the documents' dates."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from textcat.base import disk
+from textcat.runs.records import SUMMARY
+from textcat.runs.results import Counts
+from textcat.tagging.summary import Trained, find_drifts
+
+_DECIMALS = 6  # of rates
+
+
+def write_summary(folder: Path, model: str, trained: Trained, topics: Sequence[str], counts: Counts) -> None:
+    """Write what a folder of tags has by month, unless it is there already: the months of the documents' dates.
+
+    `model` is the id of the model that tagged last, `topics` are those that the run writes, and `counts` those of all
+    documents in the folder. If an earlier textcat has tagged some of them, it has counted no months, and no file is
+    written.
+    """
+    path = folder / SUMMARY
+    if counts.months.total() != counts.tagged:
+        disk.remove(path)
+        return
+    wanted = {*topics}
+    sizes = {topic: size for topic, size in trained.sizes.items() if topic in wanted}
+    months = [{"month": month or None, **of_month} for month, of_month in _by_month(counts, sizes, trained.documents)]
+    of_all = _row(counts.tagged, counts.untagged, counts.unknown, counts.topics, sizes, trained.documents)
+    rows = ",\n".join(f"  {json.dumps(row)}" for row in months)
+    text = f'{{"model": {json.dumps(model)}, "all":\n  {json.dumps(of_all)},\n"months": [\n{rows}\n]}}\n'
+    with disk.raise_write_errors(folder, "fix that, and give the command again"):
+        if not path.is_file() or path.read_bytes() != text.encode():
+            disk.write_atomically(path, text)
+
+
+def _by_month(counts: Counts, sizes: Mapping[str, int], train_documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each month, in order, with the numbers of its documents; those without a date come last."""
+    topics = defaultdict[str, Counter[str]](Counter)
+    for name, n in counts.months_topics.items():
+        month, _, topic = name.partition(" ")
+        topics[month][topic] = n
+    for month in sorted(counts.months, key=lambda month: (not month, month)):
+        if n := counts.months[month]:
+            n_untagged, n_unknown = counts.months_untagged[month], counts.months_unknown[month]
+            yield month, _row(n, n_untagged, n_unknown, topics[month], sizes, train_documents)
+
+
+def _row(
+    n: int, n_untagged: int, n_unknown: int, topics: Mapping[str, int], sizes: Mapping[str, int], train_documents: int
+) -> dict[str, Any]:
+    drifting = {drift.topic for drift in find_drifts(topics, n, sizes, train_documents)}
+    of_topics: list[dict[str, Any]] = [
+        {
+            "topic": topic,
+            "documents": topics.get(topic, 0),
+            "rate": round(topics.get(topic, 0) / max(n, 1), _DECIMALS),
+            "in_training": round(size / train_documents, _DECIMALS),
+            "drift": topic in drifting,
+        }
+        for topic, size in sizes.items()
+        if topics.get(topic) or topic in drifting
+    ]
+    of_topics.sort(key=lambda row: -row["documents"])
+    return {"documents": n, "no_topic": n_untagged, "no_known_term": n_unknown, "topics": of_topics}
