@@ -47,6 +47,7 @@ _NAMES_IN = {
     "tagging.monitor": "monitor_tags",
     "tagging.output": "OutputSettings",
     "tagging.run": "tag_archive",
+    "tagging.trends": "TrendRow Trends estimate_trends",
     "teaching.pool.pool": "Pool build_pool",
     "teaching.session": "Session",
     "teaching.simulate": "Setting experiment means_by_setting simulate simulated_topics",

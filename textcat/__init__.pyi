@@ -70,6 +70,9 @@ from textcat.tagging.merge import merge_parts as merge_parts
 from textcat.tagging.monitor import monitor_tags as monitor_tags
 from textcat.tagging.output import OutputSettings as OutputSettings
 from textcat.tagging.run import tag_archive as tag_archive
+from textcat.tagging.trends import TrendRow as TrendRow
+from textcat.tagging.trends import Trends as Trends
+from textcat.tagging.trends import estimate_trends as estimate_trends
 from textcat.teaching.pool.pool import Pool as Pool
 from textcat.teaching.pool.pool import build_pool as build_pool
 from textcat.teaching.session import Session as Session

@@ -54,6 +54,7 @@ BENCHMARKS = {
     "review-work": Benchmark("Reviewing: documents that people see", BY_SIZE, reviewing.work_saved),
     "review-page": Benchmark("Reviewing: the page", "default", reviewing.waiting_times),
     "trends": Benchmark("Trends: prevalences by month", BY_SIZE, trends.measure),
+    "trends-judged": Benchmark("Trends: with a judged sample", BY_SIZE, trends.with_judged),
     "alarms": Benchmark("Alarms: false ones, and delays", "none: rates are drawn", alarms.measure),
     "few-labels": Benchmark("Few labels: quality by training documents", BY_SIZE, few_labels.measure),
     "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),

@@ -1,14 +1,20 @@
-"""Trends: how far prevalences by period are off, and how often their intervals contain the true one."""
+"""Trends: how far prevalences by period are off, and how often their intervals contain the true one.
+
+They are estimated from scores alone, and with a random sample of the documents of each period that people have judged.
+"""
 
 from __future__ import annotations
 
+import random
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from harness import Row, Work
+from promises import titles_of_the_largest
 from training import reuters
 
 from textcat.base.folds import assign_folds
@@ -19,16 +25,20 @@ from textcat.recipes.recipe import default_recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.thresholds import decisions_by_scores, held_out_scores
 from textcat.trends.bins import N_BINS, bins_of
-from textcat.trends.choice import choose_estimator
+from textcat.trends.choice import choose_by_sample, choose_estimator
 from textcat.trends.estimators import ESTIMATORS
 from textcat.trends.held_out import HeldOut
 from textcat.trends.intervals import intervals
+from textcat.trends.sample import Judged, sampled_prevalences
 
 DOCUMENTS, LEAST_DOCUMENTS = 2000, 100  # of a simulated period, and of a month that counts
 LEAST_OF_TOPIC = 5  # documents in a period: the relative error of fewer says little
 LEAST_HELD_OUT = 3  # positives of a topic
 SHIFTS = 1000  # pairs of a topic and a period, at least
-AUDIT, NORMAL = 300, 1.96  # documents of a random sample that an interval is compared with
+AUDIT, NORMAL = 300, 1.96  # documents of a random sample, and half the width of an interval in deviations
+DRAWS = 5  # of samples of the same months
+TITLES = 20_000  # of which half train
+_ROUNDING = 1e-9
 
 
 class Later(NamedTuple):
@@ -42,22 +52,42 @@ class Later(NamedTuple):
 
 
 class Periods(NamedTuple):
-    """Documents of periods by topic and bin, tags by topic, and the true prevalences of topics."""
+    """Documents of periods by topic and bin, tags by topic, the true prevalences of topics, and a judged sample."""
 
     counts: np.ndarray  # (n_periods, n_topics, n_bins)
     tagged: np.ndarray  # shares: (n_periods, n_topics)
     true: np.ndarray
     topics: np.ndarray  # bool: those that count
+    judged: Judged
 
 
 def measure(work: Work) -> list[Row]:
     """Train on the earlier half of dated documents, and estimate prevalences of the months of the later one."""
-    rows: list[Row] = []
-    parts = () if work.quick else (_dated_by_part(open_corpus("20newsgroups", download=False)),)
-    for corpus in (reuters(work), open_corpus("newswire", download=False), *parts):
-        facts = work.kept(f"trends, {corpus.name}", partial(_measured, corpus, work))
-        rows += facts["rows"]
-    return rows
+    return [row for facts in _facts(work) for row in facts["rows"]]
+
+
+def with_judged(work: Work) -> list[Row]:
+    """Estimate the same prevalences with a random sample of each month whose topics are known."""
+    return [row for facts in _facts(work) for row in facts["judged"]]
+
+
+def _facts(work: Work) -> list[Mapping[str, Any]]:
+    corpora = [reuters(work), open_corpus("newswire", download=False)]
+    if not work.quick:
+        corpora.append(_dated_by_part(open_corpus("20newsgroups", download=False)))
+        corpora += [_dated_at_random(language) for language in ("en", "sv")]
+    return [work.kept(f"trends, {corpus.name}", partial(_measured, corpus, work)) for corpus in corpora]
+
+
+def _dated_at_random(language: str) -> Corpus:
+    """Return titles with dates: half of them of one day, and the others, which are like them, of later months."""
+    documents = random.Random(0).sample(titles_of_the_largest(language), TITLES)
+    half, a_month = TITLES // 2, DOCUMENTS
+    dated = [
+        replace(document, date="2000-01-01" if n < half else f"2001-{1 + (n - half) // a_month:02}-01")
+        for n, document in enumerate(documents)
+    ]
+    return Corpus.from_documents(f"yso-finna-{language}", dated)
 
 
 def _dated_by_part(corpus: Corpus) -> Corpus:
@@ -68,8 +98,12 @@ def _dated_by_part(corpus: Corpus) -> Corpus:
 
 def _measured(corpus: Corpus, work: Work) -> dict[str, Any]:
     later = _later(corpus)
-    kinds = {"natural": _natural(later), "simulated": _simulated(later, 50 if work.quick else SHIFTS)}
-    return {"rows": [_row(corpus.name, shift, periods, later.held_out) for shift, periods in kinds.items()]}
+    natural = [_natural(later, seed) for seed in range(1 if work.quick else DRAWS)]
+    kinds = {"natural": natural, "simulated": [_simulated(later, 50 if work.quick else SHIFTS)]}
+    return {
+        "rows": [_row(corpus.name, shift, drawn[0], later.held_out) for shift, drawn in kinds.items()],
+        "judged": [_judged_row(corpus.name, shift, drawn, later.held_out) for shift, drawn in kinds.items()],
+    }
 
 
 def _later(corpus: Corpus) -> Later:
@@ -98,14 +132,27 @@ def _counted(bins: np.ndarray) -> np.ndarray:
     return np.stack([np.bincount(column, minlength=N_BINS) for column in bins.T])
 
 
-def _natural(later: Later) -> Periods:
+def _judged_of(bins: np.ndarray, labels: np.ndarray) -> list[np.ndarray]:
+    """Return the judged documents of a period that have each topic, and those that lack it, by bin."""
+    return [
+        np.stack([np.bincount(b[y == has], minlength=N_BINS) for b, y in zip(bins.T, labels.T, strict=True)])
+        for has in (True, False)
+    ]
+
+
+def _natural(later: Later, seed: int) -> Periods:
+    """Count the documents of each later month; `seed` is that of the judged sample."""
+    chance = np.random.default_rng(seed)
     months = [month for month in np.unique(later.months) if (later.months == month).sum() >= LEAST_DOCUMENTS]
     of_months = [later.months == month for month in months]
     counts = np.stack([_counted(later.bins[rows]) for rows in of_months])
     tagged, true = (
         np.stack([of_all[rows].mean(axis=0) for rows in of_months]) for of_all in (later.tagged, later.labels)
     )
-    return Periods(counts, tagged, true, later.held_out.positives.sum(axis=1) >= LEAST_HELD_OUT)
+    samples = [chance.choice(np.flatnonzero(rows), min(AUDIT, rows.sum()), replace=False) for rows in of_months]
+    judged = [_judged_of(later.bins[rows], later.labels[rows]) for rows in samples]
+    topics = later.held_out.positives.sum(axis=1) >= LEAST_HELD_OUT
+    return Periods(counts, tagged, true, topics, Judged(*map(np.stack, zip(*judged, strict=True))))
 
 
 def _simulated(later: Later, least: int) -> Periods:
@@ -113,9 +160,10 @@ def _simulated(later: Later, least: int) -> Periods:
     chance, positives = np.random.default_rng(0), later.labels.sum(axis=0)
     topics = (later.held_out.positives.sum(axis=1) >= LEAST_HELD_OUT) & (positives >= LEAST_OF_TOPIC)
     n_periods = -(-least // int(topics.sum()))
-    counts = np.zeros((n_periods, len(topics), N_BINS))
+    counts = np.zeros((n_periods, len(topics), N_BINS), int)
     counts[:, :, 0] = DOCUMENTS
     tagged, true = np.zeros((2, n_periods, len(topics)))
+    judged = Judged(*np.zeros((2, *counts.shape), int))
     for period, topic in np.ndindex(true.shape):
         if topics[topic]:
             factor = np.exp(chance.choice([-1, 1]) * chance.uniform(*np.log([2, 5])))
@@ -127,11 +175,14 @@ def _simulated(later: Later, least: int) -> Periods:
             )
             counts[period, topic] = np.bincount(later.bins[drawn, topic], minlength=N_BINS)
             tagged[period, topic], true[period, topic] = later.tagged[drawn, topic].mean(), n / DOCUMENTS
-    return Periods(counts, tagged, true, topics)
+            sample, column = chance.choice(drawn, AUDIT, replace=False), slice(topic, topic + 1)
+            of_classes = _judged_of(later.bins[sample, column], later.labels[sample, column])
+            judged.having[period, column], judged.lacking[period, column] = of_classes
+    return Periods(counts, tagged, true, topics, judged)
 
 
 def _row(corpus: str, shift: str, periods: Periods, held_out: HeldOut) -> Row:
-    counts, tagged, true, topics = periods
+    counts, tagged, true, topics, _ = periods
     documents, name = counts[:, :1].sum(axis=-1), choose_estimator(held_out).name
     estimates = {"tags": tagged} | {name: estimate(counts, held_out) for name, estimate in ESTIMATORS.items()}
     estimates["prior"] = np.broadcast_to(held_out.prior, true.shape)
@@ -151,4 +202,34 @@ def _row(corpus: str, shift: str, periods: Periods, held_out: HeldOut) -> Row:
         "intervals that contain the truth": f"{inside.mean():.3f}",
         "the same, below .3 %": f"{inside[rare].mean():.3f}" if rare.any() else "",
         "median width / that of 300 documents": f"{np.median(((high - low) / of_sample)[:, topics]):.2f}",
+    }
+
+
+def _judged_row(corpus: str, shift: str, drawn: Sequence[Periods], held_out: HeldOut) -> Row:
+    errors: dict[str, list[float]] = {}
+    inside, rare, widths = [], [], []
+    for counts, _, true, topics, judged in drawn:
+        documents, n = counts[:, :1].sum(axis=-1), np.maximum((judged.having + judged.lacking).sum(axis=-1), 1)
+        name, seeds = choose_by_sample(counts, judged, held_out).name, np.arange(true.shape[1])
+        alone = judged.having.sum(axis=-1) / n
+        summed = ESTIMATORS["summed"](counts, held_out)
+        by_scores = ((judged.having + judged.lacking) * held_out.probabilities).sum(axis=-1) / n
+        together, low, high = sampled_prevalences(counts, judged, held_out, ESTIMATORS[name](counts, held_out), seeds)
+        counted = (true * documents >= LEAST_OF_TOPIC) & topics
+        estimates = {"summed": summed, "sample alone": alone, "prediction-powered": summed + alone - by_scores}
+        for title, values in (estimates | {"with the sample": together}).items():
+            errors.setdefault(title, []).append((np.abs(values - true)[counted] / true[counted]).mean())
+        inside.append(((low <= true + _ROUNDING) & (true <= high + _ROUNDING))[:, topics])
+        rare.append(true[:, topics] < 0.003)
+        widths.append(((high - low) / (2 * NORMAL * np.sqrt(np.maximum(true, 1 / AUDIT) / AUDIT)))[:, topics])
+    means = {title: np.mean(values) for title, values in errors.items()}
+    contained = np.array(inside)
+    return {
+        "corpus": corpus,
+        "shift": shift,
+        **{title: f"{error:.3f}" for title, error in means.items()},
+        "with the sample / summed": f"{means['with the sample'] / means['summed']:.2f}",
+        "intervals that contain the truth": f"{contained.mean():.3f}",
+        "the same, below .3 %": f"{contained[np.array(rare)].mean():.3f}" if np.any(rare) else "",
+        "median width / that of the sample alone": f"{np.median(widths):.2f}",
     }

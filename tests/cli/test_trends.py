@@ -6,6 +6,7 @@ import json
 import pytest
 
 import textcat
+from textcat.review.review import Review
 
 
 @pytest.fixture
@@ -46,3 +47,28 @@ def test_what_cannot_be_estimated_is_refused(run, tags, tmp_path):
     assert "has no tags" in run.refuses("trends", tmp_path)
     assert "by month or by day" in run.refuses("trends", tags, "--by", "year")
     assert "week" in run.refuses("trends", tags, "--by", "week")
+
+
+def test_a_page_of_curves_is_written(run, tags, tmp_path):
+    assert run("trends", tags, "--out", "trends.html", "--topic", "grain").code == 0
+    assert "Trends of tags" in (tmp_path / "trends.html").read_text()
+
+
+def test_a_judged_sample_is_used_and_shown(run, tags, tmp_path):
+    said = str(tmp_path / "said")
+    assert "has no corrections" in run.refuses("trends", tags, "--corrections", said)
+    review = Review(tags, said, sample=20)
+    for document in review.documents:
+        review.answer(document.number, dict.fromkeys(document.document.topics, True), is_complete=True)
+    run("trends", tags, "--corrections", said)
+    assert "judged" in run.out
+    run("trends", tags, "--corrections", said, "--as", "json")
+    printed = json.loads(run.out)
+    assert printed["judged"] == 60
+    assert {row["judged"] for row in printed["rows"]} == {20}
+
+
+def test_documents_are_counted_by_source_or_a_kept_field(run, tags):
+    run("trends", tags, "--by", "source", "--as", "csv")
+    assert len({row["period"] for row in csv.DictReader(run.out.splitlines())}) == 2
+    assert "--keep-fields desk" in run.refuses("trends", tags, "--by", "desk")

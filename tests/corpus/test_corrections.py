@@ -123,7 +123,7 @@ def test_what_cannot_be_read_or_written_is_told_in_a_sentence(tmp_path):
     with sqlite3.connect(tmp_path / "old" / FILE) as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(TextcatError, match="format 99 instead of 1"):
+    with pytest.raises(TextcatError, match="format 99 instead of 2"):
         Corrections(tmp_path / "old")
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / FILE).write_bytes(b"no database" * 1000)
@@ -132,3 +132,21 @@ def test_what_cannot_be_read_or_written_is_told_in_a_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(TextcatError, match="Cannot write to the corrections"):
         Corrections(tmp_path / "file")
+
+
+def test_documents_that_were_judged_completely_have_all_their_topics(tmp_path):
+    def at(position, answers, is_complete):
+        place = {"tagged source": "a.jsonl", "tagged position": position}
+        return Correction(Document(f"{position}", {"text": "x"}, fields=place), answers, is_complete=is_complete)
+
+    corrections = Corrections(tmp_path)
+    corrections.add(
+        at(1, {"grain": True, "trade": False}, True),
+        at(2, {"grain": True}, False),
+        at(3, {}, True),
+        at(4, {"grain": True}, True),
+        at(4, {"wheat": True, "grain": False}, False),
+        Correction(WHEAT, {"grain": True}, is_complete=True),  # it is of no archive
+    )
+    places = {("a.jsonl", 1): {"grain"}, ("a.jsonl", 3): set(), ("a.jsonl", 4): {"wheat"}}
+    assert corrections.judged_places() == places

@@ -35,8 +35,9 @@ def test_any_text_is_in_the_file_as_it_is_and_ends_no_element(text):
 
 def test_the_scripts_are_short_and_need_no_build_step():
     sizes = {path.name: len(path.read_bytes()) for path in (ROOT / "textcat/report").glob("*.js")}
-    for kind in ("report", "many_topics"):
-        assert sizes["nodes.js"] + sizes[f"{kind}.js"] <= 20_000
+    assert sizes["nodes.js"] + sizes["plots.js"] + sizes["report.js"] <= 20_000
+    assert sizes["nodes.js"] + sizes["plots.js"] + sizes["trends.js"] <= 12_000
+    assert sizes["nodes.js"] + sizes["many_topics.js"] <= 20_000
     assert sizes["learning_curve.js"] <= 2_500
     for name in sizes:
         script = (ROOT / "textcat/report" / name).read_text(encoding="utf-8")

@@ -1,13 +1,14 @@
 """People see first the documents from which most is gained, and a random sample of automatic tags."""
 
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.review.queue import audited_tags, choose_documents, reviewed_tags
+from textcat.review.queue import audited_tags, choose_documents, choose_sample, reviewed_tags
 from textcat.tagging.shards import TaggedDocument
 
 
@@ -111,3 +112,34 @@ def test_audited_documents_stand_at_random_places_and_in_proportion():
     first = choose_documents(rows, 400, 0.1).numbers.tolist()
     assert first == numbers[:400]
     assert len(audited & {*first}) == pytest.approx(400 * len(audited) / len(numbers), abs=25)
+
+
+def dated(number, month):
+    return TaggedDocument(f"d{number}", "a", number, (), date=f"2024-{month:02}-03" if month else "")
+
+
+def test_a_sample_has_documents_of_each_month_in_turn():
+    rows = [dated(number, number % 4) for number in range(400)] + [dated(400, 5)]
+    chosen = choose_sample(rows, 30, 1000)
+    months = [rows[number].date[5:7] for number in chosen.numbers]
+    assert Counter(months) == {"": 30, "01": 30, "02": 30, "03": 30, "05": 1}
+    assert {*months[:5]} == {"", "01", "02", "03", "05"}
+    assert all(len({*months[start : start + 4]}) == 4 for start in range(5, 121, 4))
+    assert choose_sample(rows, 30, 50).numbers.tolist() == chosen.numbers[:50].tolist()
+    assert choose_sample(rows, 30, 50).n_open == chosen.n_open == 121
+
+
+def test_a_larger_sample_has_all_of_a_smaller_one_and_judged_documents_count():
+    rows = [dated(number, 1 + number % 2) for number in range(300)]
+    small, large = (choose_sample(rows, n, 1000).numbers.tolist() for n in (20, 50))
+    assert large[:40] == small
+    done = {rows[number].id for number in small[:10]}
+    assert choose_sample(rows, 20, 1000, lambda row: row.id in done).numbers.tolist() == small[10:]
+
+
+def test_each_document_is_as_likely_to_be_in_a_sample():
+    drawn = Counter()
+    for archive in range(400):
+        rows = [TaggedDocument(f"{archive}", f"{archive}", number, (), date="2024") for number in range(20)]
+        drawn.update(choose_sample(rows, 5, 1000).numbers.tolist())
+    assert all(abs(drawn[number] - 100) < 4 * (400 * 0.25 * 0.75) ** 0.5 for number in range(20))

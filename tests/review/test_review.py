@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 
 import pytest
 
@@ -158,3 +159,34 @@ def test_a_folder_without_tags_or_origin_is_refused(tagged_archive, tmp_path):
         Review(archive)
     with pytest.raises(TextcatError, match="A queue cannot have 0 documents"):
         Review(tagged_archive, tmp_path, most=0)
+
+
+def test_of_a_sample_all_topics_are_judged(tagged_archive, tmp_path):
+    review = Review(tagged_archive, tmp_path / "said", sample=8)
+    assert len(review.documents) == 24
+    assert Counter(document.document.date[:7] for document in review.documents) == dict.fromkeys(
+        ("2024-01", "2024-02", "2024-03"), 8
+    )
+    document = next(each for each in review.documents if each.tags)
+    assert asked(document) == [*document.document.topics]
+    with pytest.raises(TextcatError, match="have no answer"):
+        review.answer(document.number, {}, is_complete=True)
+    made = review.answer(document.number, dict.fromkeys(asked(document), False) | {"gold": True}, is_complete=True)
+    untagged = next((each for each in review.documents if not each.tags), None)
+    assert made.is_complete
+    assert review.corrections.judged_places() == {document.place: {"gold"}}
+    again = Review(tagged_archive, tmp_path / "said", sample=8)
+    assert len(again.documents) == 23
+    again.answer(0, {})  # skipped
+    if untagged is not None:
+        number = next(each.number for each in again.documents if each.document.id == untagged.document.id)
+        again.answer(number, {}, is_complete=True)
+        assert again.corrections.judged_places()[untagged.place] == set()
+    assert len(Review(tagged_archive, tmp_path / "said", sample=8).documents) == 22 - (untagged is not None)
+
+
+def test_an_answer_to_single_tags_does_not_take_a_document_from_the_sample(tagged_archive, tmp_path):
+    sample = Review(tagged_archive, tmp_path / "said", sample=500)
+    document = next(each for each in sample.documents if each.tags)
+    sample.answer(document.number, {asked(document)[0]: True})
+    assert document.place in {each.place for each in Review(tagged_archive, tmp_path / "said", sample=500).documents}

@@ -124,3 +124,52 @@ def test_a_file_that_is_no_sheet_is_refused(tagged_archive, tmp_path):
     (tmp_path / "latin.csv").write_bytes("row,id\nä".encode("latin-1"))
     with pytest.raises(TextcatError, match="not UTF-8"):
         read_sheet(tmp_path / "latin.csv", tagged_archive, tmp_path / "said")
+
+
+@pytest.fixture
+def sampled(tagged_archive, tmp_path):
+    """The path of a sheet of a random sample, and the rows of each of its documents."""
+    path = tmp_path / "sample.csv"
+    write_sheet(Review(tagged_archive, tmp_path / "said", sample=200), path)
+    by_document: dict = {}
+    for row in rows_of(path):
+        assert row["sample"] == "yes"
+        by_document.setdefault((row["source"], int(row["position"])), []).append(row)
+    return path, by_document
+
+
+def test_documents_of_a_sample_are_judged_whole_or_not_at_all(sampled, tagged_archive, tmp_path):
+    path, by_document = sampled
+    tagged = [place for place, rows in by_document.items() if rows[0]["topic"]]
+    untagged = [place for place, rows in by_document.items() if not rows[0]["topic"]]
+    assert len(by_document) == 300
+    assert untagged
+    for row in by_document[tagged[0]]:
+        row["answer"] = "yes"
+    by_document[tagged[0]][0]["add"] = "gold"
+    by_document[untagged[0]][0]["answer"] = "no"
+    by_document[untagged[1]][0]["add"] = "wheat"
+    write(path, [row for rows in by_document.values() for row in rows])
+    assert read_sheet(path, tagged_archive, tmp_path / "said").kept == 3
+    expected = {row["topic"] for row in by_document[tagged[0]]} | {"gold"}
+    assert Corrections(tmp_path / "said").judged_places() == {
+        tagged[0]: expected,
+        untagged[0]: set(),
+        untagged[1]: {"wheat"},
+    }
+
+
+def test_a_sample_with_a_document_that_is_judged_in_part_is_refused(sampled, tagged_archive, tmp_path):
+    path, by_document = sampled
+    rows = next(rows for rows in by_document.values() if len(rows) > 1)
+    rows[0]["answer"] = "yes"
+    everything = [row for rows in by_document.values() for row in rows]
+    write(path, everything)
+    with pytest.raises(TextcatError, match="answer in all of them, or in none"):
+        read_sheet(path, tagged_archive, tmp_path / "said")
+    rows[0]["answer"] = ""
+    next(row for row in everything if not row["topic"])["answer"] = "yes"
+    write(path, everything)
+    with pytest.raises(TextcatError, match="the row has no topic"):
+        read_sheet(path, tagged_archive, tmp_path / "said")
+    assert [*Corrections(tmp_path / "said")] == []

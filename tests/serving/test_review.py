@@ -56,6 +56,7 @@ def test_a_review_goes_on_document_by_document(service, review):
         "documents": 30,
         "open": review.n_open,
         "independent": False,
+        "is_sample": False,
         "topics": 50,
         "person": None,
     }

@@ -10,12 +10,14 @@ import pytest
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.model.manifest import read_manifest
+from textcat.review.review import Review
 from textcat.runs.shard_writer import score_bins_of
 from textcat.tagging.merge import merge_parts
+from textcat.tagging.periods import NO_VALUE, UNDATED, read_periods
 from textcat.tagging.planning import make_plan
 from textcat.tagging.run import tag_archive, tag_to_folder
 from textcat.tagging.score_bins import read_frames
-from textcat.tagging.trends import UNDATED, estimate_trends, read_periods
+from textcat.tagging.trends import estimate_trends
 from textcat.trends.bins import N_BINS, bins_of
 
 
@@ -161,7 +163,7 @@ def tags(archive, promising_model, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"by": "week"}, "'week' is not one of year, month, day"),
+        ({"by": "week"}, "no field 'week': give year, month, day or source"),
         ({"by": "year"}, "All dated documents are of 2024: count by month or by day"),
         ({"topics": ["erth"]}, "'erth'"),
         ({"estimator": "guess"}, "'guess'"),
@@ -225,3 +227,80 @@ def test_tags_without_scores_and_no_tags_are_refused(tags, tmp_path):
         estimate_trends(tags)
     with pytest.raises(TextcatError, match="has no tags"):
         estimate_trends(tmp_path)
+
+
+# --- a judged sample, and fields -------------------------------------------------------------------------------------
+
+
+def judge(tags, documents, n):
+    """Judge n documents of each month by their labels."""
+    review, topics_of = Review(tags, sample=n), {str(number): each.topics for number, each in enumerate(documents)}
+    for document in review.documents:
+        has = {*topics_of[document.document.id]}
+        answers = {topic: topic in has for topic in {*document.document.topics, *has}}
+        review.answer(document.number, answers, is_complete=True)
+    return review
+
+
+@pytest.mark.parametrize("settings", [{}, {"to": "csv"}])
+def test_judged_documents_are_counted_by_period_topic_and_bin(texts, archive, promising_model, tmp_path, settings):
+    out = textcat.OutputSettings(**settings)
+    tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
+    review = judge(tmp_path / "tags", texts, 15)
+    places = review.corrections.judged_places()
+    periods = read_periods([tmp_path / "tags"], "month", judged={tmp_path / "tags": places})
+    topics = periods.model_counts.topics
+    judged = periods.judged_of(np.arange(len(topics)))
+    assert judged.documents.tolist() == [15, 15, 10]
+    for i, period in enumerate(periods.names):
+        month = "" if period == UNDATED else period
+        chosen = [texts[int(each.document.id)] for each in review.documents if each.document.date[:7] == month]
+        assert np.array_equal((judged.having + judged.lacking)[i], expected(promising_model, chosen))
+        assert judged.having[i].sum(axis=1).tolist() == [sum(t in each.topics for each in chosen) for t in topics]
+
+
+def test_estimates_use_a_judged_sample_and_say_so(texts, tags, tmp_path):
+    plain = estimate_trends(tags)
+    judge(tags, texts, 3)
+    few = estimate_trends(tags)
+    assert few.rows == plain.rows  # nine documents say too little
+    assert few.judged == 0
+    with pytest.raises(TextcatError, match=r"tags-corrections has 9 documents .* too few"):
+        estimate_trends(tags, corrections=tmp_path / "tags-corrections")
+    judge(tags, texts, 200)
+    trends = estimate_trends(tags)
+    assert trends.judged == 120
+    months = [texts[:40], [*texts[40:70], *texts[80:]], texts[70:80]]
+    for row in trends.rows:
+        documents = months[["2024-01", "2024-02", UNDATED].index(row.period)]
+        share = sum(row.topic in each.topics for each in documents) / len(documents)
+        assert row.judged == row.documents == len(documents)
+        assert (row.prevalence, row.low, row.high) == pytest.approx((share, share, share), abs=1e-8)
+    one = estimate_trends(tags, topics=[trends.rows[0].topic])
+    assert one.rows == [row for row in trends.rows if row.topic == trends.rows[0].topic]
+    shutil.move(tmp_path / "tags-corrections", tmp_path / "elsewhere")
+    assert estimate_trends(tags).rows == plain.rows
+    assert estimate_trends(tags, corrections=tmp_path / "elsewhere").rows == trends.rows
+    with pytest.raises(TextcatError, match="has no corrections"):
+        estimate_trends(tags, corrections=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
+def test_documents_are_counted_by_a_field(texts, promising_model, tmp_path, to):
+    desks = [("home", "world", "=odd", None)[number % 4] for number in range(60)]
+    lines = [{"id": str(n), **each.zones, "desk": desks[n]} for n, each in enumerate(texts[:60])]
+    for name, part in (("a", lines[:30]), ("b", lines[30:])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in part))
+    inputs = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    out = textcat.OutputSettings(to=to, keep_fields=("desk",))
+    tag_archive(promising_model, inputs, tmp_path / "tags", jobs=1, output_settings=out)
+    periods = read_periods([tmp_path / "tags"], "desk")
+    odd = "'=odd" if to == "csv" else "=odd"
+    assert periods.names == [*sorted([odd, "home", "world"]), NO_VALUE]
+    for name, counts in zip(periods.names, periods.counts, strict=True):
+        wanted = {odd: "=odd", NO_VALUE: None}.get(name, name)
+        chosen = [each for each, desk in zip(texts[:60], desks, strict=True) if desk == wanted]
+        assert np.array_equal(counts, expected(promising_model, chosen))
+    by_source = estimate_trends(tmp_path / "tags", by="source")
+    assert len({row.period for row in by_source.rows}) == 2
+    assert by_source.documents == 60

@@ -135,6 +135,6 @@ def test_the_choice_is_the_estimator_of_the_least_simulated_error(promising_mode
     held_out = textcat.load(promising_model).decisions.held_out
     choice = choose_estimator(held_out)
     assert choice == choose_estimator(held_out)
-    assert choice.errors[choice.name] == min(choice.errors.values())
-    assert set(choice.errors) == {"summed", "em", "damped"}
+    assert choice.figures[choice.name] == min(choice.figures.values())
+    assert set(choice.figures) == {"summed", "em", "damped"}
     assert choose_estimator(held_out_of(n_positives=0)).name == "summed"

@@ -26,15 +26,21 @@ def review(
     ] = None,
     most: Annotated[int, Option(min=1, help="Maximum number of documents in the queue.")] = 1000,
     audit: Annotated[float, Option(min=0, max=1, help="Share of automatic tags, drawn at random, to audit.")] = 0.0,
+    sample: Annotated[
+        int,
+        Option(
+            min=0, help="Draw this many documents of each month at random, and judge all their topics; 0: no sample."
+        ),
+    ] = 0,
     independent: Annotated[
         bool, Option("--independent", help="Let everybody judge every document, without seeing the answers of others.")
     ] = False,
     uncertain: Annotated[
         int | None, Option(min=1, help="Write this many documents to the CSV file --out, for a spreadsheet, then exit.")
     ] = None,
-    out: Annotated[Path | None, Option(help="CSV file for --uncertain.")] = None,
+    out: Annotated[Path | None, Option(help="CSV file for --uncertain or --sample.")] = None,
     read: Annotated[
-        Path | None, Option(metavar="FILE", help="Read the answers in a file that --uncertain wrote, then exit.")
+        Path | None, Option(metavar="FILE", help="Read the answers in a file that --out wrote, then exit.")
     ] = None,
     report: Annotated[
         bool, Option("--report", help="Print the audited precision of automatic tags, then exit.")
@@ -56,8 +62,8 @@ def review(
     from textcat.review.review import Review, corrections_of
     from textcat.review.sheet import read_sheet, write_sheet
 
-    if (uncertain is None) != (out is None):
-        raise BadParameter("--uncertain N and --out FILE go together")
+    if (uncertain is None) != (out is None) and not (sample and out):
+        raise BadParameter("--uncertain N and --out FILE go together, or --sample N and --out FILE")
     if sum([uncertain is not None, read is not None, report]) > 1:
         raise BadParameter("--uncertain, --read and --report are three things to do: give one of them")
     if report:
@@ -68,9 +74,11 @@ def review(
         repeated = f"; {result.repeated:,} had been read before" if result.repeated else ""
         _say(f"{result.kept:,} documents answered{repeated}.")
         return
-    options: dict[str, Any] = {"audit": audit, "progress": lambda step: _say(f"{step} …")}
-    if uncertain is not None and out is not None:
-        queue = Review(folder, corrections, most=uncertain, **options)
+    if sample and (uncertain is not None or audit):
+        raise BadParameter("--sample draws whole documents: leave out --uncertain and --audit")
+    options: dict[str, Any] = {"audit": audit, "sample": sample, "progress": lambda step: _say(f"{step} …")}
+    if out is not None:
+        queue = Review(folder, corrections, most=uncertain or most, **options)
         _check_open(queue)
         n_rows = write_sheet(queue, out)
         _say(
@@ -101,6 +109,8 @@ def _check_open(queue: "Review") -> None:
     if not queue.documents:
         if queue.n_missing:
             raise TextcatError(f"No document of {queue.folder} is where it was tagged: give `textcat tag --out` again.")
+        if queue.sample:
+            raise TextcatError(f"The sample of {queue.folder} is judged: give a larger --sample.")
         raise TextcatError(
             f"No tag of {queue.folder} waits for a person, or all are answered: give --audit .02 to see automatic ones."
         )

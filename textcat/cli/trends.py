@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
 _MOST_TOPICS = 10  # that people see, unless they name topics
 _DECIMALS = 6
+_FORMS = (".csv", ".json", ".parquet", ".html")
 
 
 def trends(
     folders: Annotated[list[Path], Argument(help="Folders that `textcat tag --out` has written, by one model.")],
-    by: Annotated[str, Option(help="Length of periods: year, month or day.")] = "month",
+    by: Annotated[
+        str,
+        Option(help="Length of periods (year, month or day), or in their place source, or a field of --keep-fields."),
+    ] = "month",
     topic: Annotated[
         list[str] | None, Option(help="Show only this topic, by id or name. May be repeated.", show_default="all")
     ] = None,
@@ -30,27 +34,37 @@ def trends(
         str,
         Option(
             help="summed, adjusted, em or damped.",
-            show_default="the best one on simulated samples of held-out training documents",
+            show_default="the best one on the judged sample, or on simulated samples of held-out documents",
         ),
     ] = "",
+    corrections: Annotated[
+        Path | None,
+        Option(
+            help="Folder of answers of `textcat review --sample`, which the estimates use.",
+            show_default="FOLDER's name and -corrections, if there is such a folder",
+        ),
+    ] = None,
     form: common.Form = "text",
-    out: Annotated[Path | None, Option(help="Write the rows into this file: .csv, .json or .parquet.")] = None,
+    out: Annotated[
+        Path | None, Option(help="Write all topics into this file: .csv, .json, .parquet, or .html, a page of curves.")
+    ] = None,
 ) -> None:
     """Estimate how prevalent each topic is in each period of a tagged archive, with intervals at 95 %.
 
     Counting tags is off by the errors of the model. The estimates allow for them, by its scores of held-out training
     documents, also if topics are more or less frequent than in training. No text and no model is needed.
     """
-    if out is not None and out.suffix not in (".csv", ".json", ".parquet"):
-        raise BadParameter(f"{out} has no ending that says its form: give .csv, .json or .parquet")
+    if out is not None and out.suffix not in _FORMS:
+        raise BadParameter(f"{out} has no ending that says its form: give {', '.join(_FORMS[:-1])} or {_FORMS[-1]}")
     from textcat.tagging.trends import estimate_trends
 
     options: dict[str, Any] = {"topics": topic or (), "reprints": reprints, "estimator": estimator}
+    options["corrections"] = corrections
     if not topic and form not in ("json", "csv") and out is None:
         options["most"] = _MOST_TOPICS
     result = estimate_trends(folders, by=by, **options)
     if out is not None:
-        _write(result, out)
+        _write(result, out, f"Trends of {', '.join(folder.name for folder in folders)}")
     show_trends(terminal.console(), result, form, most=None if topic else _MOST_TOPICS)
 
 
@@ -69,7 +83,7 @@ def _rows(result: "Trends") -> list[dict[str, Any]]:
     ]
 
 
-def _write(result: "Trends", path: Path) -> None:
+def _write(result: "Trends", path: Path, title: str) -> None:
     import json
 
     from textcat.base.disk import raise_write_errors, write_atomically
@@ -82,12 +96,16 @@ def _write(result: "Trends", path: Path) -> None:
             import pyarrow.parquet as pq
 
             pq.write_table(pa.Table.from_pylist(rows), path)
+        elif path.suffix == ".html":
+            from textcat.report.trends import trends_page
+
+            write_atomically(path, trends_page(result, title))
         else:
             write_atomically(path, csv_of_rows(rows) if path.suffix == ".csv" else f"{json.dumps(_data(result))}\n")
 
 
 def _data(result: "Trends") -> dict[str, Any]:
-    facts = {name: getattr(result, name) for name in ("by", "estimator", "model", "documents", "left_out")}
+    facts = {name: getattr(result, name) for name in ("by", "estimator", "model", "documents", "judged", "left_out")}
     return {**facts, "rows": _rows(result)}
 
 
@@ -99,14 +117,15 @@ def show_trends(console: "Console", result: "Trends", form: str, most: int | Non
     rows = [
         {
             "topic": row["name"] if row.get("name") else row["topic"],
-            **{key: row[key] for key in ("period", "documents", "tagged")},
+            **{key: row[key] for key in ("period", "documents", *["judged"] * (result.judged > 0), "tagged")},
             **{key: Figure(f"{row[key]:.2%}", row[key]) for key in ("prevalence", "low", "high")},
         }
         for row in _rows(result)
         if row["topic"] in shown
     ]
     former = f"{result.left_out:,} documents that only former models have tagged" if result.left_out else None
-    facts = {"documents": result.documents, "model": result.model, "left out": former, "estimator": result.estimator}
+    facts = {"documents": result.documents, "judged": result.judged or None, "model": result.model}
+    facts |= {"left out": former, "estimator": result.estimator}
     rest = result.topics - len(shown)
     note = f"{rest:,} less frequent topics are left out: name some with --topic, or take --as csv." if rest else ""
     show(console, form, _data(result), Table(rows), Facts(facts), note, rows=lambda: _rows(result))

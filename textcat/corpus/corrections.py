@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from pathlib import Path
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
@@ -14,8 +15,9 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.reading.document import Document
 
 FILE = "corrections.sqlite"  # name of the database in the folder
-_FORMAT = 1
-_COLUMNS = ("at", "person", "via", "model", "id", "document", "before", "answers", "audited", "note")
+_FORMAT = 2
+_COLUMNS = ("at", "person", "via", "model", "id", "document", "before", "answers", "audited", "note", "complete")
+PLACE = ("tagged source", "tagged position")  # fields of a corrected document that identify its row in the archive
 _TABLE = f"CREATE TABLE corrections (number INTEGER PRIMARY KEY AUTOINCREMENT, {', '.join(_COLUMNS)}, taken_back)"
 
 
@@ -38,6 +40,8 @@ class Correction:
     audited : tuple of str
         Those of the judged topics that were drawn at random from automatic tags.
     note : str
+    is_complete : bool
+        Whether the document has no other topics than those in `answers` that it belongs to.
     at : str
         The time in UTC (ISO 8601); "": now.
     number : int
@@ -51,6 +55,7 @@ class Correction:
     model: str = ""
     audited: tuple[str, ...] = ()
     note: str = ""
+    is_complete: bool = False
     at: str = ""
     number: int = 0
 
@@ -167,6 +172,25 @@ class Corrections:
             if answers
         ]
 
+    def judged_places(self) -> dict[tuple[str, int], set[str]]:
+        """Return all topics of each document that was judged completely, by its source and position in an archive.
+
+        Answers that came later to single topics of such a document change them.
+        """
+        topics_of: dict[tuple[str, int], set[str]] = {}
+        for correction in self:
+            fields = correction.document.fields or {}
+            if any(name not in fields for name in PLACE):
+                continue
+            source, position = (fields[name] for name in PLACE)
+            place = str(source), int(position)
+            if correction.is_complete:
+                topics_of[place] = set()
+            if place in topics_of:
+                for topic, belongs in correction.answers.items():
+                    (topics_of[place].add if belongs else topics_of[place].discard)(topic)
+        return topics_of
+
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         refusal = f"Cannot write to the corrections in {self.folder}"
@@ -185,6 +209,11 @@ class Corrections:
             raise TextcatError(f"{self._path} is damaged ({error}): restore it from a backup.") from error
 
 
+def corrections_of(folder: Path, corrections: str | os.PathLike[str] | None) -> Path:
+    """Return the folder of corrections of a tagged archive: the given one, or the one beside the archive."""
+    return folder.with_name(f"{folder.name}-corrections") if corrections is None else expanded(corrections)
+
+
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
@@ -194,12 +223,13 @@ def _row(correction: Correction) -> tuple[str, ...]:
     facts = {"zones": document.zones, "date": document.date, "language": document.language, "fields": document.fields}
     texts = correction.at, correction.person, correction.via, correction.model, document.id
     values = facts, document.topics, correction.answers, correction.audited
-    return (*map(escape_undecodable, texts), *map(json.dumps, values), escape_undecodable(correction.note))
+    note = escape_undecodable(correction.note)
+    return (*map(escape_undecodable, texts), *map(json.dumps, values), note, json.dumps(correction.is_complete))
 
 
 def _correction(row: tuple[object, ...]) -> Correction:
-    number, at, person, via, model, id_, *values, note = row
+    number, at, person, via, model, id_, *values, note, complete = row
     facts, before, answers, audited = (json.loads(str(value)) for value in values)
     document = Document(str(id_), topics=tuple(before), **facts)
-    about = {"person": str(person), "via": str(via), "model": str(model), "note": str(note), "at": str(at)}
-    return Correction(document, answers, audited=tuple(audited), number=int(str(number)), **about)
+    said = answers, str(person), str(via), str(model), tuple(audited), str(note), json.loads(str(complete))
+    return Correction(document, *said, str(at), int(str(number)))

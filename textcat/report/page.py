@@ -8,9 +8,16 @@ from typing import Any
 from textcat.base.markup import html_table, html_text, page_head, printable_text
 
 _FOLDER = Path(__file__).parent
+# The scripts of each kind of page.
+_SCRIPTS = {
+    "report": ("nodes.js", "plots.js", "report.js"),
+    "many_topics": ("nodes.js", "many_topics.js"),
+    "trends": ("nodes.js", "plots.js", "trends.js"),
+}
 _NEED_SCRIPT = {
     "report": "Curves, documents and the page of each topic need JavaScript; the tables do not.",
     "many_topics": "Searching and sorting need JavaScript; the tables and documents do not.",
+    "trends": "Curves need JavaScript; the table of the most frequent topics does not.",
 }
 
 
@@ -23,9 +30,7 @@ def report_page(
     """
     needs_script = _NEED_SCRIPT[script]
     curve = ["learning_curve.js"] if data.get("forecast") else []
-    *parts, style = (
-        (_FOLDER / name).read_text(encoding="utf-8") for name in ("nodes.js", f"{script}.js", *curve, "report.css")
-    )
+    *parts, style = ((_FOLDER / name).read_text(encoding="utf-8") for name in (*_SCRIPTS[script], *curve, "report.css"))
     script = "".join(parts)
     links = "".join(f'<li><a href="#{name}">{html_text(heading)}</a></li>' for name, heading, _ in sections)
     body = "".join(

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.evaluation.promises import Status
+from textcat.reading.dates import day_of
 from textcat.tagging.shards import TaggedDocument
 
 _UNKNOWN = 0.5  # the probability of a tag if the model has no probabilities
@@ -77,6 +79,51 @@ def choose_documents(
     return Chosen(_mixed(by_gain, drawn)[:n], len(by_gain) + len(drawn))
 
 
+def choose_sample(
+    rows: Iterable[TaggedDocument],
+    n: int,
+    most: int,
+    is_done: Callable[[TaggedDocument], bool] = lambda row: False,
+) -> Chosen:
+    """Choose n documents of each month at random; those that are done count among the n, and are left out.
+
+    Which ones they are depends on each document alone, so that a larger sample has all documents of a smaller one. The
+    months have one document after the other in turn, so that those that are judged first are a random sample, too.
+
+    Parameters
+    ----------
+    rows : iterable of TaggedDocument
+    n : int
+        How many documents to choose of each month, at most; documents without a date are a month of their own.
+    most : int
+        How many documents to choose now, at most.
+    is_done : callable, optional
+        Returns whether a document needs not be shown again.
+
+    Returns
+    -------
+    Chosen
+    """
+    month_of: dict[str, int] = {}
+    months, draws, done = array("q"), array("d"), array("b")
+    for row in rows:
+        months.append(month_of.setdefault(_month(row.date[:10]), len(month_of)))
+        draws.append(_draw(row))
+        done.append(is_done(row))
+    of_row = np.array(months, np.intp)
+    order = np.lexsort((np.array(draws), of_row))
+    sizes = np.bincount(of_row, minlength=len(month_of))
+    turns = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # from 0 in each month
+    chosen = order[np.argsort(turns, kind="stable")][: np.minimum(sizes, n).sum()]
+    chosen = chosen[~np.array(done, bool)[chosen]]
+    return Chosen(chosen[:most], len(chosen))
+
+
+@lru_cache(maxsize=4096)
+def _month(day: str) -> str:
+    return day_of(day)[:7] if day else ""
+
+
 def _mixed(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.intp]:
     """Merge two arrays, with the entries of the second at random places."""
     is_second = np.zeros(len(first) + len(second), bool)
@@ -108,6 +155,6 @@ def audited_tags(row: TaggedDocument, share: float) -> list[bool]:
     ]
 
 
-def _draw(row: TaggedDocument, topic: str) -> float:
+def _draw(row: TaggedDocument, topic: str = "") -> float:
     key = f"{row.source}\0{row.position}\0{row.id}\0{topic}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(key, digest_size=8).digest(), "big") / 2**64

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from textcat.base.disk import expanded
-from textcat.base.errors import TextcatError
-from textcat.corpus.corrections import Correction, Corrections
+from textcat.base.errors import TextcatError, first_of
+from textcat.corpus.corrections import PLACE, Correction, Corrections, corrections_of
 from textcat.model.manifest import Manifest, read_manifest
 from textcat.model.topic_names import topic_finder
 from textcat.reading.document import Document
-from textcat.review.queue import audited_tags, choose_documents, reviewed_tags
+from textcat.review.queue import audited_tags, choose_documents, choose_sample, reviewed_tags
 from textcat.tagging.origin import RunOrigin
 from textcat.tagging.shards import TaggedDocument, read_tags
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 MOST = 1000  # maximum number of documents in a queue
-_PLACE = ("tagged source", "tagged position")  # fields of a corrected document that identify its row in the archive
 
 
 class ReviewTag(NamedTuple):
@@ -48,13 +47,13 @@ class ReviewDocument(NamedTuple):
     @property
     def place(self) -> tuple[str, int]:
         """Its source and position, as in the archive's tags."""
-        source, position = ((self.document.fields or {})[name] for name in _PLACE)
+        source, position = ((self.document.fields or {})[name] for name in PLACE)
         return source, position
 
     @property
     def fields(self) -> dict[str, Any]:
         """The fields of its record."""
-        return {name: value for name, value in (self.document.fields or {}).items() if name not in _PLACE}
+        return {name: value for name, value in (self.document.fields or {}).items() if name not in PLACE}
 
 
 class Undone(NamedTuple):
@@ -79,6 +78,9 @@ class Review:
         Maximum number of documents in the queue.
     audit : float in [0, 1], default=0
         The share of automatic tags that is drawn at random for an audit.
+    sample : int, default=0
+        Draw this many documents of each month at random, to judge all their topics, instead of taking documents whose
+        tags need review: see `choose_sample`. 0: no sample.
     places : collection of tuple of (str, int), optional
         The sources and positions of the documents of the queue, answered or not; by default, those with the largest
         gain: see `choose_documents`.
@@ -100,11 +102,12 @@ class Review:
         *,
         most: int = MOST,
         audit: float = 0.0,
+        sample: int = 0,
         places: Collection[tuple[str, int]] | None = None,
         independent: bool = False,
         progress: Callable[[str], object] = lambda sentence: None,
     ) -> None:
-        self.folder, self.independent, self.audit = expanded(folder), independent, audit
+        self.folder, self.independent, self.audit, self.sample = expanded(folder), independent, audit, sample
         if most < 1 or not 0 <= audit <= 1:
             raise TextcatError(f"A queue cannot have {most:,} documents and {audit:g} of the tags: give 1, and 0 to 1.")
         self._origin = RunOrigin.read(self.folder)
@@ -118,7 +121,10 @@ class Review:
         self._shown: dict[str, int] = {}  # the document that each person is looking at, by number
         progress("reading the tags")
         if places is None:
-            chosen = choose_documents(read_tags(self.folder), most, audit, self._is_done)
+            if sample:
+                chosen = choose_sample(read_tags(self.folder), sample, most, self._is_done)
+            else:
+                chosen = choose_documents(read_tags(self.folder), most, audit, self._is_done)
             self.n_open = chosen.n_open
             numbers = {int(number): place for place, number in enumerate(chosen.numbers)}
             rows = {numbers[n]: row for n, row in enumerate(read_tags(self.folder)) if n in numbers}
@@ -136,7 +142,7 @@ class Review:
         return f"{crc32(keys.encode('utf-8', 'surrogatepass')):08x}"
 
     def _is_done(self, row: TaggedDocument) -> bool:
-        return not self.independent and _key(row) in self._answers
+        return not self.independent and any(map(self._is_said, self._answers.get(_key(row), ())))
 
     def _read(self, rows: Mapping[int, TaggedDocument]) -> tuple[list[ReviewDocument], int]:
         """Return the documents of some rows, with their texts, and how many of them no longer exist."""
@@ -147,10 +153,11 @@ class Review:
             record = found.get((row.source, row.position, row.id))
             if record is None:
                 continue
-            asked, audited = reviewed_tags(row, has_promises=has_promises), audited_tags(row, self.audit)
+            asked = reviewed_tags(row, has_promises=has_promises and not self.sample)
+            audited = audited_tags(row, self.audit)
             facts = zip(row.topics, row.probabilities, row.statuses, asked, audited, strict=True)
             tags = tuple(ReviewTag(*fact[:3], fact[3] or fact[4], fact[4]) for fact in facts)
-            place: dict[str, Any] = dict(zip(_PLACE, (row.source, row.position), strict=True))
+            place: dict[str, Any] = dict(zip(PLACE, (row.source, row.position), strict=True))
             zones, fields = {name: text for name, text in record.zones.items() if text}, (record.fields or {}) | place
             document = Document(row.id, zones, row.topics, record.date, fields=fields, language=record.language)
             documents.append(ReviewDocument(len(documents), document, tags, row.model))
@@ -171,7 +178,14 @@ class Review:
             return None
 
     def answer(
-        self, number: int, answers: Mapping[str, bool], person: str = "", note: str = "", *, via: str = "review"
+        self,
+        number: int,
+        answers: Mapping[str, bool],
+        person: str = "",
+        note: str = "",
+        *,
+        via: str = "review",
+        is_complete: bool = False,
     ) -> Correction:
         """Store a person's answers about the topics of a document; they are on disk when this returns.
 
@@ -181,10 +195,12 @@ class Review:
             The document's place in the queue.
         answers : dict of str to bool
             For each topic that the person has judged, by id or name: whether the document belongs to it. With {}, the
-            document is skipped.
+            document is skipped, unless `is_complete`.
         person, note : str
         via : str
             As for `Correction`.
+        is_complete : bool, default=False
+            Whether the document has no topics but those that it belongs to by the answers, which must judge all tags.
 
         Raises
         ------
@@ -192,20 +208,32 @@ class Review:
             If there is no such document or topic, or the answers cannot be written.
         """
         with self._lock:
-            (made,) = self.corrections.add(self.correction(number, answers, person, note, via=via))
+            made = self.correction(number, answers, person, note, via=via, is_complete=is_complete)
+            (made,) = self.corrections.add(made)
             self._keep(made)
             self._shown.pop(person, None)
             return made
 
     def correction(
-        self, number: int, answers: Mapping[str, bool], person: str = "", note: str = "", *, via: str = "review"
+        self,
+        number: int,
+        answers: Mapping[str, bool],
+        person: str = "",
+        note: str = "",
+        *,
+        via: str = "review",
+        is_complete: bool = False,
     ) -> Correction:
         """Return the correction that `answer` would store, without storing it; parameters and errors as there."""
         document = self.document(number)
         given = [tag.topic for tag in document.tags]
         judged = {self.topics.find(topic, given): belongs for topic, belongs in answers.items()}
         audited = tuple(tag.topic for tag in document.tags if tag.is_audited and tag.topic in judged)
-        return Correction(document.document, judged, person, via, document.model, audited, note)
+        if is_complete and (open_tags := [topic for topic in given if topic not in judged]):
+            raise TextcatError(
+                f"Tags of the document {document.document.id!r} have no answer ({first_of(open_tags)}): give one to each."
+            )
+        return Correction(document.document, judged, person, via, document.model, audited, note, is_complete)
 
     def undo(self, person: str = "") -> Undone | None:
         """Retract a person's last answer of a review; return None if there is none."""
@@ -264,7 +292,11 @@ class Review:
 
     def _is_answered(self, document: ReviewDocument, person: str) -> bool:
         made = self._answers.get(_key(document.document), ())
-        return any(not self.independent or correction.person == person for correction in made)
+        return any(self._is_said(each) and (not self.independent or each.person == person) for each in made)
+
+    def _is_said(self, correction: Correction) -> bool:
+        """Return whether a document needs not be shown again: of a sample, it was judged completely, or skipped."""
+        return not self.sample or correction.is_complete or not correction.answers
 
 
 class _Topics:
@@ -304,15 +336,10 @@ class _Topics:
         return [topic for *_, topic in sorted(ranked)[:n]]
 
 
-def corrections_of(folder: Path, corrections: str | os.PathLike[str] | None) -> Path:
-    """Return the folder of corrections of a tagged archive: the given one, or the one beside the archive."""
-    return folder.with_name(f"{folder.name}-corrections") if corrections is None else expanded(corrections)
-
-
 def _key(document: Document | TaggedDocument) -> tuple[str, str, str]:
     """Return a key that identifies a document of the archive: its id, and its source and position as text."""
     if isinstance(document, TaggedDocument):
         return document.id, document.source, str(document.position)
     fields = document.fields or {}
-    source, position = (str(fields.get(name, "")) for name in _PLACE)
+    source, position = (str(fields.get(name, "")) for name in PLACE)
     return document.id, source, position

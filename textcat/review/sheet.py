@@ -14,23 +14,29 @@ from textcat.base.spreadsheets import safe_cell
 from textcat.base.surrogates import escape_undecodable
 from textcat.corpus.corrections import Correction
 from textcat.corpus.documents import shortened_text
-from textcat.review.review import Review, ReviewDocument
+from textcat.review.review import Review, ReviewDocument, ReviewTag
 
-_KEY = ("row", "rows", "id", "source", "position", "topic")
+_KEY = ("row", "rows", "sample", "id", "source", "position", "topic")
 _FILLED = ("answer", "add", "note")  # columns that people fill in
 _COLUMNS = (*_KEY, "name", "status", "probability", *_FILLED, "text")
 _EXCERPT = 1000  # maximum number of characters of a text
 _WORDS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 _BETWEEN = ";"  # separator of topics to add
+_NO_TAG = ReviewTag("", None, None, True, False)  # in the row of a sampled document without tags
 
 
 def write_sheet(review: Review, path: Path) -> int:
     """Write a CSV file with a row for each tag to judge in a queue's documents; return the number of rows.
 
     People fill in the columns `answer` (yes or no), `add` (ids or names of missing topics, separated by ";") and
-    `note`; for `add` and `note`, any row of the document will do.
+    `note`; for `add` and `note`, any row of the document will do. In the sheet of a random sample, a document without
+    tags has a row without a topic; the answer "no" there says that it has no topics.
     """
-    tags = [(document, tag) for document in review.documents for tag in document.tags if tag.is_asked]
+    tags: list[tuple[ReviewDocument, ReviewTag]] = []
+    for document in review.documents:
+        asked = [(document, tag) for tag in document.tags if tag.is_asked]
+        tags += asked or [(document, _NO_TAG)] * (review.sample > 0)
+    is_sample = "yes" if review.sample else ""
     rows = io.StringIO(newline="")
     writer = csv.writer(rows, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -38,10 +44,19 @@ def write_sheet(review: Review, path: Path) -> int:
         read, p = document.document, tag.probability
         about = review.topics.names.get(tag.topic, ""), tag.status or "", "" if p is None else p
         text = shortened_text(" ".join(read.zones.values()), _EXCERPT)
-        cells = number, len(tags), read.id, *document.place, tag.topic, *about, *[""] * len(_FILLED), text
+        cells = number, len(tags), is_sample, read.id, *document.place, tag.topic, *about, *[""] * len(_FILLED), text
         writer.writerow(map(safe_cell, cells))
     write_atomically(path, escape_undecodable(rows.getvalue()))
     return len(tags)
+
+
+class _Said(NamedTuple):
+    """What the rows of a document say."""
+
+    answers: dict[str, bool]
+    notes: list[str]
+    rows_answered: list[bool]
+    is_sampled: bool
 
 
 class ReadSheet(NamedTuple):
@@ -75,7 +90,7 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
     documents_at: dict[tuple[str, int], list[ReviewDocument]] = {}
     for document in review.documents:
         documents_at.setdefault(document.place, []).append(document)
-    said: dict[int, tuple[dict[str, bool], list[str]]] = {}
+    said: dict[int, _Said] = {}
     for row in rows:
         there = [each for each in documents_at.get(_place(row), ()) if _is_same(row["id"], each.document.id)]
         if not there:
@@ -83,23 +98,35 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
                 f"Row {row['row']} of {path} is about the document {row['id']!r}, which {folder} has not at "
                 f"{row['source']}, {row['position']}: give the archive that the sheet was written of."
             )
-        answers, notes = said.setdefault(there[0].number, ({}, []))
+        of_document = said.setdefault(there[0].number, _Said({}, [], [], row["sample"].strip() == "yes"))
+        answers, added = of_document.answers, [*filter(None, map(str.strip, row["add"].split(_BETWEEN)))]
+        of_document.rows_answered.append(bool(row["answer"].strip() or (added and not row["topic"])))
         given = [tag.topic for tag in there[0].tags]
         try:
-            if word := row["answer"].strip():
+            word = row["answer"].strip()
+            if word and not row["topic"] and _answer(word) and not added:
+                raise TextcatError("The answer is yes, but the row has no topic: name topics in the column add.")
+            if word and row["topic"]:
                 answers[review.topics.find(row["topic"], given)] = _answer(word)
-            for topic in filter(None, map(str.strip, row["add"].split(_BETWEEN))):
+            for topic in added:
                 answers.setdefault(review.topics.find(topic, given), True)
         except TextcatError as error:
             what = f"Row {row['row']} of {path} cannot be read, and nothing was: mend it."
             raise TextcatError(f"{what} {error}") from error
         if note := row["note"].strip():
-            notes.append(note)
+            of_document.notes.append(note)
     kept: list[Correction] = []
     repeated = 0
-    for number, (answers, notes) in said.items():
-        if answers or notes:
-            correction = review.correction(number, answers, person, "\n".join(notes), via="sheet")
+    for number, (answers, notes, rows_answered, is_sampled) in said.items():
+        is_complete = is_sampled and any(rows_answered)
+        if is_complete and not all(rows_answered):
+            raise TextcatError(
+                f"The document {review.documents[number].document.id!r} in {path} is of a random sample, and has rows "
+                "with an answer and rows without one: give an answer in all of them, or in none. Nothing was read."
+            )
+        if answers or notes or is_complete:
+            about = person, "\n".join(notes)
+            correction = review.correction(number, answers, *about, via="sheet", is_complete=is_complete)
             before = [made for made in review.answers_of(number) if (made.person, made.via) == (person, "sheet")]
             if before and (before[-1].answers, before[-1].note) == (correction.answers, correction.note):
                 repeated += 1

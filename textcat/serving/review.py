@@ -49,7 +49,7 @@ def answer(body: s.TopicsJudged, call: Call) -> dict[str, Any]:
     """Save a person's answers about a document's topics, and return the next document."""
     review, person = call.app.review, person_of(call, body.person)
     _check(review, body.number)
-    review.answer(body.number, body.answers, person, body.note.strip())
+    review.answer(body.number, body.answers, person, body.note.strip(), is_complete=body.is_complete)
     return _next(review, person)
 
 
@@ -73,6 +73,7 @@ def about(call: Call) -> dict[str, Any]:
         "documents": len(review.documents),
         "open": review.n_open,
         "independent": review.independent,
+        "is_sample": review.sample > 0,
         "topics": len(review.topics.topics),
         "person": call.key or None,
     }

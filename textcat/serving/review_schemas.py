@@ -22,6 +22,9 @@ class TopicsJudged(RequestModel):
     )
     note: Note = ""
     person: Person = ""
+    is_complete: bool = Field(
+        False, description="Whether it has no other topics; then all tags must be judged, and {} says that it has none."
+    )
 
 
 class PersonSent(RequestModel):
@@ -104,6 +107,7 @@ class ReviewAnswer(BaseModel):
     documents: int
     open: int = Field(description="How many documents of the archive had tags to judge when the queue was made.")
     independent: bool
+    is_sample: bool = Field(description="Whether it is a random sample, of which all topics are to be judged.")
     topics: int = Field(description="How many topics people can give.")
     person: str | None = Field(description="The name of the key, if the server needs keys.")
 

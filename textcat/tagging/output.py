@@ -236,10 +236,11 @@ def _kept_cells(record: Record, settings: OutputSettings) -> list[str]:
 
     A list of texts is joined by "; ", a missing value is "", and any other value that is not a text is written as JSON.
     """
-    return [_text_of(value) for value in map((record.fields or {}).get, settings.keep_fields)]
+    return [text_of_value(value) for value in map((record.fields or {}).get, settings.keep_fields)]
 
 
-def _text_of(value: Any) -> str:
+def text_of_value(value: Any) -> str:
+    """Return the value of a field as the text of a cell: texts of a list are joined, other values become JSON."""
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return BETWEEN_TOPICS.join(value)
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()

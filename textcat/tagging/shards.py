@@ -21,7 +21,7 @@ from textcat.runs.records import facts_of_run
 from textcat.runs.results import Counts
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import counted_of
-from textcat.tagging.output import BETWEEN_TOPICS, MODEL, REASON, OutputSettings, file_format
+from textcat.tagging.output import BETWEEN_TOPICS, MODEL, REASON, OutputSettings, file_format, text_of_value
 
 _MOST_UNPACKED = 1 << 31  # size of a shard in bytes: some 64 MiB before compression
 
@@ -256,6 +256,22 @@ def read_shard(shard: Path) -> Iterator[TaggedDocument]:
         rows = _csv_rows if ".csv" in shard.name else _json_rows
         for document, _ in rows(_unpacked(shard)):
             yield document
+
+
+def read_field(shard: Path, name: str) -> dict[tuple[str, int], str]:
+    """Return a kept field of each row of a shard as text, "" where it is missing, by the row's source and position.
+
+    `name` is the field's name, or "source" for the input file.
+    """
+    if ".parquet" in shard.name:
+        import pyarrow.parquet as pq
+
+        rows = pq.read_table(shard, columns=[*dict.fromkeys(("source", "position", name))]).to_pylist()
+    elif ".csv" in shard.name:
+        rows = [*csv.DictReader(io.StringIO(_unpacked(shard).decode(), newline=""))]
+    else:
+        rows = [row.get("fields", {}) | row for row in map(orjson.loads, _unpacked(shard).splitlines())]
+    return {(row["source"], int(float(row["position"]))): text_of_value(row.get(name)) for row in rows}
 
 
 def present_models(folders: Iterable[Path]) -> set[str]:

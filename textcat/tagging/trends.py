@@ -1,30 +1,26 @@
 """Estimate how prevalent topics are in each period of a tagged archive, from its folder alone."""
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, did_you_mean
-from textcat.runs.records import own_journal
-from textcat.tagging.score_bins import NO_DAY, FrameArrays, ModelCounts, read_frames, read_model_counts
-from textcat.tagging.shards import check_present, present_models, read_shard
-from textcat.trends.bins import N_BINS
-from textcat.trends.choice import choose_estimator
+from textcat.corpus.corrections import Corrections, corrections_of
+from textcat.tagging.periods import NO_VALUE, PERIODS, UNDATED, Periods, Place, read_periods
+from textcat.tagging.score_bins import ModelCounts
+from textcat.trends.choice import choose_by_sample, choose_estimator
 from textcat.trends.estimators import ESTIMATORS
-from textcat.trends.held_out import HeldOut
 from textcat.trends.intervals import intervals
+from textcat.trends.sample import LEAST_DOCUMENTS, sampled_prevalences
 
-PERIODS = {"year": "Y", "month": "M", "day": "D"}  # with numpy's codes
 REPRINTS = ("all", "once")
-UNDATED = "no date"
 _FEWEST = 2  # periods
+_EVIDENCE = 100  # topics, the most frequent ones, by which a sample chooses the estimator
 
 
 class TrendRow(NamedTuple):
@@ -34,8 +30,9 @@ class TrendRow(NamedTuple):
     """
 
     topic: str
-    period: str  # such as "2024", "2024-05" or "2024-05-31"; `UNDATED`
+    period: str  # such as "2024", "2024-05" or "2024-05-31", or the value of a field; `UNDATED`, `NO_VALUE`
     documents: int
+    judged: int  # of which people have judged all topics
     tagged: int
     prevalence: float
     low: float
@@ -53,17 +50,7 @@ class Trends(NamedTuple):
     documents: int
     topics: int  # of which all, or the most frequent ones, have rows
     left_out: int = 0  # documents that only former models have tagged
-
-
-class Periods(NamedTuple):
-    """Hold the documents of each period, by topic and by bin of log odds."""
-
-    names: list[str]
-    counts: NDArray[np.int64]  # (n_periods, n_topics, n_bins)
-    tagged: NDArray[np.int64]  # (n_periods, n_topics)
-    model: str
-    model_counts: ModelCounts
-    left_out: int  # documents that only former models have tagged
+    judged: int = 0  # documents of a random sample, judged by people, that the estimates use
 
 
 def estimate_trends(
@@ -73,6 +60,7 @@ def estimate_trends(
     topics: Sequence[str] = (),
     reprints: str = "all",
     estimator: str = "",
+    corrections: str | os.PathLike[str] | None = None,
     most: int | None = None,
 ) -> Trends:
     """Estimate the prevalence of topics in each period of a tagged archive, with intervals at 95 %.
@@ -81,15 +69,19 @@ def estimate_trends(
     ----------
     folders : path, or iterable of paths
         Folders that `tag_archive` has written, by one model. Tags by models before it do not count.
-    by : {"month", "year", "day"}
-        The length of periods.
+    by : str
+        The length of periods, "month", "year" or "day"; or, in place of periods, "source" or a field that the rows have
+        kept.
     topics : sequence of str
         Topics of the model, by id or name; (): all.
     reprints : {"all", "once"}
         Whether documents that repeat another one count, if the archive was tagged with a file of duplicates.
     estimator : {"", "summed", "adjusted", "em", "damped"}
-        How prevalences are estimated; "": as is best on simulated samples of the model's held-out documents.
-
+        How prevalences are estimated from scores. "": as makes the judged sample most likely, or, without one, as is
+        best on simulated samples of the model's held-out documents.
+    corrections : path, optional
+        The folder with the answers of `textcat review --sample`, if there is one folder of tags; by default the name of
+        each folder of tags and ``-corrections``, where that exists.
     most : int, optional
         Only so many topics, the most frequent ones; None: all.
 
@@ -101,25 +93,45 @@ def estimate_trends(
     ------
     TextcatError
         If a folder has no tags, only those of former models, or none with scores; if models of folders differ; if there
-        are no dates, or they are in one period; or if the model has no such topic.
+        are no dates, or they are in one period; if the model has no such topic; or if the `corrections` named have
+        fewer than 30 documents of a random sample.
     """
-    for value, choices in ((by, PERIODS), (reprints, REPRINTS), (estimator, ("", *ESTIMATORS))):
+    for value, choices in ((reprints, REPRINTS), (estimator, ("", *ESTIMATORS))):
         if value not in choices:
             raise TextcatError(f"{value!r} is not one of {', '.join(filter(None, choices))}: give one of these.")
-    paths = [folders] if isinstance(folders, str | os.PathLike) else folders
-    periods = read_periods([*map(expanded, paths)], by, once=reprints == "once")
-    dated = [name for name in periods.names if name != UNDATED]
-    if not dated:
+    paths = [*map(expanded, [folders] if isinstance(folders, str | os.PathLike) else folders)]
+    judged = {path: _judged(path, corrections) for path in paths}
+    periods = read_periods(paths, by, once=reprints == "once", judged=judged)
+    _check_several(periods, by)
+    if corrections is not None and len(periods.judged) < LEAST_DOCUMENTS:
+        raise TextcatError(
+            f"{corrections} has {len(periods.judged):,} documents of these tags whose topics were all judged, too few "
+            f"to count: draw at least {LEAST_DOCUMENTS} by `textcat review --sample`, and judge them."
+        )
+    return _estimated(periods, estimator, _columns(periods.model_counts, topics), by, most)
+
+
+def _judged(folder: Path, corrections: str | os.PathLike[str] | None) -> Mapping[Place, Collection[str]]:
+    path = corrections_of(folder, corrections)
+    return Corrections(path, must_exist=True).judged_places() if corrections is not None or path.is_dir() else {}
+
+
+def _check_several(periods: Periods, by: str) -> None:
+    """Raise TextcatError if there is only one period, or one value of a field, or none."""
+    named = [name for name in periods.names if name not in (UNDATED, NO_VALUE)]
+    if by not in PERIODS:
+        if len(named) < _FEWEST:
+            value = f"the value {named[0]!r}" if named else "no value"
+            raise TextcatError(f"All documents have {value} of the field {by!r}: name another field, or a period.")
+        return
+    if not named:
         raise TextcatError(
             "No document has a date: name the field that has one by --date-field, and tag again with --restart."
         )
-    if len(dated) < _FEWEST:
+    if len(named) < _FEWEST:
         shorter = {"year": " by month or", "month": " "}.get(by)
         remedy = "add the folders of other periods" if shorter is None else f"count{shorter} by day, or add folders"
-        raise TextcatError(f"All dated documents are of {dated[0]}: {remedy}.")
-    held_out = periods.model_counts.held_out
-    name = estimator or choose_estimator(held_out).name
-    return _estimated(periods, held_out, name, _columns(periods.model_counts, topics), by, most)
+        raise TextcatError(f"All dated documents are of {named[0]}: {remedy}.")
 
 
 def _columns(counts: ModelCounts, topics: Sequence[str]) -> list[int]:
@@ -136,128 +148,41 @@ def _columns(counts: ModelCounts, topics: Sequence[str]) -> list[int]:
     return list(dict.fromkeys(columns))
 
 
-def _estimated(
-    periods: Periods, held_out: HeldOut, name: str, columns: Sequence[int], by: str, most: int | None
-) -> Trends:
-    documents, chosen, topics = periods.counts[:, 0].sum(axis=-1), np.array(columns), periods.model_counts.topics
+def _estimated(periods: Periods, estimator: str, columns: Sequence[int], by: str, most: int | None) -> Trends:
+    held_out, topics = periods.model_counts.held_out, periods.model_counts.topics
+    has_sample = len(periods.judged) >= LEAST_DOCUMENTS
+    if has_sample and not estimator:
+        frequent = np.argsort(-held_out.positives.sum(axis=1), kind="stable")[:_EVIDENCE]
+        of_frequent = periods.counts[:, frequent], periods.judged_of(frequent), held_out.of_topics(frequent)
+        name = choose_by_sample(*of_frequent).name
+    else:
+        name = estimator or choose_estimator(held_out).name
+    documents, chosen = periods.counts[:, 0].sum(axis=-1), np.array(columns)
     of_all = ESTIMATORS[name](periods.counts[:, chosen], held_out.of_topics(chosen))
     order = np.argsort(-(of_all * documents[:, None]).sum(axis=0), kind="stable")[:most]
-    columns, estimates = chosen[order].tolist(), of_all[:, order]
-    counts, some = periods.counts[:, columns], held_out.of_topics(chosen[order])
-    seeds = np.array([crc32(topics[column].encode()) for column in columns])
-    low, high = intervals(counts, some, estimates, seeds)
+    chosen, estimates = chosen[order], of_all[:, order]
+    counts, some = periods.counts[:, chosen], held_out.of_topics(chosen)
+    seeds = np.array([crc32(topics[column].encode()) for column in chosen.tolist()])
+    judged = np.zeros(len(documents), int)
+    if has_sample:
+        sample = periods.judged_of(chosen)
+        judged = sample.documents
+        estimates, low, high = sampled_prevalences(counts, sample, some, estimates, seeds)
+    else:
+        low, high = intervals(counts, some, estimates, seeds)
     rows = [
         TrendRow(
             topics[column],
             period,
             int(documents[i]),
+            int(judged[i]),
             int(periods.tagged[i, column]),
             float(estimates[i, j]),
             float(low[i, j]),
             float(high[i, j]),
         )
-        for j, column in enumerate(columns)
+        for j, column in enumerate(chosen.tolist())
         for i, period in enumerate(periods.names)
     ]
-    names, n = periods.model_counts.names, int(documents.sum())
-    return Trends(rows, by, name, periods.model, names, n, len(chosen), periods.left_out)
-
-
-def read_periods(folders: Sequence[Path], by: str, *, once: bool = False) -> Periods:
-    """Count the documents of tagged archives by period, topic and bin; with `once`, leave out what repeats another."""
-    shards = {folder: _shards(folder) for folder in folders}
-    sums = _Sums(by, once, present_models(folders))
-    for folder in folders:
-        for shard, was_replaced in shards[folder]:
-            kept = Counter(map(_place, read_shard(shard))) if was_replaced else None
-            for frame in read_frames(shard):
-                sums.add(folder, frame, kept)
-    check_present(sums.model_counts is not None, sums.left_out)
-    if sums.model_counts is None:
-        raise TextcatError(f"{folders[0] if folders else 'No folder'} has no documents: name a folder with tags.")
-    return sums.periods(sums.model_counts)
-
-
-def _shards(folder: Path) -> list[tuple[Path, bool]]:
-    """Return the shards of a run, and whether rows were removed from each since it was written."""
-    journal = own_journal(folder) if folder.is_dir() else None
-    if journal is None:
-        raise TextcatError(f"{folder} has no tags: name a folder that `textcat tag --out` has written.")
-    names = [line["name"] for line in journal.lines if line.get("record") == "shard" and line["name"]]
-    replaced = {line["name"] for line in journal.lines if line.get("record") == "replaced"}
-    return [(folder / name, name in replaced) for name in names]
-
-
-def _place(document: Any) -> tuple[str, int]:
-    return document.source, document.position
-
-
-class _Sums:
-    """Add up frames by period."""
-
-    def __init__(self, by: str, once: bool, models: Set[str]):
-        self._code, self._once, self._models = PERIODS[by], once, models
-        self._counts: dict[str, NDArray[np.int64]] = {}
-        self._tagged: dict[str, NDArray[np.int64]] = {}
-        self._documents: Counter[str] = Counter()
-        self._model, self.left_out = "", 0
-        self.model_counts: ModelCounts | None = None
-
-    def add(self, folder: Path, frame: FrameArrays, kept: Counter[tuple[str, int]] | None) -> None:
-        """Add a frame, without the documents that are not in `kept` any more; None: all are."""
-        counts = np.ones(len(frame.days), bool) if kept is None else _are_kept(frame, kept)
-        if frame.model not in self._models:
-            self.left_out += int(counts.sum())
-            return
-        if not counts.any():  # they were tagged again since
-            return
-        if self.model_counts is None:
-            self._model, self.model_counts = frame.model, read_model_counts(folder, frame.model)
-        if self._once:
-            counts &= ~frame.reprints
-        names = np.array(_periods_of(frame.days, self._code))
-        periods, of_row = np.unique(names, return_inverse=True)
-        n_topics, entries = len(self.model_counts.topics), counts[frame.rows]
-        of_entry, topics = of_row[frame.rows][entries], frame.topics[entries]
-        shape = len(periods), n_topics, N_BINS
-        cells = np.ravel_multi_index((of_entry, topics, frame.bins[entries]), shape)
-        sums = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
-        sums[:, :, 0] = 0  # all others are there, not only those that got the topic by a rule
-        cells = np.ravel_multi_index((of_entry, topics), shape[:2])
-        tagged = np.bincount(cells, frame.given[entries], int(np.prod(shape[:2]))).reshape(shape[:2]).astype(np.int64)
-        documents = np.bincount(of_row, counts, len(periods)).astype(int).tolist()
-        for i, period in enumerate(periods.tolist()):
-            self._documents[period] += documents[i]
-            for of_periods, of_frame in ((self._counts, sums[i]), (self._tagged, tagged[i])):
-                if period in of_periods:
-                    of_periods[period] += of_frame
-                else:
-                    of_periods[period] = of_frame.copy()
-
-    def periods(self, model_counts: ModelCounts) -> Periods:
-        """Return the sums; documents without a date come last."""
-        names = sorted((name for name, n in self._documents.items() if n), key=lambda name: (name == UNDATED, name))
-        counts = np.array([self._counts[name] for name in names]).reshape(len(names), len(model_counts.topics), N_BINS)
-        documents = np.array([self._documents[name] for name in names], np.int64)
-        counts[:, :, 0] = documents[:, None] - counts.sum(axis=-1)
-        tagged = np.array([self._tagged[name] for name in names])
-        return Periods(names, counts, tagged, self._model, model_counts, self.left_out)
-
-
-def _periods_of(days: NDArray[np.int32], code: str) -> list[str]:
-    different, of_row = np.unique(days, return_inverse=True)
-    dates = different.astype("datetime64[D]").astype(f"datetime64[{code}]").astype(str)
-    names = [UNDATED if day == NO_DAY else date for day, date in zip(different.tolist(), dates.tolist(), strict=True)]
-    return [names[i] for i in of_row.tolist()]
-
-
-def _are_kept(frame: FrameArrays, kept: Counter[tuple[str, int]]) -> NDArray[np.bool_]:
-    """Return which documents of a frame are in their shard still; each is taken out of `kept`."""
-    are_kept = np.zeros(len(frame.days), bool)
-    for row, place in enumerate(zip(frame.sources, frame.positions.tolist(), strict=True)):
-        for source in (place[0], f"'{place[0]}"):  # as a cell of CSV may have it
-            if kept[source, place[1]]:
-                kept[source, place[1]] -= 1
-                are_kept[row] = True
-                break
-    return are_kept
+    about = by, name, periods.model, periods.model_counts.names
+    return Trends(rows, *about, int(documents.sum()), len(columns), periods.left_out, int(judged.sum()))

@@ -1,6 +1,6 @@
-"""Choose the estimator of a model: the one that errs least on samples of its held-out documents, with shifts put in."""
+"""Choose the estimator: by samples of held-out documents with shifts put in, or by a sample that people have judged."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from textcat.trends.bins import N_BINS, WIDTH
 from textcat.trends.estimators import ESTIMATORS
 from textcat.trends.held_out import HeldOut
+from textcat.trends.sample import Judged, log_evidence
 
 _SAMPLES, _DOCUMENTS = 24, 2000
 _LARGEST = 5.0  # factor by which a topic's prevalence differs; in half of the samples it does not
@@ -19,14 +20,14 @@ _CANDIDATES = {name: estimate for name, estimate in ESTIMATORS.items() if name !
 
 
 class Choice(NamedTuple):
-    """Hold the name of the chosen estimator, and the mean relative error of each on simulated samples."""
+    """Hold the name of the chosen estimator, and the figure of each by which it was chosen."""
 
     name: str
-    errors: dict[str, float]
+    figures: dict[str, float]
 
 
 def choose_estimator(held_out: HeldOut, seed: int = 0) -> Choice:
-    """Return the estimator with the least mean relative error of prevalence over simulated samples.
+    """Return the estimator with the least mean relative error of prevalence over simulated samples, with that of each.
 
     A sample has 2,000 documents, drawn for each topic from the held-out documents with the topic, and from the others,
     after its prevalence was changed by a factor between 1/5 and 5, evenly on a logarithmic scale, or, in every other
@@ -42,6 +43,18 @@ def choose_estimator(held_out: HeldOut, seed: int = 0) -> Choice:
             errors[name].append(difference / prevalence[judged])
     means = {name: float(np.concatenate(lists).mean()) for name, lists in errors.items() if sum(map(len, lists))}
     return Choice(min(means, key=means.__getitem__) if means else "summed", means)
+
+
+def choose_by_sample(counts: NDArray[Any], judged: Judged, held_out: HeldOut) -> Choice:
+    """Return the estimator whose estimates make the labels of a judged sample most likely, with a log likelihood each.
+
+    Parameters are as for `textcat.trends.sample.log_evidence`.
+    """
+    evidence = {
+        name: log_evidence(counts, judged, held_out, estimate(counts, held_out))
+        for name, estimate in ESTIMATORS.items()
+    }
+    return Choice(max(evidence, key=evidence.__getitem__), evidence)
 
 
 def _sample(

@@ -85,6 +85,7 @@ const nameOf = ({ topic, name }) => name ?? topic;
 function draw() {
   const { now, about } = state;
   const left = about.open - about.documents;
+  $("sample").hidden = !about.is_sample;
   $("progress").textContent = `${counted.format(state.answered)} of ${count(about.documents, "document")} answered${left > 0 ? `; ${counted.format(left)} more of the archive wait for the next queue` : ""}.`;
   for (const id of ["reading", "tags-box"]) $(id).hidden = !now;
   $("nothing").hidden = Boolean(now);
@@ -195,16 +196,22 @@ async function sending(action) {
   }
 }
 
-const save = (answers) => sending(async () => {
+const save = (answers, isComplete = false) => sending(async () => {
   const { now } = state;
   if (!now) return;
-  const found = await call("/answer", { json: { number: now.number, answers, note: $("note").value, person: state.person ?? "" } });
+  const found = await call("/answer", { json: { number: now.number, answers, note: $("note").value, person: state.person ?? "", is_complete: isComplete } });
   const said = Object.keys(answers).length;
   take(found);
-  say(`${said ? `Saved ${count(said, "topic")}` : "Skipped"}: ${heading(now)}. ${found.document ? `Next: ${heading(found.document)}` : "No document is left."}`);
+  say(`${said || isComplete ? `Saved ${count(said, "topic")}` : "Skipped"}: ${heading(now)}. ${found.document ? `Next: ${heading(found.document)}` : "No document is left."}`);
 });
 
 function saveTold() {
+  if (state.about.is_sample) {
+    const open = asked().filter(({ topic }) => !state.told.has(topic));
+    if (open.length) choose(open[0].topic);
+    if (open.length) return say(`${count(open.length, "tag")} without an answer: judge all, then save.`);
+    return save(Object.fromEntries(state.told), true);
+  }
   if (state.told.size) return save(Object.fromEntries(state.told));
   return say("Nothing is judged yet: y or n judges the chosen topic, s skips the document.");
 }

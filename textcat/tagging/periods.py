@@ -1,0 +1,220 @@
+"""Count the documents of tagged archives by period (or by the value of a field), topic and bin of log odds."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.base.errors import TextcatError, did_you_mean
+from textcat.runs.records import facts_of_run, own_journal
+from textcat.tagging.score_bins import NO_DAY, FrameArrays, ModelCounts, read_frames, read_model_counts
+from textcat.tagging.shards import check_present, present_models, read_field, read_shard
+from textcat.trends.bins import N_BINS
+from textcat.trends.sample import Judged
+
+PERIODS = {"year": "Y", "month": "M", "day": "D"}  # with numpy's codes
+UNDATED, NO_VALUE = "no date", "no value"
+_MOST_VALUES = 1000  # of a field
+
+Place = tuple[str, int]  # the source and the position of a document
+_Value = TypeVar("_Value")
+
+
+class Periods(NamedTuple):
+    """Hold the documents of each period, by topic and by bin of log odds; a period may be a value of a field."""
+
+    names: list[str]
+    counts: NDArray[np.int64]  # (n_periods, n_topics, n_bins)
+    tagged: NDArray[np.int64]  # (n_periods, n_topics)
+    model: str
+    model_counts: ModelCounts
+    left_out: int  # documents that only former models have tagged
+    judged: list["JudgedDocument"]
+
+    def judged_of(self, columns: NDArray[np.intp]) -> Judged:
+        """Count the judged documents of each period by bin, for the topics in some columns."""
+        counts = np.zeros((2, len(self.names), len(columns), N_BINS), np.int64)
+        number_of, topics = {name: number for number, name in enumerate(self.names)}, np.arange(len(columns))
+        for document in self.judged:
+            lacks = (~document.has[columns]).astype(int)
+            counts[lacks, number_of[document.period], topics, document.bins[columns]] += 1
+        return Judged(counts[0], counts[1])
+
+
+class JudgedDocument(NamedTuple):
+    """Hold the period of a document whose topics people have judged, its bin for each topic, and whether it has it."""
+
+    period: str
+    bins: NDArray[np.uint8]  # (n_topics,)
+    has: NDArray[np.bool_]
+
+
+def read_periods(
+    folders: Sequence[Path],
+    by: str,
+    *,
+    once: bool = False,
+    judged: Mapping[Path, Mapping[Place, Collection[str]]] | None = None,
+) -> Periods:
+    """Count the documents of tagged archives by period, topic and bin.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+    by : str
+        One of `PERIODS`, "source", or a field that `textcat tag --keep-fields` has kept.
+    once : bool, default=False
+        Leave out documents that repeat another one.
+    judged : mapping of Path to mapping of (str, int) to collection of str, optional
+        For each folder, the documents whose topics people have judged, by source and position, with all topics that
+        they have.
+    """
+    shards = {folder: _shards(folder) for folder in folders}
+    if by not in PERIODS:
+        _check_kept(folders, by)
+    sums = _Sums(by, once, present_models(folders), judged or {})
+    for folder in folders:
+        for shard, was_replaced in shards[folder]:
+            kept = Counter((row.source, row.position) for row in read_shard(shard)) if was_replaced else None
+            values = None if by in PERIODS else read_field(shard, by)
+            for frame in read_frames(shard):
+                sums.add(folder, frame, kept, values)
+    check_present(sums.model_counts is not None, sums.left_out)
+    if sums.model_counts is None:
+        raise TextcatError(f"{folders[0] if folders else 'No folder'} has no documents: name a folder with tags.")
+    return sums.periods(sums.model_counts)
+
+
+def _check_kept(folders: Sequence[Path], field: str) -> None:
+    for folder in folders:
+        kept = ["source", *filter(None, str(facts_of_run(folder).get("--keep-fields", "")).split(", "))]
+        if field not in kept and "*" not in kept:
+            hint = did_you_mean(field, [*PERIODS, *kept])
+            raise TextcatError(
+                f"The rows of {folder} have no field {field!r}: give year, month, day or source, or tag again with "
+                f"--keep-fields {field} and --restart.{hint}"
+            )
+
+
+def _shards(folder: Path) -> list[tuple[Path, bool]]:
+    """Return the shards of a run, and whether rows were removed from each since it was written."""
+    journal = own_journal(folder) if folder.is_dir() else None
+    if journal is None:
+        raise TextcatError(f"{folder} has no tags: name a folder that `textcat tag --out` has written.")
+    names = [line["name"] for line in journal.lines if line.get("record") == "shard" and line["name"]]
+    replaced = {line["name"] for line in journal.lines if line.get("record") == "replaced"}
+    return [(folder / name, name in replaced) for name in names]
+
+
+class _Sums:
+    """Add up frames by period."""
+
+    def __init__(self, by: str, once: bool, models: Set[str], judged: Mapping[Path, Mapping[Place, Collection[str]]]):
+        self._by, self._once, self._models, self._judged = by, once, models, judged
+        self._counts: dict[str, NDArray[np.int64]] = {}
+        self._tagged: dict[str, NDArray[np.int64]] = {}
+        self._documents: Counter[str] = Counter()
+        self._judged_documents: list[JudgedDocument] = []
+        self._model, self.left_out = "", 0
+        self.model_counts: ModelCounts | None = None
+
+    def add(
+        self, folder: Path, frame: FrameArrays, kept: Counter[Place] | None, values: Mapping[Place, str] | None
+    ) -> None:
+        """Add a frame.
+
+        Documents that are not in `kept` any more are left out; None: all are there. `values` are those of the field by
+        which documents are counted; None: they are counted by date.
+        """
+        counts = np.ones(len(frame.days), bool) if kept is None else _are_kept(frame, kept)
+        if frame.model not in self._models:
+            self.left_out += int(counts.sum())
+            return
+        if not counts.any():  # they were tagged again since
+            return
+        if self.model_counts is None:
+            self._model, self.model_counts = frame.model, read_model_counts(folder, frame.model)
+        if self._once:
+            counts &= ~frame.reprints
+        names = np.array(_periods_of(frame.days, PERIODS[self._by]) if values is None else _values_of(frame, values))
+        periods, of_row = np.unique(names, return_inverse=True)
+        n_topics, entries = len(self.model_counts.topics), counts[frame.rows]
+        of_entry, topics = of_row[frame.rows][entries], frame.topics[entries]
+        shape = len(periods), n_topics, N_BINS
+        cells = np.ravel_multi_index((of_entry, topics, frame.bins[entries]), shape)
+        sums = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
+        sums[:, :, 0] = 0  # all others are there, not only those that got the topic by a rule
+        cells = np.ravel_multi_index((of_entry, topics), shape[:2])
+        tagged = np.bincount(cells, frame.given[entries], int(np.prod(shape[:2]))).reshape(shape[:2]).astype(np.int64)
+        documents = np.bincount(of_row, counts, len(periods)).astype(int).tolist()
+        for i, period in enumerate(periods.tolist()):
+            self._documents[period] += documents[i]
+            for of_periods, of_frame in ((self._counts, sums[i]), (self._tagged, tagged[i])):
+                if period in of_periods:
+                    of_periods[period] += of_frame
+                else:
+                    of_periods[period] = of_frame.copy()
+        if values is not None and len(self._documents) > _MOST_VALUES:
+            raise TextcatError(
+                f"The field {self._by!r} has more than {_MOST_VALUES:,} values: name one with fewer, or a period."
+            )
+        if judged := self._judged.get(folder):
+            for row, place in enumerate(_places(frame)):
+                if counts[row] and (has := _found(place, judged)) is not None:
+                    self._judged_documents.append(_judged(frame, row, has, str(names[row]), self.model_counts.topics))
+
+    def periods(self, model_counts: ModelCounts) -> Periods:
+        """Return the sums; documents without a date or a value come last."""
+        last = (UNDATED, NO_VALUE)
+        names = sorted((name for name, n in self._documents.items() if n), key=lambda name: (name in last, name))
+        counts = np.array([self._counts[name] for name in names]).reshape(len(names), len(model_counts.topics), N_BINS)
+        documents = np.array([self._documents[name] for name in names], np.int64)
+        counts[:, :, 0] = documents[:, None] - counts.sum(axis=-1)
+        tagged = np.array([self._tagged[name] for name in names])
+        return Periods(names, counts, tagged, self._model, model_counts, self.left_out, self._judged_documents)
+
+
+def _judged(frame: FrameArrays, row: int, has: Collection[str], period: str, topics: Sequence[str]) -> JudgedDocument:
+    bins, entries = np.zeros(len(topics), np.uint8), frame.rows == row
+    bins[frame.topics[entries]] = frame.bins[entries]
+    return JudgedDocument(period, bins, np.array([topic in has for topic in topics]))
+
+
+def _periods_of(days: NDArray[np.int32], code: str) -> list[str]:
+    different, of_row = np.unique(days, return_inverse=True)
+    dates = different.astype("datetime64[D]").astype(f"datetime64[{code}]").astype(str)
+    names = [UNDATED if day == NO_DAY else date for day, date in zip(different.tolist(), dates.tolist(), strict=True)]
+    return [names[i] for i in of_row.tolist()]
+
+
+def _values_of(frame: FrameArrays, values: Mapping[Place, str]) -> list[str]:
+    return [_found(place, values) or NO_VALUE for place in _places(frame)]
+
+
+def _places(frame: FrameArrays) -> Iterator[Place]:
+    return zip(frame.sources, frame.positions.tolist(), strict=True)
+
+
+def _found(place: Place, values: Mapping[Place, _Value]) -> _Value | None:
+    """Return the value of a place that may be written in one way or another; None if it has none."""
+    return next((values[written] for written in _as_written(place) if written in values), None)
+
+
+def _as_written(place: Place) -> tuple[Place, Place]:
+    """Return a place as it is, and as a row of CSV may have it, see `textcat.base.spreadsheets.safe_cell`."""
+    return place, (f"'{place[0]}", place[1])
+
+
+def _are_kept(frame: FrameArrays, kept: Counter[Place]) -> NDArray[np.bool_]:
+    """Return which documents of a frame are in their shard still; each is taken out of `kept`."""
+    are_kept = np.zeros(len(frame.days), bool)
+    for row, place in enumerate(_places(frame)):
+        for written in _as_written(place):
+            if kept[written]:
+                kept[written] -= 1
+                are_kept[row] = True
+                break
+    return are_kept
