@@ -231,7 +231,7 @@ class Review:
         audited = tuple(tag.topic for tag in document.tags if tag.is_audited and tag.topic in judged)
         if is_complete and (open_tags := [topic for topic in given if topic not in judged]):
             raise TextcatError(
-                f"Tags of the document {document.document.id!r} have no answer ({first_of(open_tags)}): give one to each."
+                f"Tags of the document {document.document.id!r} have no answer: give one to {first_of(open_tags)}."
             )
         return Correction(document.document, judged, person, via, document.model, audited, note, is_complete)
 
