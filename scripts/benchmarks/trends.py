@@ -37,7 +37,6 @@ LEAST_HELD_OUT = 3  # positives of a topic
 SHIFTS = 1000  # pairs of a topic and a period, at least
 AUDIT, NORMAL = 300, 1.96  # documents of a random sample, and half the width of an interval in deviations
 DRAWS = 5  # of samples of the same months
-TITLES = 20_000  # of which half train
 _ROUNDING = 1e-9
 
 
@@ -81,8 +80,9 @@ def _facts(work: Work) -> list[Mapping[str, Any]]:
 
 def _dated_at_random(language: str) -> Corpus:
     """Return titles with dates: half of them of one day, and the others, which are like them, of later months."""
-    documents = random.Random(0).sample(titles_of_the_largest(language), TITLES)
-    half, a_month = TITLES // 2, DOCUMENTS
+    documents = titles_of_the_largest(language)
+    random.Random(0).shuffle(documents)
+    half, a_month = len(documents) // 2, DOCUMENTS
     dated = [
         replace(document, date="2000-01-01" if n < half else f"2001-{1 + (n - half) // a_month:02}-01")
         for n, document in enumerate(documents)
