@@ -36,7 +36,7 @@ def page_of(described):
             for kind, body in content.items():
                 parts.append(fields(f"Request, `{kind}`", body["schema"], schemas))
             for body in route["responses"]["200"].get("content", {}).values():
-                parts.append(fields("Answer", body["schema"], schemas))
+                parts.append(fields("Response", body["schema"], schemas))
     return "".join(filter(None, parts))
 
 
@@ -46,7 +46,7 @@ def fields(title, schema, schemas):
     if forms[0].get("type") == "array":
         return fields(f"{title}: a list of objects", forms[0]["items"], schemas)
     rows = {name: field for form in forms for name, field in form.get("properties", {}).items()}
-    if title.startswith("Answer") and {"model", "version"} < rows.keys():  # the head of the page explains them
+    if title.startswith("Response") and {"model", "version"} < rows.keys():  # the head of the page explains them
         del rows["model"], rows["version"]
     needed = set.intersection(*({*form.get("required", ())} for form in forms))
     return table(title, rows, needed, schemas) if rows else ""
@@ -54,7 +54,7 @@ def fields(title, schema, schemas):
 
 def table(title, rows, needed, schemas):
     """Return a table of fields; in a request, those that are needed are marked, and others have their defaults."""
-    of_answer = title.startswith("Answer")
+    of_answer = title.startswith("Response")
     columns = ["field", "type", *([] if of_answer else ["default"]), "meaning"]
     lines = [f"\n{title}:\n\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"]
     for name, field in rows.items():

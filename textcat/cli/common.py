@@ -268,7 +268,7 @@ def corpus_to_train_on(
         str, _input(help="Language of these names.", show_default="the recipe's, else en")
     ] = "",
 ) -> "CorpusReader":
-    """Return a reader that opens a corpus by the given options, with names of its topics."""
+    """Return a reader that opens a corpus by the given options, and gives its topics names from a vocabulary."""
     if vocabulary_language and not vocabulary:
         raise BadParameter("--vocabulary-language is that of the names in --vocabulary: give both")
     return read._replace(vocabulary=vocabulary, vocabulary_language=vocabulary_language)

@@ -29,10 +29,10 @@ def duplicates(
     restart: Annotated[bool, Option("--restart", help="Remove the earlier run of --out, and start again.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress, and print no summary.")] = False,
 ) -> None:
-    """Find documents that repeat an earlier one: exact, cut, reworded or misread. Each group keeps its first one's id.
+    """Find documents that repeat an earlier one: exact, cut, reworded or misread. A group has its first document's id.
 
-    An interrupted run resumes when the same command is given again, and an archive that has grown is read only where it
-    is new. The exit code is 3 if documents could not be read.
+    An interrupted run resumes when the same command is given again; if an archive has grown, only its new files are
+    read. The exit code is 3 if documents could not be read.
     """
     from textcat.runs.progress import progress_shown
     from textcat.tagging.duplicates import find_duplicates

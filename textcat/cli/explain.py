@@ -52,7 +52,7 @@ def explain(
     html: Annotated[Path | None, Option(help="Write a page with the marked texts to this file.")] = None,
     form: common.Form = "text",
 ) -> None:
-    """Explain why a document has, or has not, a topic: what its terms add to the score, and where they occur."""
+    """Explain why a document has a topic, or lacks it: what its terms add to the score, and where they occur."""
     from textcat.base.disk import write_atomically
     from textcat.cli.printing import print_json
     from textcat.model import storage

@@ -90,7 +90,7 @@ def compare(
 ) -> None:
     """Compare models with the first of them on a corpus' test documents, by tests of significance.
 
-    With --fail-if, the exit code is 4 if the second model fails by a condition.
+    With --fail-if, the exit code is 4 if a condition is true, so that the second model fails.
     """
     from textcat.evaluation.significance import add_intervals
     from textcat.model import compare as comparing
@@ -160,10 +160,10 @@ def report(
     learner: common.ModelsLearner = None,
     jobs: common.Jobs = -1,
 ) -> None:
-    """Write a model's quality, topic by topic and with evidence, as one HTML file.
+    """Write an HTML file about a model's quality, overall and topic by topic, with example documents.
 
-    It needs no network: open it from disk, print it, send it. To find labels that are probably wrong, documents are
-    scored by rankers that were not trained on them.
+    The file needs no network, so it can be opened from disk, printed and sent. To find labels that are probably wrong,
+    documents are scored by rankers that were not trained on them.
     """
     from textcat.model.card import read_card
     from textcat.model.compare import shared_topics
@@ -213,9 +213,9 @@ def card(
 ) -> None:
     """Write a model's card: data, recipe, quality with intervals, thresholds, limits and use, as a README.md.
 
-    The hub and people read it; `textcat report` and the page of `textcat serve` show it. The model is measured on its
-    test documents for it. No checksum counts the card, so it may be edited; training or teaching the model again
-    removes it.
+    The model is first measured on its test documents. The Hugging Face hub reads the card; `textcat report` and the
+    page of `textcat serve` show it. The card is not part of the model's checksums, so it may be edited. Training or
+    teaching the model again removes it.
     """
     from textcat.model import CARD, storage
     from textcat.model.manifest import model_id

@@ -25,9 +25,9 @@ def monitor(
     level: Annotated[float, Option(help="Maximum probability of any false alarm within a year.")] = 0.05,
     form: common.Form = "text",
 ) -> None:
-    """Find topics that an archive has got more or less often than before, beyond chance; exit with code 4 if any.
+    """Find topics whose rate in an archive has changed significantly over time; exit with code 4 if there are any.
 
-    The chance of a false alarm holds however often the command is given, every night for example.
+    The chance of a false alarm stays below --level however often the command is given, for example every night.
     """
     from textcat.tagging.monitor import monitor_tags
 

@@ -32,10 +32,10 @@ def promote(
     form: common.Form = "text",
     bootstrap: Annotated[int, Option(min=100, help="Resamples of the documents, which decide conditions.")] = 1000,
 ) -> None:
-    """Replace the model that is used by a new one, in one step, unless it fails by a condition (exit code 4).
+    """Replace the model in use by a new one, atomically, unless the new model fails a condition (exit code 4).
 
-    Whoever reads the folder finds the old model or the new one. The old one is kept for `textcat rollback`, and a line
-    is added to the journal SERVED.promotions.jsonl.
+    At any time, the folder has either the old model or the new one. The old model is kept for `textcat rollback`, and a
+    line is added to the journal SERVED.promotions.jsonl.
     """
     from textcat.model import storage
     from textcat.model.compare import read_gates
@@ -59,7 +59,7 @@ def promote(
 
 
 def rollback(served: Annotated[Path, Argument(help="Folder of the model in use.")], form: common.Form = "text") -> None:
-    """Restore the model that the last `promote` or `learn` has replaced, in one step, and note it in the journal."""
+    """Restore the model that the last `promote` or `learn` has replaced, atomically, and add a line to the journal."""
     from textcat.model.promotion import rollback
 
     show_promotion(terminal.console(), served, rollback(served), (), form)

@@ -54,10 +54,10 @@ def review(
     no_browser: common.NoBrowser = False,
     form: common.Form = "text",
 ) -> None:
-    """Serve a page on which people judge the tags of an archive that are to be reviewed, most useful documents first.
+    """Serve a page on which people judge an archive's tags that need review; the most useful documents come first.
 
-    Each answer is saved at once, in a folder that `textcat learn MODEL --from FOLDER` teaches to a model. A queue does
-    not have documents that were answered before.
+    Each answer is saved at once; `textcat learn MODEL --from FOLDER` updates a model by the answers in the folder.
+    Documents that were judged before are not shown again.
     """
     from textcat.review.review import Review, corrections_of
     from textcat.review.sheet import read_sheet, write_sheet

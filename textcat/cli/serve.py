@@ -81,7 +81,8 @@ def serve(
     """Serve models over HTTP: an API, a page, health and metrics.
 
     When a model's folder is replaced, the new model is loaded without losing a request. SIGTERM and Ctrl-C let running
-    requests end; SIGHUP reads the keys and models again. A socket that systemd passes is used in place of the address.
+    requests end; SIGHUP reads the keys and models again. If systemd passes a socket, the server listens there instead
+    of at the address.
     """
     if new_key:
         _print_new_key(new_key)

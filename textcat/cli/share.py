@@ -19,9 +19,10 @@ def push(
     force: Annotated[bool, Option("--force", help="Replace another model there.")] = False,
     public: Annotated[bool, Option("--public", help="Make a new repository public, not private.")] = False,
 ) -> None:
-    """Copy a model to the Hugging Face hub, or to a folder at a URL; its files are checked first.
+    """Copy a model to the Hugging Face hub, or to a folder at a URL, after checking its files.
 
-    You log in by the libraries' own ways: HF_TOKEN or `hf auth login`, and for example the variables of AWS.
+    Credentials are those of the libraries: HF_TOKEN or `hf auth login` for the hub, and for example AWS's variables for
+    S3.
     """
     from textcat.sharing import copies
 
@@ -42,9 +43,9 @@ def pull(
     force: Annotated[bool, Option("--force", help="Replace an existing model.")] = False,
     max_size: Annotated[int, Option(min=1, help="Refuse a model of more megabytes.")] = 10_000,
 ) -> None:
-    """Copy a model from the Hugging Face hub, or from a URL, to a folder: verified, and whole or not at all.
+    """Copy a model from the Hugging Face hub or a URL to a folder, and verify it; discard an incomplete copy.
 
-    Nothing in the model is executed. Files that do not belong to it are left where they are.
+    No code from the model is executed. Other files at the source are not copied.
     """
     from textcat.sharing import copies
 

@@ -67,10 +67,10 @@ def simulate(
         Path | None, Option(help="Folder for runs, tables and a plot; runs saved there are not repeated.")
     ] = None,
 ) -> None:
-    """Simulate teaching on labelled documents, whose labels give the answers, to see how many answers it takes.
+    """Simulate `teach` on labelled documents, whose labels are the answers, to see how many answers a topic needs.
 
-    Each run asks about documents as `teach` does. The tables have means over seeds, with 95 % intervals: how far the
-    order is from the best one (loss), the work saved, the answers needed.
+    Each run asks about documents as `teach` does. The tables have means over seeds, with 95 % intervals, of three
+    measures: how far the order of questions is from the best one (loss), the work saved, and the number of answers.
     """
     from textcat.recipes.recipe import read_recipe
     from textcat.teaching.simulate import Setting, experiment, simulated_topics

@@ -219,7 +219,7 @@ def diff(
     examples: Annotated[int, Option(min=0, help="Maximum number of document ids to print per topic.")] = 3,
     form: common.Form = "text",
 ) -> None:
-    """Compare two folders of tags: which tags came and which went, topic by topic."""
+    """Compare two folders of tags: print which tags were added and which were removed, topic by topic."""
     from textcat.tagging.difference import compare_tags
 
     for folder in (before, now):
@@ -234,9 +234,9 @@ def merge(
     form: common.Form = "text",
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print no summary.")] = False,
 ) -> None:
-    """Join the parts of an archive that `textcat tag --part` has tagged: the folder is that of one run, to the byte.
+    """Join the parts that `textcat tag --part` has written; the result has the same bytes as that of a single run.
 
-    The parts stay as they are. Later, `textcat tag --out` continues the folder as any other. The exit code is 3 if
+    The parts are not changed. Later, `textcat tag --out` can resume in the joined folder. The exit code is 3 if
     documents could not be read.
     """
     from textcat.tagging.merge import merge_parts
@@ -248,7 +248,7 @@ def merge(
 
 
 def topics(model: common.ModelFolder, form: common.Form = "text") -> None:
-    """List a model's topics, with their training documents, thresholds, and how training went."""
+    """List a model's topics, with their numbers of training documents, their thresholds, and figures of training."""
     from textcat.model import storage
     from textcat.model.manifest import read_manifest
 
@@ -264,7 +264,7 @@ def show(
     n: Annotated[int, Option("--terms", min=1, help="How many terms.")] = 20,
     form: common.Form = "text",
 ) -> None:
-    """Show how a model was trained, or the terms that weigh most for a topic."""
+    """Show how a model was trained, or the terms with the largest weights for a topic."""
     from textcat.model import storage
     from textcat.model.manifest import read_manifest
     from textcat.model.topic_names import find_topic, topic_label

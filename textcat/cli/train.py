@@ -111,7 +111,7 @@ def train(
         ),
     ] = None,
 ) -> None:
-    """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
+    """Train a ranker per topic, evaluate it on test documents or held-out training documents, and save the model."""
     from textcat.corpus.descriptions import has_names
     from textcat.model.support import checked_keep_support
 
@@ -313,7 +313,7 @@ def learn(
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
     form: common.Form = "text",
 ) -> None:
-    """Add documents, topics, corrections or names to a model, or remove documents, as if trained from scratch."""
+    """Add documents, topics, corrections or names to a model, or remove documents; the result equals a new training."""
     import textcat
     from textcat.corpus.catalogue import settings_like
     from textcat.model.manifest import read_manifest
@@ -422,7 +422,7 @@ def recipes(
     ] = None,
     form: common.Form = "text",
 ) -> None:
-    """List the recipes, or print one as a file, every setting with its meaning, its type and its default."""
+    """List the recipes, or print one as a file, with the meaning, type and default of every setting."""
     from textcat.recipes.recipe import read_recipe
     from textcat.recipes.recipe import recipes as shipped_recipes
 
@@ -528,7 +528,7 @@ def show_training(
 
 
 def _aging_sentence(tagger: "Tagger") -> str:
-    """Return a sentence on how rankings get worse with time; "" if the recipe does not ask for it."""
+    """Return a sentence on how ranking quality falls as documents get newer; "" if the recipe does not ask for it."""
     if aging := tagger.facts.aging:
         return f"{aging}, measured by a model of the earlier half of the training documents."
     if tagger.facts.recipe.topics.measures_aging:

@@ -158,7 +158,7 @@ async def suggest(project: Project, call: Call) -> bytes:
 async def suggest_batch(
     project: Project, query: Annotated[SuggestQuery, Query()], body: AnnifBatch, call: Call
 ) -> None:
-    """Suggest subjects for several texts, as Annif does, and send the answer.
+    """Suggest subjects for several texts, as Annif does, and send the response.
 
     The answer's header `X-Model-Version` has the model's version.
     """

@@ -40,7 +40,8 @@ class _Choice(RequestModel):
     )
     all_topics: bool = Field(False, description="Return all topics.")
     expected_recall: bool = Field(
-        False, description="Return what share of its topics a document's tags above their thresholds are to find."
+        False,
+        description="Also return the expected recall: the expected share of a document's topics among its tags.",
     )
 
     @property
@@ -52,12 +53,16 @@ class _Choice(RequestModel):
 class _About(RequestModel):
     """Facts about a document besides its text, for rules with conditions."""
 
-    language: str = Field("", max_length=100, description="Its language, for rules with a condition.", examples=["en"])
-    date: str = Field("", max_length=100, description="Its date, for rules with a condition.", examples=["1987-02-26"])
+    language: str = Field(
+        "", max_length=100, description="The document's language, for rules with a condition.", examples=["en"]
+    )
+    date: str = Field(
+        "", max_length=100, description="The document's date, for rules with a condition.", examples=["1987-02-26"]
+    )
     fields: dict[str, Any] | None = Field(
         None,
         max_length=1000,
-        description="Its further fields, for rules with a condition.",
+        description="Other fields of the document, for rules with a condition.",
         examples=[{"desk": "farm"}],
     )
 
@@ -162,11 +167,15 @@ class _Corrected(RequestModel):
     id: str = Field(
         "",
         max_length=1000,
-        description="The document's id; by default one that only depends on the texts of its zones.",
+        description="The document's id; by default a hash of the texts of its zones.",
     )
-    note: str = Field("", max_length=10_000, description="What else the person says, in words.")
-    person: str = Field("", max_length=100, description="Who corrects; with keys, the name of the key counts instead.")
-    via: Literal["api", "page"] = Field("api", description="Where the person has answered.")
+    note: str = Field("", max_length=10_000, description="A remark of the person.")
+    person: str = Field(
+        "",
+        max_length=100,
+        description="Name of the person; if the server has keys, the name of the key is used instead.",
+    )
+    via: Literal["api", "page"] = Field("api", description="Where the person made the correction.")
 
 
 class CorrectText(_Corrected, TextDocument):
@@ -186,7 +195,7 @@ class TopicsQuery(BaseModel):
     """A request to list topics of a model: those whose name contains the query."""
 
     model_config = ConfigDict(extra="forbid")
-    query: str = Field("", max_length=1000, description="Only topics whose name contains this.")
+    query: str = Field("", max_length=1000, description="Return only topics whose name contains this text.")
     offset: int = Field(0, ge=0, le=10**9)
     limit: int = Field(100, ge=1, le=10_000)
 
@@ -203,7 +212,9 @@ class FileQuery(BaseModel):
     """The name of an uploaded file."""
 
     model_config = ConfigDict(extra="forbid")
-    name: str = Field("", max_length=255, description="Its name; the extension tells the format.", examples=["a.html"])
+    name: str = Field(
+        "", max_length=255, description="The file's name; its extension determines the format.", examples=["a.html"]
+    )
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -233,7 +244,7 @@ class CardAnswer(VersionedAnswer):
 
     text: str | None = Field(description="The card in Markdown, with a head in YAML; null if the model has none.")
     elements: list[Any] | None = Field(
-        description="The same without the head, as texts and lists [tag, address of a link, contents], all text plain."
+        description="The card without its head, as plain texts and lists [tag, address of a link, contents]."
     )
 
 
@@ -249,7 +260,7 @@ class ModelsAnswer(BaseModel):
 
     models: list[ModelAnswer]
     limits: LimitsAnswer
-    corrections: bool = Field(description="Whether the server takes corrections.")
+    corrections: bool = Field(description="Whether the server accepts corrections.")
 
 
 _NAME = Field(None, description="The topic's name in a vocabulary, if the model was trained with one.")
@@ -259,7 +270,7 @@ class TopicRow(BaseModel):
     """A topic of a model."""
 
     topic: str = Field(examples=["wheat"])
-    train_size: int = Field(description="Number of its positive training documents.")
+    train_size: int = Field(description="Number of positive training documents of the topic.")
     threshold: float = Field(description="A document gets the topic if its score is above this.")
     name: str | None = _NAME
 
@@ -289,7 +300,7 @@ class TopicAnswer(VersionedAnswer, TopicRow):
     """A topic of a model, with its terms, its quality, and the curve of its probabilities."""
 
     terms: list[TermRow] = Field(description="The terms with the largest weights.")
-    quality: dict[str, Any] | None = Field(description="Its quality as measured after training.")
+    quality: dict[str, Any] | None = Field(description="Quality of the topic as measured after training.")
     curve: Curve | None
 
 
@@ -308,7 +319,7 @@ class TagRow(BaseModel):
 NO_EVIDENCE = Field(None, description="Why a document gives no evidence for any topic; missing if it gives some.")
 
 
-_RECALL = Field(None, description="The expected recall of the document's tags, if it was asked for.", examples=[0.84])
+_RECALL = Field(None, description="The expected recall of the document's tags, if it was requested.", examples=[0.84])
 
 
 class Tagged(VersionedAnswer):
@@ -342,12 +353,12 @@ class ExplainAnswer(VersionedAnswer):
 class CorrectionAnswer(VersionedAnswer):
     """A saved correction: its number, its time, and the topics of its document."""
 
-    number: int = Field(description="Its number among all corrections in the server's folder, from 1.")
-    time: str = Field(description="When, as UTC in ISO 8601.", examples=["2026-03-01T09:30:00+00:00"])
+    number: int = Field(description="The correction's number in the server's folder, from 1.")
+    time: str = Field(description="Time of the correction, as UTC in ISO 8601.", examples=["2026-03-01T09:30:00+00:00"])
     id: str = Field(description="The document's id.")
     before: list[str] = Field(description="The topics that the model gives the document.")
-    after: list[str] = Field(description="The topics that it has by the correction.")
-    new: list[str] = Field(description="Those in `right` that the model lacks.")
+    after: list[str] = Field(description="The document's topics after the correction.")
+    new: list[str] = Field(description="Topics in `right` that the model lacks.")
 
 
 class FileAnswer(BaseModel):
@@ -370,9 +381,9 @@ class ShadowAnswer(BaseModel):
 
     model: str = Field(description="The served model.")
     shadow: str = Field(description="The version of the new model: the first 12 digits of its manifest's sha256.")
-    documents: int = Field(description="Documents that both have tagged.")
+    documents: int = Field(description="Number of documents that both models have tagged.")
     differing_documents: int
     tags_only_served: int
     tags_only_shadow: int
-    failed_documents: int = Field(description="Documents that the new model could not tag.")
-    topics: list[ShadowTopic] = Field(description="The topics that differ, the most different first.")
+    failed_documents: int = Field(description="Number of documents that the new model could not tag.")
+    topics: list[ShadowTopic] = Field(description="Topics with different tags, the largest difference first.")
