@@ -281,6 +281,8 @@ def test_estimates_use_a_judged_sample_and_say_so(texts, tags, tmp_path):
     shutil.move(tmp_path / "tags-corrections", tmp_path / "elsewhere")
     assert estimate_trends(tags).rows == plain.rows
     assert estimate_trends(tags, corrections=tmp_path / "elsewhere").rows == trends.rows
+    with pytest.raises(TextcatError, match="of one folder of tags, and 2 were given"):
+        estimate_trends([tags, tags], corrections=tmp_path / "elsewhere")
     with pytest.raises(TextcatError, match="has no corrections"):
         estimate_trends(tags, corrections=tmp_path / "nowhere")
 

@@ -93,13 +93,18 @@ def estimate_trends(
     ------
     TextcatError
         If a folder has no tags, only those of former models, or none with scores; if models of folders differ; if there
-        are no dates, or they are in one period; if the model has no such topic; or if the `corrections` named have
-        fewer than 30 documents of a random sample.
+        are no dates, or they are in one period; if the model has no such topic; or if `corrections` are named for
+        several folders, or have fewer than 30 documents of a random sample.
     """
     for value, choices in ((reprints, REPRINTS), (estimator, ("", *ESTIMATORS))):
         if value not in choices:
             raise TextcatError(f"{value!r} is not one of {', '.join(filter(None, choices))}: give one of these.")
     paths = [*map(expanded, [folders] if isinstance(folders, str | os.PathLike) else folders)]
+    if corrections is not None and len(paths) > 1:
+        raise TextcatError(
+            f"The corrections in {corrections} are of one folder of tags, and {len(paths)} were given: name one, or "
+            "leave the corrections of each beside it, and out of the command."
+        )
     judged = {path: _judged(path, corrections) for path in paths}
     periods = read_periods(paths, by, once=reprints == "once", judged=judged)
     _check_several(periods, by)
