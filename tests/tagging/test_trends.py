@@ -306,3 +306,15 @@ def test_documents_are_counted_by_a_field(texts, promising_model, tmp_path, to):
     by_source = estimate_trends(tmp_path / "tags", by="source")
     assert len({row.period for row in by_source.rows}) == 2
     assert by_source.documents == 60
+
+
+def test_counts_that_would_not_fit_into_memory_are_refused(tags, monkeypatch):
+    monkeypatch.setattr("textcat.tagging.periods.MOST_CELLS", 50)
+    with pytest.raises(TextcatError, match="count by month or by year"):
+        estimate_trends(tags, by="day")
+
+
+def test_a_field_with_many_values_is_refused(tags, monkeypatch):
+    monkeypatch.setattr("textcat.tagging.periods.MOST_VALUES", 1)
+    with pytest.raises(TextcatError, match="'source' has more than 1 values"):
+        estimate_trends(tags, by="source")

@@ -17,7 +17,8 @@ from textcat.trends.sample import Judged
 
 PERIODS = {"year": "Y", "month": "M", "day": "D"}  # with numpy's codes
 UNDATED, NO_VALUE = "no date", "no value"
-_MOST_VALUES = 1000  # of a field
+MOST_VALUES = 1000  # of a field
+MOST_CELLS = 10_000_000  # topics and periods, whose counts take 2 GB
 
 Place = tuple[str, int]  # the source and the position of a document
 _Value = TypeVar("_Value")
@@ -157,14 +158,24 @@ class _Sums:
                     of_periods[period] += of_frame
                 else:
                     of_periods[period] = of_frame.copy()
-        if values is not None and len(self._documents) > _MOST_VALUES:
-            raise TextcatError(
-                f"The field {self._by!r} has more than {_MOST_VALUES:,} values: name one with fewer, or a period."
-            )
+        self._check_size(n_topics, is_field=values is not None)
         if judged := self._judged.get(folder):
             for row, place in enumerate(_places(frame)):
                 if counts[row] and (has := _found(place, judged)) is not None:
                     self._judged_documents.append(_judged(frame, row, has, str(names[row]), self.model_counts.topics))
+
+    def _check_size(self, n_topics: int, *, is_field: bool) -> None:
+        """Raise TextcatError if the counts of all periods would take too much memory, or a field has many values."""
+        n = len(self._documents)
+        if is_field and n > MOST_VALUES:
+            raise TextcatError(
+                f"The field {self._by!r} has more than {MOST_VALUES:,} values: name one with fewer, or a period."
+            )
+        if n * n_topics > MOST_CELLS:
+            raise TextcatError(
+                f"Counts of {n_topics:,} topics in more than {n - 1:,} periods do not fit into memory: count by month "
+                "or by year, or give fewer folders."
+            )
 
     def periods(self, model_counts: ModelCounts) -> Periods:
         """Return the sums; documents without a date or a value come last."""
