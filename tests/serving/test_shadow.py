@@ -20,7 +20,7 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 if not hasattr(os, "fork"):
     pytest.skip("system: there is no fork", allow_module_level=True)
 
-from textcat.serving.shadow import COUNTS, Reservoir, Shadow, named_shadow
+from textcat.serving.shadow import COUNTS, Reservoir, Shadow
 from textcat.serving.work import Choice, Work
 
 NEWSWIRE = textcat.open_corpus("newswire")
@@ -121,14 +121,6 @@ def test_a_shadow_of_other_topics_is_told_or_refused(newswire_tagger, tmp_path):
         Shadow("news", newswire_tagger, none)
     with pytest.raises(TextcatError, match="is not a model"):
         Shadow("news", newswire_tagger, tmp_path / "absent")
-
-
-def test_the_shadow_of_one_of_several_models_is_named():
-    assert named_shadow("new", ["news"]) == ("news", Path("new"))
-    assert named_shadow("b=new", ["a", "b"]) == ("b", Path("new"))
-    for shadow, names in (("new", ["a", "b"]), ("c=new", ["a", "b"]), ("c=new", ["a"])):
-        with pytest.raises(TextcatError, match="give NAME=FOLDER"):
-            named_shadow(shadow, names)
 
 
 def metric(server, name):

@@ -11,7 +11,7 @@ from serving_requests import STORY, TAG, post
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.serving.http.log import Log
-from textcat.serving.store import Store, named_folders
+from textcat.serving.store import Store, folder_for_model, named_folders
 from textcat.serving.tagging import Service
 
 
@@ -119,3 +119,11 @@ def test_changed_rules_are_taken_over_and_broken_ones_are_not(tmp_path, newswire
     rules.unlink()
     asyncio.run(store.check())
     assert store["news"].rules == ""
+
+
+def test_a_folder_for_one_of_several_models_names_it():
+    assert folder_for_model("new", ["news"]) == ("news", Path("new"))
+    assert folder_for_model("b=new", ["a", "b"]) == ("b", Path("new"))
+    for text, names in (("new", ["a", "b"]), ("c=new", ["a", "b"]), ("c=new", ["a"])):
+        with pytest.raises(TextcatError, match="give NAME=FOLDER"):
+            folder_for_model(text, names)

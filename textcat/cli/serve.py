@@ -65,6 +65,13 @@ def serve(
     shadow_sample: Annotated[
         Path | None, Option(help="File for a sample of the documents whose tags differ, as JSON Lines.")
     ] = None,
+    monitor: Annotated[
+        str,
+        Option(
+            help="Folder of tags by the model; NAME=FOLDER if several models are served. /metrics has alarms for "
+            "topics that clients' documents get more or less often than those of the folder."
+        ),
+    ] = "",
     max_bytes: Annotated[int, Option(min=1, help="Maximum bytes of a request's body.")] = 10_000_000,
     max_documents: Annotated[int, Option(min=1, help="Maximum documents in a request.")] = 5000,
     timeout: Annotated[float, Option(min=0.1, max=86400, help="Maximum seconds for a request.")] = 30.0,
@@ -111,8 +118,7 @@ def serve(
     from textcat.serving.http.limits import Limits
     from textcat.serving.http.log import Log
     from textcat.serving.http.processes import cores, host_of, inherited_socket, listen, listen_at
-    from textcat.serving.shadow import named_shadow
-    from textcat.serving.store import named_folders
+    from textcat.serving.store import folder_for_model, named_folders
 
     folders, n = named_folders(models), cores() if workers == -1 else workers
     passed = inherited_socket()
@@ -131,8 +137,9 @@ def serve(
         labels=_labels_of(vocabulary, vocabulary_language, next(iter(folders.values()))),
         main_text=main_text,
         corrections=None if corrections is None else _writable(corrections),
-        shadow=named_shadow(shadow, [*folders]) if shadow else None,
+        shadow=folder_for_model(shadow, [*folders]) if shadow else None,
         shadow_sample=shadow_sample,
+        monitor=folder_for_model(monitor, [*folders]) if monitor else None,
         log=Log(requests=log == "requests"),
     )
     if stopped_by == signal.SIGINT:

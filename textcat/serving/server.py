@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textcat.base.errors import TextcatError
+from textcat.serving.alarms import Alarms
 from textcat.serving.http.limits import Limits, Rates
 from textcat.serving.http.processes import run_processes, url_of
 from textcat.serving.shadow import Shadow
@@ -31,24 +32,31 @@ def serve_models(
     limits: Limits,
     shadow: tuple[str, Path] | None = None,
     shadow_sample: Path | None = None,
+    monitor: tuple[str, Path] | None = None,
     **options: Any,
 ) -> int:
     """Serve models in several processes until a signal ends the server; return the signal's number.
 
     `folders` has the folder of each model by its name, `open_listener` returns the listening socket as a context, and
     `workers` is the number of processes. `on_start` is called with the address of the server; `shadow` is the name of a
-    model and the folder of its shadow; `shadow_sample` is a file for documents that they tag differently; `options` are
-    passed to `Service`.
+    model and the folder of its shadow; `shadow_sample` is a file for documents that they tag differently; `monitor` is
+    the name of a model and a folder of tags, with which those of clients are compared; `options` are passed to
+    `Service`.
     """
     if workers > 1 and not hasattr(os, "fork"):
         raise TextcatError(f"This system cannot share a socket among {workers} processes: give --workers 1.")
     store = Store(folders)
     store.load()
     watched: Shadow | None = None
+    alarms: Alarms | None = None
+    if monitor is not None:
+        name, folder = monitor
+        alarms = Alarms(name, store[name].version, store[name].tagger, folder)
+        store.on_tagged.append(alarms.count)
     if shadow is not None:
         name, folder = shadow
         watched = Shadow(name, store[name].tagger, folder, shadow_sample)
-        store.on_tagged = watched.offer
+        store.on_tagged.append(watched.offer)
         if watched.warning:
             log.warning(watched.warning)
     rates = Rates(limits.rate_limit) if limits.rate_limit else None  # shared by all processes
@@ -57,7 +65,7 @@ def serve_models(
         # imported here, because it imports prometheus_client, which needs the folder of counts
         from textcat.serving.tagging import Service
 
-        service = Service(store, limits=limits, rates=rates, shadow=watched, **options)
+        service = Service(store, limits=limits, rates=rates, shadow=watched, alarms=alarms, **options)
         if replaces:  # the process that died may have been ended by a damaged model
             store.load_again()
         return service

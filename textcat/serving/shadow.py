@@ -22,7 +22,7 @@ import numpy as np
 import orjson
 
 from textcat.base.disk import write_atomically
-from textcat.base.errors import TextcatError, first_of
+from textcat.base.errors import TextcatError
 from textcat.corpus.documents import Document
 from textcat.model import storage
 from textcat.model.manifest import model_id
@@ -202,17 +202,3 @@ def _be_idle() -> None:
     if hasattr(os, "SCHED_IDLE"):
         with suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-
-
-def named_shadow(shadow: str, names: Sequence[str]) -> tuple[str, Path]:
-    """Parse the argument `NAME=FOLDER`, or `FOLDER` if one model is served; return the model's name and the folder.
-
-    Raise TextcatError if no model of that name is served, or if it is not clear which one is meant.
-    """
-    name, equals, folder = shadow.partition("=")
-    if equals and name in names:
-        return name, Path(folder)
-    if len(names) == 1 and (not equals or Path(shadow).exists()):
-        return names[0], Path(shadow)
-    known = first_of([*names])
-    raise TextcatError(f"It is not clear whose shadow {shadow!r} is: give NAME=FOLDER, with a NAME of {known}.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import orjson
 
 from textcat.base.disk import expanded
-from textcat.base.errors import TextcatError
+from textcat.base.errors import TextcatError, first_of
 from textcat.model import manifest_status
 from textcat.model.card import read_card
 from textcat.model.manifest import model_id
@@ -100,7 +100,7 @@ class Store:
     on_load: Callable[[str, str, str], object] = lambda name, outcome, what: None
     on_batch: Callable[[int], object] = lambda n: None  # called with the number of documents that are tagged together
     # Called with the name of a model, the documents that it has tagged, the requested choice, and the answers.
-    on_tagged: Callable[[str, Sequence[Any], Choice, list[Answer]], object] = lambda *batch: None
+    on_tagged: list[Callable[[str, Sequence[Any], Choice, list[Answer]], object]] = field(default_factory=list)
     seconds: float = 30.0  # maximum processor time for tagging documents together
     models: dict[str, Served] = field(default_factory=dict)
 
@@ -184,10 +184,26 @@ class Store:
         tagger.tag(["The first text is slow."])  # builds lookup tables of the vocabulary
         status = manifest_status(path)
         written = status.st_mtime if status else 0.0
-        work = Work(
-            tagger, lambda n: self.on_batch(n), lambda: self.seconds, lambda *batch: self.on_tagged(name, *batch)
-        )
+        work = Work(tagger, lambda n: self.on_batch(n), lambda: self.seconds, lambda *batch: self._tagged(name, *batch))
         return Served(name, model_id(digest), tagger, work, written)
+
+    def _tagged(self, *batch: Any) -> None:
+        for watch in self.on_tagged:
+            watch(*batch)
+
+
+def folder_for_model(text: str, names: Sequence[str]) -> tuple[str, Path]:
+    """Parse the argument `NAME=FOLDER`, or `FOLDER` if one model is served; return the model's name and the folder.
+
+    Raise TextcatError if no model of that name is served, or if it is not clear which one is meant.
+    """
+    name, equals, folder = text.partition("=")
+    if equals and name in names:
+        return name, Path(folder)
+    if len(names) == 1 and (not equals or Path(text).exists()):
+        return names[0], Path(text)
+    known = first_of([*names])
+    raise TextcatError(f"It is not clear for which model {text!r} is: give NAME=FOLDER, with a NAME of {known}.")
 
 
 def served_model(call: Call, name: str, n_documents: int = 0) -> Served:

@@ -17,6 +17,7 @@ import textcat.model.explain  # noqa: F401
 from textcat.corpus.corrections import Corrections
 from textcat.serving import annif, correcting, files, kserve, models
 from textcat.serving import schemas as s
+from textcat.serving.alarms import Alarms
 from textcat.serving.http.application import Application
 from textcat.serving.http.front import Call
 from textcat.serving.http.limits import bounded_time
@@ -70,6 +71,8 @@ class Service(Application):
         Seconds between checks of whether folders of models were replaced.
     shadow : Shadow, optional
         The shadow of one of the models, whose counts are among the metrics.
+    alarms : Alarms, optional
+        The alarms of one of the models, which are among the metrics.
     corrections : Corrections, optional
         The folder for corrections from clients; without it, the server accepts none.
     **options
@@ -84,12 +87,13 @@ class Service(Application):
         main_text: bool = False,
         check_seconds: float = 1.0,
         shadow: Shadow | None = None,
+        alarms: Alarms | None = None,
         corrections: Corrections | None = None,
         **options: Any,
     ) -> None:
         groups = (routes, correcting.routes, models.routes, annif.routes, kserve.routes)
-        super().__init__("textcat", _ABOUT, Metrics(store.versions, shadow), groups, "index.html", **options)
-        self.shadow = shadow
+        super().__init__("textcat", _ABOUT, Metrics(store.versions, shadow, alarms), groups, "index.html", **options)
+        self.shadow, self.alarms = shadow, alarms
         self.store, self.labels, self.main_text, self._seconds = store, labels, main_text, check_seconds
         self.corrections = corrections
         self._reloading = asyncio.Event()
@@ -108,12 +112,19 @@ class Service(Application):
         self._reloading.set()
 
     async def background(self) -> None:
-        """Check the folders of the models until the server stops, and load models whose folders were replaced."""
+        """Check the folders of the models until the server stops, and load models whose folders were replaced.
+
+        Add up what is counted for alarms.
+        """
         while True:
             now = self._reloading.is_set()
             self._reloading.clear()
             try:
                 await self.store.check(now=now)
+                if self.alarms is not None:
+                    self.alarms.is_served = (self.alarms.name, self.alarms.version) in self.store.versions()
+                    if self.alarms.add_up():
+                        await asyncio.to_thread(self.alarms.evaluate)
             except Exception as error:
                 self.front.log.write("error", error=repr(error))
             with suppress(asyncio.TimeoutError):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timezone
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,6 +15,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
+    from textcat.serving.alarms import Alarms
     from textcat.serving.shadow import Shadow
 
 Versions: TypeAlias = Callable[[], list[tuple[str, str]]]
@@ -26,11 +29,12 @@ _MOST_CHILDREN = 5000  # other methods are grouped, because clients may send any
 class Metrics(Collector):
     """Count the requests and documents of a server process.
 
-    `versions` returns the names and versions of its models; `shadow` is the shadow model of one of them, if any.
+    `versions` returns the names and versions of its models; `shadow` is the shadow model of one of them, if any, and
+    `alarms` are those of one of them, if any.
     """
 
-    def __init__(self, versions: Versions = list, shadow: Shadow | None = None) -> None:
-        self._registry, self._versions, self._shadow = CollectorRegistry(), versions, shadow
+    def __init__(self, versions: Versions = list, shadow: Shadow | None = None, alarms: Alarms | None = None) -> None:
+        self._registry, self._versions, self._shadow, self._alarms = CollectorRegistry(), versions, shadow, alarms
         options: dict[str, Any] = {"namespace": "textcat", "registry": self._registry}
         self._requests = Counter("requests", "Answered requests.", ("method", "route", "status"), **options)
         self._seconds = Histogram(
@@ -104,7 +108,7 @@ class Metrics(Collector):
         return generate_latest(registry) + generate_latest(models)
 
     def collect(self) -> Iterable[Metric]:
-        """Yield a metric with the names and versions of the models in this process, and those of a shadow.
+        """Yield a metric with the names and versions of the models in this process, and those of a shadow and alarms.
 
         After a model is replaced, other processes may have its former version for some seconds.
         """
@@ -121,6 +125,38 @@ class Metrics(Collector):
                 counted = CounterMetricFamily(f"textcat_shadow_{name}", about, labels=("model", "shadow"))
                 counted.add_metric(of_shadow, n)
                 yield counted
+        if self._alarms is not None:
+            yield from _alarm_metrics(self._alarms)
+
+
+def _alarm_metrics(alarms: Alarms) -> Iterator[Metric]:
+    """Yield how many documents were compared, how many topics have changed, and for each of these how, and since when.
+
+    Every process finds the same, once a day.
+    """
+    labels, of_model = ("model", "version"), (alarms.name, alarms.version)
+    for name, about, n in (
+        ("monitored_documents", "Documents whose tags are compared with the folder's.", alarms.documents),
+        ("alarms", "Topics whose share of the documents has changed beyond chance.", len(alarms.changes)),
+    ):
+        family = GaugeMetricFamily(f"textcat_{name}", about, labels=labels)
+        family.add_metric(of_model, n)
+        yield family
+    ratio = GaugeMetricFamily(
+        "textcat_alarm_ratio",
+        "Share of the documents with a topic, divided by the share before.",
+        labels=(*labels, "topic"),
+    )
+    since = GaugeMetricFamily(
+        "textcat_alarm_since_timestamp_seconds",
+        "Day since which the share probably differs.",
+        labels=(*labels, "topic"),
+    )
+    for change in alarms.changes:
+        ratio.add_metric((*of_model, change.topic), change.now / change.before if change.before else math.inf)
+        day = datetime.fromisoformat(change.since).replace(tzinfo=timezone.utc)
+        since.add_metric((*of_model, change.topic), day.timestamp())
+    yield from (ratio, since)
 
 
 def _values(child: Any) -> list[Any]:
