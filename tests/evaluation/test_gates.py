@@ -154,6 +154,24 @@ def test_conditions_are_decided_as_by_a_slow_twin(condition, strict):
     assert results == {False, True} or condition == "AP of a"
 
 
+def test_several_conditions_share_the_chance_of_a_false_failure():
+    old, new = evaluations(2, 1.8)
+    gates = [parse_gate(text) for text in ("MAP < 0", "macro F1 < 0", "AP of f < 0", "micro F1 < 0", "MAP of TOP2 < 0")]
+    for strict, level in ((False, 0.98), (True, 0.9)):
+        results = check_gates(gates, old, new, n_resamples=100, seed=0, strict=strict)
+        assert [result.level for result in results] == pytest.approx([level] * 5)
+        for result in results:
+            low, high = decided(result.gate, old, new).interval
+            if strict:
+                assert result.interval == (low, high)
+            else:
+                assert result.interval[0] <= low < high <= result.interval[1]
+    macro = check_gates(gates, old, new, n_resamples=100, seed=0, strict=False)[0]
+    single = decided("MAP < 0", old, new)
+    reach = [result.interval[1] - result.measured for result in (macro, single)]
+    assert reach[0] / reach[1] == pytest.approx(norm.ppf(0.99) / norm.ppf(0.95))
+
+
 def test_a_model_does_not_fail_against_itself_unless_a_loss_must_be_excluded():
     old, worse = evaluations(3, 0)
     assert not decided("MAP < 0", old, old).failed

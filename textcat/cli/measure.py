@@ -454,7 +454,7 @@ def gate_rows(gates: "Sequence[GateResult]") -> list[dict[str, Any]]:
             {
                 "fails if": gate.gate,
                 "measured": format_figure(gate.measured, 4, sign=sign),
-                "90 % interval": format_interval(gate.interval, sign),
+                f"{100 * gate.level:.3g} % interval": format_interval(gate.interval, sign),
                 "limit": format_figure(gate.limit, 4, sign=sign),
                 "result": "FAILS" if gate.failed else "holds",
             }

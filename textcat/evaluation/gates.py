@@ -27,7 +27,7 @@ from textcat.evaluation.significance import (
 
 # Number of test positives of a topic from which the bootstrap is reliable: chosen by docs/benchmarks/gates.md.
 _ENOUGH = 5
-LEVEL = 0.9  # level of intervals: 5 % lie below and 5 % above, so either end is a one-sided 95 % bound
+LEVEL = 0.9  # level of intervals of one condition: 5 % lie below and 5 % above, so either end is a one-sided 95 % bound
 AP = "average_precision"
 AUTOMATIC = "automatic"  # the object of the measure "precision": the automatic tags of a model that makes promises
 PRECISION = "precision"
@@ -87,37 +87,41 @@ def check_gates(
 
     `n_resamples` and `seed` are as for `compare_evaluations`. Raise TextcatError if the measure of a condition is not
     defined, as no test document has the topic.
+
+    Several conditions share the 5 % of equally good models that may fail (Bonferroni's correction). With `strict` they
+    need not: the new model then passes only if it does by every condition.
     """
+    level = LEVEL if strict else 1 - (1 - LEVEL) / max(len(gates), 1)
     samples = [resampled_measures(evaluation, n_resamples, seed) for evaluation in (old, new)]
-    return tuple(_check(gate, (old, new), samples, strict=strict) for gate in gates)
+    return tuple(_check(gate, (old, new), samples, level, strict=strict) for gate in gates)
 
 
 def _check(
-    gate: Gate, evaluations: Sequence[Evaluation], samples: Sequence[ResampledMeasures], *, strict: bool
+    gate: Gate, evaluations: Sequence[Evaluation], samples: Sequence[ResampledMeasures], level: float, *, strict: bool
 ) -> GateResult:
     if gate.measure == PRECISION:
-        return _check_automatic(gate, evaluations[1], strict=strict)
+        return _check_automatic(gate, evaluations[1], level, strict=strict)
     before, measured = (_measured(gate, *of_model) for of_model in zip(evaluations, samples, strict=True))
     if gate.of_difference:
         of_topics = measured.of_topics - before.of_topics
         measured = _Measured(measured.value - before.value, measured.resamples - before.resamples, of_topics)
     positives = _positives(gate, evaluations[0])
     if gate.measure == AP:
-        low, high = t_interval(measured.value, measured.resamples, positives[0])
+        low, high = t_interval(measured.value, measured.resamples, positives[0], level)
     elif gate.measure in OF_TOPICS:
-        low, high = macro_interval(*measured, positives)
+        low, high = macro_interval(*measured, positives, level)
     else:
-        low, high = centred_interval(measured.value, measured.resamples, LEVEL)
+        low, high = centred_interval(measured.value, measured.resamples, level)
     interval = max(low, -1.0 if gate.of_difference else 0.0), min(high, 1.0)
-    return _result(gate, measured.value, interval, strict=strict)
+    return _result(gate, measured.value, interval, level, strict=strict)
 
 
-def _result(gate: Gate, measured: float, interval: tuple[float, float], *, strict: bool) -> GateResult:
+def _result(gate: Gate, measured: float, interval: tuple[float, float], level: float, *, strict: bool) -> GateResult:
     failed = interval[0 if strict else 1] < gate.limit
-    return GateResult(gate.text, measured, interval, gate.limit, gate.of_difference, failed)
+    return GateResult(gate.text, measured, interval, level, gate.limit, gate.of_difference, failed)
 
 
-def _check_automatic(gate: Gate, evaluation: Evaluation, *, strict: bool) -> GateResult:
+def _check_automatic(gate: Gate, evaluation: Evaluation, level: float, *, strict: bool) -> GateResult:
     """Check a condition on the precision of all automatic tags together, by the interval of Clopper and Pearson."""
     n, right = automatic_tags(evaluation.promises)
     if not n:
@@ -125,8 +129,8 @@ def _check_automatic(gate: Gate, evaluation: Evaluation, *, strict: bool) -> Gat
             f"The condition {gate.text!r} cannot be decided, as the new model gives no test document a tag "
             "automatically: train it with `--promise precision=.9`, or leave the condition out."
         )
-    low, high = clopper_pearson(right, n, LEVEL).tolist()
-    return _result(gate, right / n, (low, high), strict=strict)
+    low, high = clopper_pearson(right, n, level).tolist()
+    return _result(gate, right / n, (low, high), level, strict=strict)
 
 
 class _Measured(NamedTuple):

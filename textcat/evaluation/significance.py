@@ -143,7 +143,8 @@ class GateResult:
 
     gate: str
     measured: float
-    interval: tuple[float, float]  # 90 % interval: either end is a one-sided 95 % bound
+    interval: tuple[float, float]
+    level: float  # of the interval: .9 for a single condition, whose ends are one-sided 95 % bounds
     limit: float
     of_difference: bool
     failed: bool
