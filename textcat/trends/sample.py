@@ -1,8 +1,8 @@
 """Estimate the prevalence of topics from scores and a random sample of documents whose topics people have judged.
 
-Scores say much about a prevalence, up to an error that is alike in all periods; a sample is right on average, but
-small. It tells by how much scores are off: by a constant that is added to the log odds of a topic. The constants of all
-periods are alike, so that samples of other periods count, too.
+The scores of all documents determine a prevalence up to a systematic error. The sample shows this error: a constant
+that is added to the log odds of a topic. The constants of different periods are similar, so the samples of all periods
+improve the estimate of each.
 """
 
 from typing import Any, NamedTuple
@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 from textcat.base.sigmoid import expit
 from textcat.trends.held_out import HeldOut
 
-#: Fewer judged documents than this say too little to be used.
+#: Minimum number of judged documents; fewer are ignored.
 LEAST_DOCUMENTS = 30
 _OFFSETS = np.linspace(-4, 4, 161)  # constants that may be added to log odds
 # Scales of Student's t distribution with 3 degrees of freedom: of the constant of all periods, and of how far that of a
 # period is from it. Chosen on Reuters-21578, newswire and 20 Newsgroups.
 _COMMON, _OF_PERIOD = 0.3, 0.3
-# Deviation of what is added to the log odds of the documents that nobody has judged, as bins do not all err alike.
+# Standard deviation of a further error of the log odds of documents that nobody has judged: bins differ in their errors.
 _OF_OTHERS = 0.4
 _DRAWS, _LEVEL = 400, 0.95
-_SLACK = 1.0  # document by which an interval is wider at each end
+_SLACK = 1.0  # documents that are added to an interval at each end
 _WIDEST, _STEPS = 16.0, 40  # log odds, and halvings
 _TINY = 1e-9
 
 
 class Judged(NamedTuple):
-    """Hold the judged documents of each period that have a topic, and those that lack it, by bin of log odds."""
+    """Hold numbers of judged documents: those that have a topic, and those that lack it, by period and bin."""
 
     having: NDArray[np.int64]  # (n_periods, n_topics, n_bins)
     lacking: NDArray[np.int64]
@@ -46,12 +46,13 @@ class Judged(NamedTuple):
 def sampled_prevalences(
     counts: NDArray[Any], judged: Judged, held_out: HeldOut, estimates: NDArray[Any], seeds: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Return prevalences, and their intervals at 95 %, by the scores of all documents and the topics of judged ones.
+    """Return prevalences with 95 % intervals, from the scores of all documents and the labels of the judged ones.
 
-    In period i, the log odds that a document in bin b has the topic are ``log(p_b / (1 - p_b)) + s_i + a + e_i``, where
-    p_b are the probabilities of the bins, and s_i is the constant by which their mean becomes the estimate without a
-    sample. Both a, which all periods share, and e_i have Student's t distribution around 0; their posterior given the
-    judged documents is computed on a grid. The judged documents themselves are counted, the others drawn.
+    The log odds that a document of period i in bin b has the topic are ``log(p_b / (1 - p_b)) + s_i + a + e_i``. Here,
+    p_b is the probability of bin b, and s_i a constant such that the mean probability of the period's documents equals
+    the estimate from scores alone. The error a is the same in all periods, e_i differs; both have Student's t
+    distribution as prior. Their posterior, given the labels, is computed on a grid. Judged documents count as they are;
+    the labels of all other documents are drawn.
 
     Parameters
     ----------
@@ -60,9 +61,9 @@ def sampled_prevalences(
     judged : Judged
     held_out : HeldOut
     estimates : ndarray of shape (n_periods, n_topics)
-        Prevalences estimated from scores alone.
+        Prevalences, estimated from scores alone.
     seeds : ndarray of shape (n_topics,), int
-        The seed of each topic, on which its draws depend alone.
+        The random seed of each topic, so that a topic's interval does not depend on other topics.
 
     Returns
     -------
