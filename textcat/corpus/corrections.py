@@ -38,10 +38,10 @@ class Correction:
     model : str
         The id of the model whose tags were corrected; "": no model.
     audited : tuple of str
-        Those of the judged topics that were drawn at random from automatic tags.
+        The judged topics that were drawn at random from automatic tags.
     note : str
     is_complete : bool
-        Whether the document has no other topics than those in `answers` that it belongs to.
+        Whether `answers` lists all topics of the document.
     at : str
         The time in UTC (ISO 8601); "": now.
     number : int
@@ -173,9 +173,9 @@ class Corrections:
         ]
 
     def judged_places(self) -> dict[tuple[str, int], set[str]]:
-        """Return all topics of each document that was judged completely, by its source and position in an archive.
+        """Return all topics of each completely judged document, by its source and position in an archive.
 
-        Answers that came later to single topics of such a document change them.
+        Later answers about single topics of such a document are taken into account.
         """
         topics_of: dict[tuple[str, int], set[str]] = {}
         for correction in self:

@@ -123,7 +123,7 @@ def day_of(date: str) -> str:
 def month_of(date: str) -> str:
     """Return the month of a date in ISO 8601, such as "1990-12"; "" for a text that is no date.
 
-    A year is its first month.
+    A year without a month gives its first month.
     """
     return _month_of_day(date[:11])
 
@@ -135,7 +135,7 @@ def _month_of_day(day: str) -> str:
 
 
 def months_of(dates: Iterable[str]) -> list[str]:
-    """Return the months of dates in ISO 8601, as `month_of` does."""
+    """Return the month of each date in ISO 8601, as `month_of` does."""
     days = [date[:11] for date in dates]
     months = {day: _month_of_day(day) for day in {*days}}
     return [months[day] for day in days]

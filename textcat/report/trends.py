@@ -1,4 +1,4 @@
-"""Prevalences of topics by period → one HTML page with a curve and its band for each topic."""
+"""Draw prevalences of topics by period as one HTML page, with a curve and its interval band for each topic."""
 
 import json
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ _DIGITS = 4
 
 
 def trends_page(trends: Trends, title: str) -> str:
-    """Return a page with the prevalence of each topic by period, its interval at 95 %, and the share of tags.
+    """Return a page with the prevalence of each topic by period, its 95 % interval, and the share of tagged documents.
 
-    It has as many topics as 300 kB have room for, the most frequent ones first.
+    It shows the most frequent topics, as many as fit into 300 kB.
     """
     of_topics = [[*rows] for _, rows in groupby(trends.rows, lambda row: row.topic)]
     periods = [row.period for row in of_topics[0]]

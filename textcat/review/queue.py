@@ -85,20 +85,20 @@ def choose_sample(
     most: int,
     is_done: Callable[[TaggedDocument], bool] = lambda row: False,
 ) -> Chosen:
-    """Choose n documents of each month at random; those that are done count among the n, and are left out.
+    """Choose up to n random documents of each month; documents that are done count among the n, but are not returned.
 
-    Which ones they are depends on each document alone, so that a larger sample has all documents of a smaller one. The
-    months have one document after the other in turn, so that those that are judged first are a random sample, too.
+    The choice depends on a hash of each document, so a larger sample contains a smaller one. The months take turns, one
+    document each, so that the documents judged first are a random sample, too.
 
     Parameters
     ----------
     rows : iterable of TaggedDocument
     n : int
-        How many documents to choose of each month, at most; documents without a date are a month of their own.
+        Maximum number of documents per month; documents without a date are treated as one more month.
     most : int
-        How many documents to choose now, at most.
+        Maximum number of documents to return.
     is_done : callable, optional
-        Returns whether a document needs not be shown again.
+        Called with a document; returns whether it is done, so that it is not shown again.
 
     Returns
     -------

@@ -200,7 +200,7 @@ class Review:
         via : str
             As for `Correction`.
         is_complete : bool, default=False
-            Whether the document has no topics but those that it belongs to by the answers, which must judge all tags.
+            Whether `answers` lists all topics of the document; then all its tags must be judged.
 
         Raises
         ------
@@ -295,7 +295,7 @@ class Review:
         return any(self._is_said(each) and (not self.independent or each.person == person) for each in made)
 
     def _is_said(self, correction: Correction) -> bool:
-        """Return whether a document needs not be shown again: of a sample, it was judged completely, or skipped."""
+        """Return whether a document is done; a document of a sample is done if it was judged completely, or skipped."""
         return not self.sample or correction.is_complete or not correction.answers
 
 

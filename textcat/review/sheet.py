@@ -29,8 +29,8 @@ def write_sheet(review: Review, path: Path) -> int:
     """Write a CSV file with a row for each tag to judge in a queue's documents; return the number of rows.
 
     People fill in the columns `answer` (yes or no), `add` (ids or names of missing topics, separated by ";") and
-    `note`; for `add` and `note`, any row of the document will do. In the sheet of a random sample, a document without
-    tags has a row without a topic; the answer "no" there says that it has no topics.
+    `note`; `add` and `note` may be in any row of the document. In the sheet of a random sample, a document without tags
+    has a row without a topic; the answer "no" in it means that the document has no topics.
     """
     tags: list[tuple[ReviewDocument, ReviewTag]] = []
     for document in review.documents:
@@ -51,7 +51,7 @@ def write_sheet(review: Review, path: Path) -> int:
 
 
 class _Said(NamedTuple):
-    """What the rows of a document say."""
+    """The answers, missing topics and note in the rows of a document."""
 
     answers: dict[str, bool]
     notes: list[str]

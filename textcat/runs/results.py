@@ -38,9 +38,10 @@ class Counts:
     rules: Counter[str] = field(default_factory=Counter)
     # By the month of the date, such as "1990-12", or "" if there is none; all add up to `tagged`:
     months: Counter[str] = field(default_factory=Counter)  # documents that were written
-    months_untagged: Counter[str] = field(default_factory=Counter)  # those of them without a topic
-    months_unknown: Counter[str] = field(default_factory=Counter)  # those without a term that the model knows
-    months_topics: Counter[str] = field(default_factory=Counter)  # those of each topic: of "1990-12 wheat"
+    months_untagged: Counter[str] = field(default_factory=Counter)  # documents of the month without a topic
+    months_unknown: Counter[str] = field(default_factory=Counter)  # documents of the month without a known term
+    # documents of the month with a topic, by keys such as "1990-12 wheat"
+    months_topics: Counter[str] = field(default_factory=Counter)
 
     @property
     def faults(self) -> int:
@@ -48,7 +49,7 @@ class Counts:
         return self.rejected - self.left_out
 
     def add(self, other: "Counts", *, by_month: bool = False) -> None:
-        """Add other counts to these; those by month only if `by_month`, as they may be many, and few need them."""
+        """Add other counts to these; add counts by month only if `by_month` is set, because they may be many."""
         for name in ("records", "tagged", "rejected", "left_out", "untagged", "unknown"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.topics.update(other.topics)

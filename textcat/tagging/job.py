@@ -229,7 +229,7 @@ def tag_records(
 def _count_by_month(
     counts: Counts, topics: Sequence[str], records: list[Record], above: "np.ndarray", has_terms: "np.ndarray"
 ) -> None:
-    """Count records by the month of their date; `above` says which topics each has got."""
+    """Count records by the month of their date; `above` says which topics each record got."""
     months = months_of([record.date for record in records])
     counts.months.update(months)
     has_topics = above.sum(axis=1).tolist()

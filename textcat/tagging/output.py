@@ -240,7 +240,7 @@ def _kept_cells(record: Record, settings: OutputSettings) -> list[str]:
 
 
 def text_of_value(value: Any) -> str:
-    """Return the value of a field as the text of a cell: texts of a list are joined, other values become JSON."""
+    """Return the value of a field as the text of a cell: a list of texts is joined, any other value becomes JSON."""
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return BETWEEN_TOPICS.join(value)
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -25,14 +25,14 @@ _Value = TypeVar("_Value")
 
 
 class Periods(NamedTuple):
-    """Hold the documents of each period, by topic and by bin of log odds; a period may be a value of a field."""
+    """Numbers of documents by period (or by value of a field), topic and bin of log odds."""
 
     names: list[str]
     counts: NDArray[np.int64]  # (n_periods, n_topics, n_bins)
     tagged: NDArray[np.int64]  # (n_periods, n_topics)
     model: str
     model_counts: ModelCounts
-    left_out: int  # documents that only former models have tagged
+    left_out: int  # documents that only earlier models have tagged
     judged: list["JudgedDocument"]
 
     def judged_of(self, columns: NDArray[np.intp]) -> Judged:
@@ -46,7 +46,7 @@ class Periods(NamedTuple):
 
 
 class JudgedDocument(NamedTuple):
-    """Hold the period of a document whose topics people have judged, its bin for each topic, and whether it has it."""
+    """A document whose topics people have judged: its period, its bin for each topic, and whether it has the topic."""
 
     period: str
     bins: NDArray[np.uint8]  # (n_topics,)
@@ -127,8 +127,8 @@ class _Sums:
     ) -> None:
         """Add a frame.
 
-        Documents that are not in `kept` any more are left out; None: all are there. `values` are those of the field by
-        which documents are counted; None: they are counted by date.
+        Documents that are not in `kept` are left out; if `kept` is None, none is left out. `values` has the value of
+        the field by which documents are counted; if it is None, they are counted by date.
         """
         counts = np.ones(len(frame.days), bool) if kept is None else _are_kept(frame, kept)
         if frame.model not in self._models:
@@ -147,7 +147,7 @@ class _Sums:
         shape = len(periods), n_topics, N_BINS
         cells = np.ravel_multi_index((of_entry, topics, frame.bins[entries]), shape)
         sums = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
-        sums[:, :, 0] = 0  # all others are there, not only those that got the topic by a rule
+        sums[:, :, 0] = 0  # all others are counted, not only those that got the topic by a rule
         cells = np.ravel_multi_index((of_entry, topics), shape[:2])
         tagged = np.bincount(cells, frame.given[entries], int(np.prod(shape[:2]))).reshape(shape[:2]).astype(np.int64)
         documents = np.bincount(of_row, counts, len(periods)).astype(int).tolist()
@@ -210,17 +210,17 @@ def _places(frame: FrameArrays) -> Iterator[Place]:
 
 
 def _found(place: Place, values: Mapping[Place, _Value]) -> _Value | None:
-    """Return the value of a place that may be written in one way or another; None if it has none."""
+    """Return the value of a place in either of its written forms; None if there is none."""
     return next((values[written] for written in _as_written(place) if written in values), None)
 
 
 def _as_written(place: Place) -> tuple[Place, Place]:
-    """Return a place as it is, and as a row of CSV may have it, see `textcat.base.spreadsheets.safe_cell`."""
+    """Return a place as it is, and in the form of `textcat.base.spreadsheets.safe_cell`, as in rows of CSV."""
     return place, (f"'{place[0]}", place[1])
 
 
 def _are_kept(frame: FrameArrays, kept: Counter[Place]) -> NDArray[np.bool_]:
-    """Return which documents of a frame are in their shard still; each is taken out of `kept`."""
+    """Return which documents of a frame are still in their shard; remove each of them from `kept`."""
     are_kept = np.zeros(len(frame.days), bool)
     for row, place in enumerate(_places(frame)):
         for written in _as_written(place):

@@ -259,7 +259,7 @@ def read_shard(shard: Path) -> Iterator[TaggedDocument]:
 
 
 def read_field(shard: Path, name: str) -> dict[tuple[str, int], str]:
-    """Return a kept field of each row of a shard as text, "" where it is missing, by the row's source and position.
+    """Return a kept field of each row of a shard as text ("" if it is missing), by the row's source and position.
 
     `name` is the field's name, or "source" for the input file.
     """

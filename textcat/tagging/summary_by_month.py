@@ -15,11 +15,11 @@ _DECIMALS = 6  # of rates
 
 
 def write_summary(folder: Path, model: str, trained: Trained, topics: Sequence[str], counts: Counts) -> None:
-    """Write what a folder of tags has by month, unless it is there already: the months of the documents' dates.
+    """Write the summary of a folder of tags by month of the documents' dates, unless it is there already.
 
-    `model` is the id of the model that tagged last, `topics` are those that the run writes, and `counts` those of all
-    documents in the folder. If an earlier textcat has tagged some of them, it has counted no months, and no file is
-    written.
+    `model` is the id of the model that tagged last, `topics` are the topics that the run writes, and `counts` are the
+    counts of all documents in the folder. If an earlier version of textcat, which did not count by month, has tagged
+    some of them, no file is written.
     """
     path = folder / SUMMARY
     if counts.months.total() != counts.tagged:
@@ -37,7 +37,7 @@ def write_summary(folder: Path, model: str, trained: Trained, topics: Sequence[s
 
 
 def _by_month(counts: Counts, sizes: Mapping[str, int], train_documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each month, in order, with the numbers of its documents; those without a date come last."""
+    """Yield each month, in order, with its numbers of documents; documents without a date come last."""
     topics = defaultdict[str, Counter[str]](Counter)
     for name, n in counts.months_topics.items():
         month, _, topic = name.partition(" ")
