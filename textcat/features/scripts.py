@@ -95,7 +95,7 @@ def places_in_run(n: int) -> list[tuple[int, int]]:
 
 
 def are_unspaced(terms: Iterable[str]) -> list[bool]:
-    """Return `is_unspaced` of each term in a list; terms of ASCII characters take no call."""
+    """Return `is_unspaced` of each term in a list; terms of ASCII characters are not checked."""
     return [not term.isascii() and is_unspaced(term) for term in terms]
 
 

@@ -46,7 +46,7 @@ class ReviewDocument(NamedTuple):
 
     @property
     def place(self) -> tuple[str, int]:
-        """Its source and position, as in the archive's tags."""
+        """The source and position of the document, as in the archive's tags."""
         source, position = ((self.document.fields or {})[name] for name in PLACE)
         return source, position
 

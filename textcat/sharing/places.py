@@ -88,7 +88,7 @@ class Folder(NamedTuple):
             self.system.invalidate_cache()
 
     def _links(self, files: Iterable[str]) -> list[str]:
-        """Return the names of those of some files in whose place there is a link, a pipe or a device."""
+        """Return the names in `files` that belong to a link, a pipe or a device."""
         listed = self.system.ls(self.root, detail=True, refresh=True)
         others = {entry["name"].rstrip("/").rpartition("/")[2] for entry in listed if not _is_file(entry)}
         return [name for name in files if name in others]
