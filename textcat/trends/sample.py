@@ -19,7 +19,7 @@ _OFFSETS = np.linspace(-4, 4, 161)  # constants that may be added to log odds
 # Scales of Student's t distribution with 3 degrees of freedom: of the constant of all periods, and of how far that of a
 # period is from it. Chosen on Reuters-21578, newswire and 20 Newsgroups.
 _COMMON, _OF_PERIOD = 0.3, 0.3
-# Standard deviation of a further error of the log odds of documents that nobody has judged: bins differ in their errors.
+# Standard deviation of a further error of the log odds of documents that nobody has judged: errors differ by bin.
 _OF_OTHERS = 0.4
 _DRAWS, _LEVEL = 400, 0.95
 _SLACK = 1.0  # documents that are added to an interval at each end
