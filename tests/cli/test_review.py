@@ -55,4 +55,4 @@ def test_what_is_not_there_is_told_in_a_sentence(run, archive, tmp_path):
     assert "has no corrections" in run.refuses("review", archive, "--report")
     assert "Cannot read the sheet" in run.refuses("review", archive, "--read", "r.csv")
     Corrections(tmp_path / "tags-corrections")
-    assert "No automatic tag was drawn" in run.refuses("review", archive, "--report")
+    assert "No automatic tag and no document was drawn" in run.refuses("review", archive, "--report")

@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from textcat.corpus.corrections import Correction
 from textcat.reading.document import Document
-from textcat.review.audit import audit_rows
+from textcat.review.audit import audit_rows, sample_rows
 
 
 def correction(number, date, answers, audited):
@@ -41,3 +41,34 @@ def test_intervals_are_those_of_scipy(right, judged):
     expected = binomtest(right, judged).proportion_ci(method="exact")
     np.testing.assert_allclose((row.low, row.high), (expected.low, expected.high), rtol=1e-9)
     assert row.precision == right / judged
+
+
+def whole(number, given, true):
+    """A completely judged document, with the tags that it had and the topics that it has."""
+    answers = {topic: topic in true for topic in {*given, *true}}
+    return Correction(Document(f"d{number}", {"text": "x"}, tuple(given)), answers, is_complete=True)
+
+
+def test_a_sample_of_documents_tells_precision_and_recall():
+    made = [
+        whole(1, "ab", "b"),
+        whole(2, "a", "ac"),
+        whole(3, "", ""),
+        whole(4, "b", ""),
+        whole(4, "b", "b"),  # the last answer counts
+        correction(5, "", {"a": True}, ("a",)),  # it was not judged completely
+    ]
+    rows = {row.topic: row for row in sample_rows(made)}
+    assert list(rows) == ["", "a", "b", "c"]
+    assert {row.documents for row in rows.values()} == {4}
+    assert {topic: (row.with_topic, row.tagged, row.right) for topic, row in rows.items()} == {
+        "": (4, 4, 3),
+        "a": (1, 2, 1),
+        "b": (2, 2, 2),
+        "c": (1, 0, 0),
+    }
+    assert (rows["a"].precision, rows["a"].recall) == (0.5, 1)
+    assert (rows["c"].precision, rows["c"].precision_low, rows["c"].recall) == (None, None, 0)
+    expected = binomtest(3, 4).proportion_ci(method="exact")
+    assert (rows[""].recall_low, rows[""].recall_high) == pytest.approx((expected.low, expected.high))
+    assert sample_rows(made[-1:]) == []

@@ -15,7 +15,7 @@ from textcat.cli.teach import checked_keys, user_name
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.review.audit import AuditRow
+    from textcat.review.audit import AuditRow, SampleRow
     from textcat.review.review import Review
 
 
@@ -118,17 +118,24 @@ def _check_open(queue: "Review") -> None:
 
 def _report(corrections: Path, form: str) -> None:
     from textcat.corpus.corrections import Corrections
-    from textcat.review.audit import audit_rows
+    from textcat.review.audit import audit_rows, sample_rows
 
-    show_audit(terminal.console(), audit_rows(Corrections(corrections, must_exist=True)), form)
+    made = [*Corrections(corrections, must_exist=True)]
+    show_audit(terminal.console(), audit_rows(made), sample_rows(made), form)
 
 
-def show_audit(console: "Console", rows: "list[AuditRow]", form: str) -> None:
-    """Print the audited precision of automatic tags, with intervals: overall, by topic and by month."""
+def show_audit(console: "Console", rows: "list[AuditRow]", sample: "list[SampleRow]", form: str) -> None:
+    """Print what people's answers say of the tags, with intervals.
+
+    For automatic tags drawn at random, this is their precision: overall, by topic and by month. For a random sample of
+    documents, it is the precision and recall of their tags: overall and by topic.
+    """
     from textcat.cli.printing import Figure, Table, format_figure, format_interval, show
 
-    if not rows:
-        raise TextcatError("No automatic tag was drawn and judged yet: give --audit .02, and answer.")
+    if not rows and not sample:
+        raise TextcatError(
+            "No automatic tag and no document was drawn and judged yet: give --audit .02 or --sample 100, and answer."
+        )
     parts = []
     for name in ("", "topic", "month"):
         group = [row for row in rows if bool(row.topic) == (name == "topic") and bool(row.month) == (name == "month")]
@@ -143,8 +150,25 @@ def show_audit(console: "Console", rows: "list[AuditRow]", form: str) -> None:
             for row in group
         ]
         parts.append(Table(cells))
-    data = [row._asdict() for row in rows]
-    show(console, form, {"audit": data}, *parts, rows=lambda: data)
+    cells = [
+        {
+            f"{row.documents:,} sampled documents": row.topic or "all topics",
+            "with it": Figure(f"{row.with_topic:,}", row.with_topic),
+            "tagged": Figure(f"{row.tagged:,}", row.tagged),
+            "right": Figure(f"{row.right:,}", row.right),
+            "precision": format_figure(row.precision),
+            "95% interval": format_interval(_ends(row.precision_low, row.precision_high)),
+            "recall": format_figure(row.recall),
+            "95 % interval": format_interval(_ends(row.recall_low, row.recall_high)),
+        }
+        for row in sample
+    ]
+    audited, sampled = ([row._asdict() for row in group] for group in (rows, sample))
+    show(console, form, {"audit": audited, "sample": sampled}, *parts, Table(cells), rows=lambda: audited or sampled)
+
+
+def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
+    return None if low is None or high is None else (low, high)
 
 
 def _say(sentence: str) -> None:

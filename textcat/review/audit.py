@@ -1,4 +1,4 @@
-"""Estimate the precision of automatic tags, by topic and by month, from a random sample that people judged."""
+"""Estimate precision and recall of tags from random samples that people judged: of automatic tags, or of documents."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -47,3 +47,51 @@ def audit_rows(corrections: Iterable[Correction]) -> list[AuditRow]:
         low, high = clopper_pearson(right, judged).tolist()
         rows.append(AuditRow(topic, month, judged, right, right / judged, low, high))
     return rows
+
+
+class SampleRow(NamedTuple):
+    """The quality of the tags of a random sample of documents; "" as topic stands for all topics.
+
+    The intervals from `low` to `high` contain the share among all documents with a confidence of 95 %. Without a tag,
+    there is no precision; without a document that has the topic, there is no recall.
+    """
+
+    topic: str
+    documents: int  # number of judged documents
+    with_topic: int  # by the people's answers; for all topics, the sum over topics
+    tagged: int
+    right: int  # number of tagged documents that have the topic
+    precision: float | None
+    precision_low: float | None
+    precision_high: float | None
+    recall: float | None
+    recall_low: float | None
+    recall_high: float | None
+
+
+def sample_rows(corrections: Iterable[Correction]) -> list[SampleRow]:
+    """Return the precision and recall of the tags of completely judged documents: overall, then by topic.
+
+    If a document has several complete answers, the last one is used. Intervals are those of Clopper and Pearson (1934).
+    """
+    last = {(made.document.id, str(made.document.fields)): made for made in corrections if made.is_complete}
+    counts = defaultdict[str, list[int]](lambda: [0, 0, 0])
+    for made in last.values():
+        given, true = {*made.before}, {topic for topic, belongs in made.answers.items() if belongs}
+        for topic in given | true:
+            for group in (_ALL, topic):
+                counts[group][0] += topic in true
+                counts[group][1] += topic in given
+                counts[group][2] += topic in true and topic in given
+    return [
+        SampleRow(topic, len(last), true, given, right, *_share(right, given), *_share(right, true))
+        for topic, (true, given, right) in sorted(counts.items())
+    ]
+
+
+def _share(right: int, n: int) -> tuple[float | None, float | None, float | None]:
+    """Return a share with its interval; None if it is a share of nothing."""
+    if not n:
+        return None, None, None
+    low, high = clopper_pearson(right, n).tolist()
+    return right / n, low, high
