@@ -24,7 +24,7 @@ _EVIDENCE = 100  # topics, the most frequent ones, by which a sample chooses the
 
 
 class TrendRow(NamedTuple):
-    """Hold the prevalence of a topic in a period: shares of the documents, and the numbers they are made of.
+    """The estimated prevalence of a topic in a period, as a share of the documents, with numbers of documents.
 
     The interval from `low` to `high` contains the true share with a confidence of 95 %.
     """
@@ -40,7 +40,7 @@ class TrendRow(NamedTuple):
 
 
 class Trends(NamedTuple):
-    """Hold the prevalences of topics by period, and how they were estimated."""
+    """The prevalences of topics by period, and how they were estimated."""
 
     rows: list[TrendRow]  # by topic, the most frequent one first, then by period
     by: str

@@ -1,1 +1,1 @@
-"""Estimate how prevalent topics are, period by period, from the scores of documents that nobody has read."""
+"""Estimate the prevalence of topics by period from documents' scores, and find rates that have changed."""

@@ -23,14 +23,14 @@ AT_ONCE = 200  # rates
 
 
 class Alarm(NamedTuple):
-    """Hold when a rate was first seen to have changed, and since when it probably has.
+    """A rate that has changed: on which day this became certain, and when it probably began.
 
     Attributes
     ----------
     column : int
-        Of the rate.
+        The column of the rate.
     told, since : int
-        The rows of two days.
+        The rows of these two days.
     before, now : float
         The rate before `since`, and from then to `told`.
     """
@@ -50,20 +50,21 @@ def find_alarms(
     level: float = LEVEL,
     year: int = YEAR,
 ) -> list[Alarm]:
-    """Return which rates have changed, the first told first; each at most once a year.
+    """Find the rates that have changed, in the order of detection; each rate at most once a year.
 
     Parameters
     ----------
     reference : ndarray of shape (n_rates,), int
-        In how many of the `n_reference` documents of the reference each thing happened.
+        For each rate, the number of events (such as documents with a topic) among the `n_reference` documents of the
+        reference.
     counts : ndarray of shape (n_days, n_rates), int
-        The same of each later day.
+        The same numbers for each later day.
     n : ndarray of shape (n_days,), int
         The number of documents of each day.
     level : float, default 0.05
-        The chance, at most, that a year has any false alarm.
+        The maximum probability that a year has any false alarm.
     year : int, default 365
-        The number of days after which all begins anew.
+        The number of days after which detection starts again from the reference.
 
     Returns
     -------

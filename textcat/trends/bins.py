@@ -1,4 +1,4 @@
-"""Bins of log odds: what the score of a document says of a topic, in 26 steps."""
+"""Sort the log odds of documents into 26 bins."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ MIDDLES: NDArray[np.float64] = expit(FLOOR + WIDTH * (np.arange(1, N_BINS) - 0.5
 
 
 def bins_of(log_odds: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the bin of each value: 0 below `FLOOR`, then steps of `WIDTH`; the last bin has all that is higher.
+    """Return the bin of each value: 0 below `FLOOR`, then steps of `WIDTH`; the last bin has all higher values.
 
     Values may be infinite, but not nan.
     """

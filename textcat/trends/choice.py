@@ -1,4 +1,4 @@
-"""Choose the estimator: by samples of held-out documents with shifts put in, or by a sample that people have judged."""
+"""Choose the estimator, by simulated samples of held-out documents or by a sample that people have judged."""
 
 from typing import Any, NamedTuple
 
@@ -20,14 +20,14 @@ _CANDIDATES = {name: estimate for name, estimate in ESTIMATORS.items() if name !
 
 
 class Choice(NamedTuple):
-    """Hold the name of the chosen estimator, and the figure of each by which it was chosen."""
+    """The name of the chosen estimator, and the figure of each estimator that was compared."""
 
     name: str
     figures: dict[str, float]
 
 
 def choose_estimator(held_out: HeldOut, seed: int = 0) -> Choice:
-    """Return the estimator with the least mean relative error of prevalence over simulated samples, with that of each.
+    """Choose the estimator with the smallest mean relative error of prevalences on simulated samples.
 
     A sample has 2,000 documents, drawn for each topic from the held-out documents with the topic, and from the others,
     after its prevalence was changed by a factor between 1/5 and 5, evenly on a logarithmic scale, or, in every other
@@ -46,7 +46,7 @@ def choose_estimator(held_out: HeldOut, seed: int = 0) -> Choice:
 
 
 def choose_by_sample(counts: NDArray[Any], judged: Judged, held_out: HeldOut) -> Choice:
-    """Return the estimator whose estimates make the labels of a judged sample most likely, with a log likelihood each.
+    """Choose the estimator whose estimates make the labels of a judged sample most likely, by log likelihood.
 
     Parameters are as for `textcat.trends.sample.log_evidence`.
     """

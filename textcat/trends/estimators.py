@@ -1,4 +1,4 @@
-"""Estimate the prevalence of topics from the documents in each bin: numbers and arrays in, prevalences out.
+"""Estimate the prevalence of topics from the number of documents in each bin of log odds.
 
 The shape of `counts` is (..., n_topics, n_bins), that of what is returned (..., n_topics).
 """
@@ -42,14 +42,14 @@ def adjusted(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
 
 
 def shifted(counts: NDArray[Any], held_out: HeldOut, pseudo: float = _PSEUDO) -> Prevalences:
-    """Return where EM for a shifted prior ends (Saerens et al. 2002), with some documents at the prior added."""
+    """Return the result of EM for a shifted prior (Saerens et al. 2002), with `pseudo` documents at the prior added."""
     return most_likely(counts, held_out.likelihood_ratios, held_out.prior, pseudo)
 
 
 def most_likely(
     counts: NDArray[Any], ratios: NDArray[Any], prior: NDArray[Any], pseudo: float, steps: int = _STEPS
 ) -> Prevalences:
-    """Return the prevalences p under which the documents are most likely, with `pseudo` documents at the prior.
+    """Return the prevalences p that make the documents most likely, with `pseudo` documents at the prior added.
 
     They are the fixed point of EM, p = (Σ counts · p·r / (1 - p + p·r) + pseudo · prior) / (Σ counts + pseudo), for the
     likelihood ratios r. The likelihood has one maximum, so that halving an interval of log odds finds it in fewer steps

@@ -1,4 +1,4 @@
-"""Count the held-out documents of each topic, and the others, by bins of log odds, when a model is trained."""
+"""Count held-out training documents by bin of log odds, with and without each topic."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ _LEAST = 1e-6  # probability of a document in the first bin
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Hold for each topic how many held-out documents with the topic, and without it, are in each bin of log odds.
+    """Numbers of held-out documents by topic and bin of log odds, with the topic and without it.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class HeldOut:
 
     @property
     def likelihood_ratios(self) -> NDArray[np.float64]:
-        """How much more often a document with the topic is in a bin than one without it: shape (n_topics, n_bins).
+        """The ratio P(bin | topic) / P(bin | no topic): shape (n_topics, n_bins).
 
         By Bayes' rule it is the odds of `probabilities`, divided by the odds of `prior`.
         """

@@ -1,4 +1,4 @@
-"""Intervals of prevalences at 95 %, by bootstrap: of the held-out documents, and of the documents of a period."""
+"""Compute 95 % intervals of prevalences by drawing held-out documents and documents of the period again."""
 
 from typing import Any
 
@@ -11,27 +11,28 @@ from textcat.trends.held_out import HeldOut
 
 _DRAWS, _LEVEL = 200, 0.95
 _STEPS = 20  # of halving: to 3e-5 of the log odds
-_PSEUDO = 10.0  # documents with the topic, and others, that lie in the bins as the curves say
-# Texts change, so that the log odds of a later period are off by some constant, and those of rankers that were trained
-# without a fold by more, the fewer documents there are. Chosen on Reuters-21578 and newswire.
+_PSEUDO = 10.0  # documents with the topic, and without it, that are distributed as the calibration curves predict
+# Texts change over time, which adds an error to the log odds of a later period; the fewer training documents, the larger
+# is the error of rankers that were trained without a fold. Chosen on Reuters-21578 and newswire.
 _DRIFT, _DRIFT_OF_FEW = 0.09, 150.0  # variances: the second one is divided by the number of documents
-# Where both are many, a prevalence is still off by some factor: the deviation of its log odds. Chosen on Reuters-21578,
-# newswire and 20 Newsgroups.
+# Standard deviation of a further error of a prevalence's log odds, which remains with many documents. Chosen on
+# Reuters-21578, newswire and 20 Newsgroups.
 _OF_PREVALENCE = 0.1
 _TINY = 1e-9
-_SLACK = 1.0, 0.5  # documents by which an interval is wider at its lower and upper end
+_SLACK = 1.0, 0.5  # documents that are added to an interval at its lower and upper end
 
 
 def intervals(
     counts: NDArray[Any], held_out: HeldOut, estimates: NDArray[Any], seeds: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Return intervals that contain the prevalence of a topic in a period, in 95 % of cases.
+    """Return intervals that contain the prevalence of a topic in a period with a confidence of 95 %.
 
-    Each draw takes likelihood ratios of bins from a Dirichlet distribution over the held-out documents of the topic,
-    and another over the others, each with some documents that lie in the bins as the curves say; shifts the log odds by
-    a normal constant; draws the number of documents in each bin from a Poisson distribution; and shifts the log odds of
-    what is most likely then by another normal constant. The interval holds the middle 95 % of these, and the estimate,
-    and is wider by a document.
+    Each of 200 draws takes the distribution over bins of documents with the topic, and that of other documents, from
+    Dirichlet distributions whose parameters are the numbers of held-out documents (with a few documents added that are
+    distributed as the calibration curves predict). It adds a normally distributed constant to the log odds, draws the
+    number of documents in each bin from a Poisson distribution, computes the most likely prevalence, and adds another
+    normally distributed constant to its log odds. The interval contains the middle 95 % of the draws and the estimate,
+    and is widened by a document.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def intervals(
     held_out : HeldOut
     estimates : ndarray of shape (n_periods, n_topics)
     seeds : ndarray of shape (n_topics,), int
-        A topic's seed, on which its draws depend alone.
+        The random seed of each topic, so that a topic's interval does not depend on other topics.
 
     Returns
     -------

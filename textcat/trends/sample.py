@@ -28,7 +28,7 @@ _TINY = 1e-9
 
 
 class Judged(NamedTuple):
-    """Hold numbers of judged documents: those that have a topic, and those that lack it, by period and bin."""
+    """Numbers of judged documents by period, topic and bin of log odds, with the topic and without it."""
 
     having: NDArray[np.int64]  # (n_periods, n_topics, n_bins)
     lacking: NDArray[np.int64]
