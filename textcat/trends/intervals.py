@@ -12,8 +12,8 @@ from textcat.trends.held_out import HeldOut
 _DRAWS, _LEVEL = 200, 0.95
 _STEPS = 20  # of halving: to 3e-5 of the log odds
 _PSEUDO = 10.0  # documents with the topic, and without it, that are distributed as the calibration curves predict
-# Texts change over time, which adds an error to the log odds of a later period; the fewer training documents, the larger
-# is the error of rankers that were trained without a fold. Chosen on Reuters-21578 and newswire.
+# Texts change over time, which adds an error to the log odds of a later period. Few training documents add another one,
+# as rankers that were trained without a fold differ more. Chosen on Reuters-21578 and newswire.
 _DRIFT, _DRIFT_OF_FEW = 0.09, 150.0  # variances: the second one is divided by the number of documents
 # Standard deviation of a further error of a prevalence's log odds, which remains with many documents. Chosen on
 # Reuters-21578, newswire and 20 Newsgroups.
