@@ -353,10 +353,7 @@ def learn(
 
 
 def _ids(ids_or_file: str) -> list[str]:
-    """Return ids from an argument: the lines of a file, if it names a file; otherwise, ids separated by commas.
-
-    Otherwise the argument itself has the ids, separated by commas.
-    """
+    """Return ids from an argument: the lines of a file, if it names a file; otherwise, ids separated by commas."""
     path = Path(ids_or_file)
     ids = path.read_text(encoding="utf-8-sig").splitlines() if path.is_file() else ids_or_file.split(",")
     return [id_.strip() for id_ in ids if id_.strip()]

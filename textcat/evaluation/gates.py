@@ -86,10 +86,10 @@ def check_gates(
     """Check conditions against two models' evaluations on the same documents, topics and bands.
 
     `n_resamples` and `seed` are as for `compare_evaluations`. Raise TextcatError if the measure of a condition is not
-    defined, as no test document has the topic.
+    defined because no test document has the topic.
 
-    Several conditions share the 5 % of equally good models that may fail (Bonferroni's correction). With `strict` they
-    need not: the new model then passes only if it does by every condition.
+    Of equally good models, 5 % may fail; several conditions share these 5 % (Bonferroni's correction). With `strict`,
+    each condition has the full level, because the new model passes only if it passes every condition.
     """
     level = LEVEL if strict else 1 - (1 - LEVEL) / max(len(gates), 1)
     samples = [resampled_measures(evaluation, n_resamples, seed) for evaluation in (old, new)]

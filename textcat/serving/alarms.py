@@ -1,7 +1,7 @@
-"""Compare how often clients' documents get each topic, day by day, with the documents of a folder of tags.
+"""Compare, day by day, how often each topic is given to clients' documents and to the documents of a folder of tags.
 
-The processes of the server add the numbers of documents that they tagged to memory that they share. After each day,
-`textcat.trends.alarms` finds the topics that come more or less often than in the folder, beyond chance.
+The processes of the server count the documents that they tag in shared memory. After each day,
+`textcat.trends.alarms` finds the topics that are significantly more or less frequent than in the folder.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Alarms:
     Parameters
     ----------
     name, version : str
-        The name and the version of the served model. If it is replaced, nothing is counted any more.
+        The name and the version of the served model. If it is replaced, counting ends.
     tagger : Tagger
     folder : Path
         A folder of tags by this model, and by no other.
@@ -102,11 +102,11 @@ class Alarms:
 
     @property
     def documents(self) -> int:
-        """The number of documents that have been counted in the present year, in all processes."""
+        """The number of documents that all processes have counted in the present year."""
         return int(self._days[:, -1].sum())
 
     def count(self, name: str, documents: Sequence[Any], choice: Choice, answers: Sequence[Answer]) -> None:
-        """Count tags that clients got from a model, if they are those above thresholds, and the hour has room."""
+        """Count tags that clients got from a model, if all are above thresholds and the hour's limit is not reached."""
         if self._room <= 0 or name != self.name or choice[:3] != (None, None, False) or not self.is_served:
             return
         self._room -= len(answers)
@@ -116,7 +116,7 @@ class Alarms:
             self._counted.update([-1, *map(self._column_of.__getitem__, rates)])
 
     def add_up(self) -> bool:
-        """Add what this process has counted to what all have; return whether `evaluate` is due: once a day."""
+        """Add this process's counts to the shared counts; return whether `evaluate` is due, once a day."""
         now, counted = self._now(), self._counted
         today, hour = now.toordinal(), int(now.timestamp()) // 3600
         self._counted = Counter()

@@ -195,7 +195,7 @@ class Store:
 def folder_for_model(text: str, names: Sequence[str]) -> tuple[str, Path]:
     """Parse the argument `NAME=FOLDER`, or `FOLDER` if one model is served; return the model's name and the folder.
 
-    Raise TextcatError if no model of that name is served, or if it is not clear which one is meant.
+    Raise TextcatError if no model of that name is served, or if several are served and none is named.
     """
     name, equals, folder = text.partition("=")
     if equals and name in names:

@@ -130,9 +130,9 @@ class Metrics(Collector):
 
 
 def _alarm_metrics(alarms: Alarms) -> Iterator[Metric]:
-    """Yield how many documents were compared, how many topics have changed, and for each of these how, and since when.
+    """Yield the numbers of compared documents and of changed topics; for each of these, the ratio and the first day.
 
-    Every process finds the same, once a day.
+    All processes yield the same values, which change once a day.
     """
     labels, of_model = ("model", "version"), (alarms.name, alarms.version)
     for name, about, n in (
