@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 
 import pytest
-from archive_runs import make_archive, run
+from archive_runs import READ, make_archive, rows, run
 from attacks.histories import Fault, history, model_with_the_same_tags, topics_of_texts
 from interrupted_runs import NOW
 from news_versions import item, write_items
@@ -346,6 +346,18 @@ FORMS = [
     OutputSettings(to="csv"),
     OutputSettings(to="csv", top=2),
 ]
+
+
+def test_an_archive_that_ends_where_a_batch_is_full_is_known_by_its_content_at_once(model, tmp_path):
+    path, out, n = tmp_path / "in" / "a.tar", tmp_path / "out", 90
+    path.parent.mkdir()
+    path.write_bytes(tarred(("a.jsonl", b'{"text": "Wheat exports rose."}\n' * n)))
+    assert READ.block_bytes - 300 < 32 * n < READ.block_bytes
+    run(model, [path.parent], out)
+    renamed = path.rename(path.with_name("b.tar"))
+    os.utime(renamed, (5, 5))
+    assert run(model, [path.parent], out).growth == Growth(renamed=((str(renamed), str(path)),))
+    assert len(rows(out)) == n
 
 
 @pytest.mark.parametrize("form", FORMS)

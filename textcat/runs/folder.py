@@ -17,7 +17,7 @@ from textcat.base import disk
 from textcat.base.disk import UNFINISHED
 from textcat.base.errors import TextcatError
 from textcat.reading import START_OVER, Source
-from textcat.runs.files import FILES, ListedFile, RunFiles, has_files, write_files
+from textcat.runs.files import FILES, ListedFile, RunFiles, has_files, read_files, write_files
 from textcat.runs.growth import (
     Growth,
     find_growth,
@@ -323,6 +323,19 @@ def _grown(
     sum_ = write_files(log.folder, len(log.generations), work.files)
     log.append(Generation(sum_, [*work.gone], [*work.unblocked]))
     return _state(log, restricted_sources(sources, work.files))._replace(growth=work.growth, wake=work.wake)
+
+
+def record_missing_sums(log: Log, sources: Sequence[Source]) -> None:
+    """Record the checksums of files that a finished run has read to their ends without them, as of some zips and tars.
+
+    A file that is renamed is recognised by its checksum, also if its time changes, too.
+    """
+    files = read_files(log.folder, log.part.number, log.part.files) if log.part.files is not None else ()
+    if all(file.source < 0 or file.is_blocked or file.name in log.part.sums for file in files):
+        return
+    listed = {file.name: file for file in list_files(sources) or ()}
+    if sums := missing_sums(sources, listed, RunFiles(log)):
+        log.append(Sums(sums))
 
 
 def _are_same(path: Path, inputs: Sequence[Fields]) -> bool:

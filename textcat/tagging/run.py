@@ -12,7 +12,7 @@ from textcat.base.errors import TextcatError, first_of
 from textcat.base.settings import check_whole_number
 from textcat.model.history import descends_from
 from textcat.reading import Batch, InputSettings, Share, read_batches
-from textcat.runs.folder import Growing, open_folder
+from textcat.runs.folder import Growing, open_folder, record_missing_sums
 from textcat.runs.growth import Growth
 from textcat.runs.inputs import (
     check_output_apart,
@@ -202,6 +202,8 @@ def _tag(
                 written = write_shards(out, state, form, results, None if is_part else growing.remove, **limits)
                 tally.add_counts(written.removed)
                 shards, is_whole = written.shards, state.is_last and written.is_whole
+                if is_whole and not is_part and state.log is not None:
+                    record_missing_sums(state.log, plan.sources)
             summary = tally.summary(shards)
             # A killed process may have left the summary of an earlier run; this one has not.
             if is_whole and state.log is not None and not (is_part or (state.finished and trusted and before is None)):
