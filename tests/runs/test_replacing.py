@@ -8,6 +8,7 @@ from archive_runs import make_archive, rows, run
 from interrupted_runs import Killed, counted
 
 from textcat.base.errors import TextcatError
+from textcat.model.manifest import read_manifest
 from textcat.reading import open_file
 from textcat.runs import replacing
 
@@ -146,3 +147,31 @@ def test_where_rows_stay_only_one_file_is_read_to_tell_that_something_is_to_be_t
     monkeypatch.setattr(kind, "sum_up", lambda self: (summed.append(self), sum_up(self)))
     run(other_model, [folder], out, model_changes="all")
     assert len(summed) == 1 + 2 * 2  # then the two, to tell whether they can be read, and to tag them
+
+
+def test_whenever_it_is_killed_a_third_model_leaves_the_former_tags_in_a_folder(
+    mixed, other_model, promising_model, tmp_path, monkeypatch
+):
+    (folder, out), kill_at = mixed, [-1, 0]
+    former, start = sorted(rows(out)), tmp_path / "start"
+    shutil.copytree(out, start)
+    for place, name in ((os, "rename"), (shutil, "rmtree"), (replacing, "exchange_folders")):
+        monkeypatch.setattr(place, name, counted(getattr(place, name), kill_at))
+    step = is_killed = 0
+    while step == 0 or is_killed:
+        step, is_killed = step + 1, 0
+        for left in tmp_path.glob("out*"):
+            shutil.rmtree(left)
+        shutil.copytree(start, out)
+        kill_at[:] = [step, 0]
+        try:
+            run(other_model, [folder], out, model_changes="all", keep=3)
+        except Killed:
+            is_killed = 1
+        kill_at[:] = [-1, 0]
+        run(promising_model, [folder], out, model_changes="all", keep=3)
+        by_third = [row for row in rows(out) if read_manifest(promising_model).id.encode() in row]
+        assert len(by_third) == sum(b"/c.jsonl" not in row for row in rows(out)) > 20
+        kept = [sorted(rows(path)) for path in tmp_path.glob("out.before*")]
+        assert former in kept, step
+    assert step > 3

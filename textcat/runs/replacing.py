@@ -21,6 +21,7 @@ from textcat.runs.growth import list_files, outdated, readable
 from textcat.runs.records import JOURNAL, all_facts, own_journal, replay
 from textcat.runs.shard_writer import raise_write_errors
 
+_REPLACED = ".replaced"  # an empty file in former output, and in output that new output is about to replace
 KEPT = 2  # folders to keep: the present one, and the previous one
 
 
@@ -86,6 +87,8 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
                 _copy(folder, new)
         yield new
         with raise_write_errors(folder):
+            (folder / _REPLACED).touch()
+            disk.sync_folder(folder)
             if exchange_folders(new, folder):
                 _set_aside(new, folder, kept)
             else:  # for a moment, no folder has the name
@@ -97,19 +100,21 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
 
 
 def end_replacement(folder: Path, kept: int = KEPT) -> None:
-    """Complete the replacement that a killed process may have left unfinished after it put new output in place.
+    """Complete the replacement that a killed process may have left unfinished after it put new output in place."""
+    new = beside(folder)
+    if new.is_dir() and not folder.exists():
+        os.rename(new, folder)
+    elif (new / _REPLACED).exists():
+        _set_aside(new, folder, kept)
 
-    The output in `folder` must be the new output.
-    """
+
+def drop_replacement(folder: Path, kept: int = KEPT) -> None:
+    """Set aside, like former output, what a killed process has begun beside a folder and nobody continues."""
     new = beside(folder)
     shutil.rmtree(_unfinished(folder), ignore_errors=True)
-    if not new.is_dir():
-        return
-    if not folder.exists():
-        os.rename(new, folder)
-    elif own_journal(new) is None:  # the copy was only begun
+    if new.is_dir() and own_journal(new) is None:  # the copy was only begun
         shutil.rmtree(new)
-    else:
+    elif new.is_dir():
         _set_aside(new, folder, kept)
 
 

@@ -21,7 +21,7 @@ from textcat.runs.inputs import (
 from textcat.runs.parts import PART
 from textcat.runs.progress import RunState, ShowProgress
 from textcat.runs.records import facts_of_run
-from textcat.runs.replacing import KEPT, beside, end_replacement, find_replacement, replaced
+from textcat.runs.replacing import KEPT, beside, drop_replacement, end_replacement, find_replacement, replaced
 from textcat.runs.shard_writer import write_shards
 from textcat.tagging.merge import write_part_plan
 from textcat.tagging.origin import RunOrigin
@@ -150,9 +150,10 @@ def tag_to_folder(
     check_whole_number(keep, 1, "The number of folders of tags to keep")
     if restart or model_changes != "all":
         return _tag(plan, out, restart=restart, progress=progress, trusted=trusted, changes=model_changes, **limits)
+    end_replacement(out, keep)
     found = find_replacement(out, plan.sources, model=facts_of_job(plan.job, plan.sources)["model"])
     if not found.is_due:
-        end_replacement(out, keep)
+        drop_replacement(out, keep)
         return _tag(plan, out, progress=progress, trusted=trusted, changes="new", **limits)
     log.warning("%s has tags by another model: all is tagged anew in %s, which then takes its place.", out, beside(out))
     with replaced(out, stays=found.stays, kept=keep) as new:
