@@ -24,7 +24,8 @@ _HEAD = re.compile(
     r"<DATE>([^<]*)</DATE>\n<TOPICS>((?:<D>[^<]*</D>)*)</TOPICS>"
 )
 _TEXT = re.compile(
-    r"<TEXT>[^<]*<TITLE>([^<]*)</TITLE>\n?<DATELINE>([^<]*)</DATELINE><BODY>([^<]*)</BODY></TEXT>\n</REUTERS>"
+    r"<TEXT>[^<]*<TITLE>([^<]*)</TITLE>\n?(?:<AUTHOR>[^<]*</AUTHOR>\n)?"
+    r"<DATELINE>([^<]*)</DATELINE><BODY>([^<]*)</BODY></TEXT>\n</REUTERS>"
 )
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]+));")
 # The wire's control codes (start and end of text, DEL for a lost character) separate words, so each becomes a space.
@@ -74,20 +75,22 @@ class _StoryCutter:
 
 
 def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span of each story, and of any text between stories.
+    """Yield the span of each story, with spaces for its control codes, and of any text between stories.
 
     A truncated story ends where the next one begins.
     """
     position, offset = block.position, block.offset
-    *closed, rest = block.data.split(_CLOSING)
-    for piece in (*(part + _CLOSING for part in closed), rest):
-        between, *stories = piece.split(_OPENING)
+    between, *pieces = block.data.split(_OPENING)
+    if _PROLOGUE.fullmatch(between) is None:
+        yield RecordSpan(position, offset, between)
+    for piece in pieces:
+        offset += len(between)
+        story, closing, between = piece.partition(_CLOSING)
+        data = _OPENING + story + closing
+        yield RecordSpan(position, offset, data.translate(_NO_CONTROLS))
+        position, offset = position + 1, offset + len(data)
         if _PROLOGUE.fullmatch(between) is None:
             yield RecordSpan(position, offset, between)
-        offset += len(between)
-        for story in stories:
-            yield RecordSpan(position, offset, _OPENING + story)
-            position, offset = position + 1, offset + len(_OPENING) + len(story)
 
 
 def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
@@ -99,8 +102,7 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     """
     if not span.data.startswith(_OPENING):
         raise UnreadableError("has text before it that belongs to no story: correct the file")
-    translated = RecordSpan(span.position, span.offset, span.data.translate(_NO_CONTROLS))
-    story = translated.decoded(settings.encoding or "latin-1")
+    story = span.decoded(settings.encoding or "latin-1")
     try:
         return _usual_story(story, settings) or _story(story, settings)
     except UnreadableError as fault:
