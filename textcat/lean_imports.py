@@ -1,7 +1,7 @@
 """Avoid unneeded imports, so that commands and workers start sooner and stay smaller.
 
-This depends on which modules spaCy, scipy, typer and pyarrow import. These packages may change their imports without
-notice; `tests/test_lean_imports.py` fails if they do.
+This depends on which modules spaCy, scipy, joblib, typer and pyarrow import. These packages may change their imports
+without notice; `tests/test_lean_imports.py` fails if they do.
 """
 
 import os
@@ -21,7 +21,7 @@ _UNUSED = {
     "spacy.cli.info": ("info", "spacy", "3.8."),
 }
 # Modules that few users need: they are loaded at their first use.
-_LATER = {"numpy.f2py", "numpy.testing"}
+_LATER = {"asyncio", "numpy.f2py", "numpy.testing"}
 
 
 def keep_imports_lean() -> None:
@@ -35,8 +35,9 @@ class _LeanFinder:  # not a subclass of MetaPathFinder, whose module takes longe
     """Make pandas appear not installed, replace modules in `_UNUSED`, and load those in `_LATER` at their first use.
 
     pyarrow and scikit-learn import pandas, which takes 60 MB. scipy imports all parts of numpy, two of which take
-    longer to import than all others. spaCy imports its commands, which takes half of its import time; typer imports
-    Markdown and tracebacks, which takes half the time of printing a help text.
+    longer to import than all others, and joblib imports asyncio for functions that textcat does not use. spaCy imports
+    its commands, which takes half of its import time; typer imports Markdown and tracebacks, which takes half the time
+    of printing a help text.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:

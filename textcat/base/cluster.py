@@ -1,6 +1,5 @@
 """Connect to a Dask cluster by the address of its scheduler; if the cluster cannot be used, an error says why."""
 
-import asyncio
 import logging
 import socket
 import threading
@@ -30,6 +29,8 @@ def connected(address: str) -> Iterator["Connection"]:
     or a worker does not have this version of textcat. The block ends with a TextcatError if the cluster is lost: if its
     scheduler no longer answers, or if it has had no worker for a minute.
     """
+    import asyncio  # here, as most commands use no cluster
+
     connection = Connection(address)
     try:
         connection.check_workers()
@@ -65,6 +66,8 @@ def _in_thread(function: Callable[..., Any], *arguments: Any, **options: Any) ->
 
 def _refusal(address: str) -> str:
     """Shake hands with the server at an address; return why it is not a scheduler, or "" if it is."""
+    import asyncio
+
     from distributed.comm import connect, get_address_host_port
 
     async def greet() -> None:
