@@ -89,7 +89,7 @@ def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
         data = _OPENING + story + closing
         yield RecordSpan(position, offset, data.translate(_NO_CONTROLS))
         position, offset = position + 1, offset + len(data)
-        if _PROLOGUE.fullmatch(between) is None:
+        if between != b"\n" and _PROLOGUE.fullmatch(between) is None:
             yield RecordSpan(position, offset, between)
 
 
@@ -121,8 +121,8 @@ def _usual_story(story: str, settings: InputSettings) -> RecordContent | None:
     text = _TEXT.fullmatch(story, story.find("<TEXT", head.end())) if head else None
     if head is None or text is None:
         return None
-    *split, name, date, topics = head.groups()
-    part = _part({"TOPICS": split[0], "LEWISSPLIT": split[1], "CGISPLIT": split[2]}, settings.labels)
+    indexed, lewis, cgi, name, date, topics = head.groups()
+    part = _usual_part(indexed, lewis, cgi, settings.labels)
     if part == "unused" and settings.labels is not None and not settings.labels.unused:
         return RecordContent(name, {}, split=part)
     title, dateline, body = map(_clean, text.groups())
@@ -171,6 +171,11 @@ def _part(attributes: Mapping[str, str], labels: LabelSettings | None) -> str:
     if split not in rule.parts:
         raise UnreadableError(f"has the unknown value {rule.attribute}={split!r}")
     return rule.parts[split] if indexed in rule.topics else "unused"
+
+
+@lru_cache(maxsize=256)
+def _usual_part(indexed: str, lewis: str, cgi: str, labels: LabelSettings | None) -> str:
+    return _part({"TOPICS": indexed, "LEWISSPLIT": lewis, "CGISPLIT": cgi}, labels)
 
 
 def _zones(story: str, start: int) -> dict[str, str]:
