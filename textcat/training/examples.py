@@ -54,6 +54,12 @@ class _CountedWords(NamedTuple):
     first_added: int  # words with this id or a larger one occur in no document
 
 
+class _Texts(NamedTuple):
+    """Hold what is counted of a document; a `Document` takes several times as long to be made."""
+
+    zones: dict[str, str]
+
+
 class CorpusStream(Protocol):
     """A corpus whose texts are read while it is iterated over."""
 
@@ -94,11 +100,11 @@ class CountedCorpus:
         zones: list[dict[str, str]] = []  # the counts of all documents
         counted_parts = (corpus.train, corpus.test if updatable else []) if isinstance(corpus, Corpus) else ()
 
-        def documents() -> Iterator[Document]:
+        def documents() -> Iterator[_Texts]:
             of_corpus = (document.zones for part in counted_parts for document in part)
             for texts in of_corpus if isinstance(corpus, Corpus) else corpus:
                 zones.append(texts)
-                yield Document("", texts)
+                yield _Texts(texts)
                 if not keep_texts:
                     texts.clear()
 
