@@ -81,7 +81,8 @@ def read_documents(
         records = _current(sorted(labelled, key=lambda pair: pair[1].source))
         # formats that are divided by record, not by position
         are_labelled = BY_PLACE.isdisjoint(form for form, _ in records)
-        documents = _documents_of(records, ", ".join(map(str, inputs)), subjects)
+        unused = settings.labels is None or settings.labels.unused
+        documents = _documents_of(records, ", ".join(map(str, inputs)), subjects, unused=unused)
         if are_labelled:
             documents = with_meanings(documents, "" if settings.is_default("topics_field") else settings.topics_field)
         return _with_last_for_test(documents, settings.labels, inputs)
@@ -91,13 +92,14 @@ def read_documents(
 
 
 def _documents_of(
-    records: list[tuple[str, Record]], location: str, subjects: Mapping[str, tuple[str, ...]]
+    records: list[tuple[str, Record]], location: str, subjects: Mapping[str, tuple[str, ...]], *, unused: bool
 ) -> list[Document]:
     """Return the documents of (format, record) pairs; the list of pairs is emptied, to free memory.
 
     `subjects` has the topics of texts. Its keys are the paths of the text files inside their input, without the ending
     ``.txt``. If any text has topics there, every text must have an entry, which may be empty. A TextcatError is raised
-    if an entry is missing, or if two documents have the same id. `location` names the inputs in messages.
+    if an entry is missing, or if two documents have the same id. `location` names the inputs in messages. `unused` is
+    that of `LabelSettings`.
     """
     by_place = {record.source for form, record in records if form in BY_PLACE}
     layout = Layout({record.source for _, record in records}, by_place)
@@ -124,6 +126,8 @@ def _documents_of(
     records.reverse()
     while records:
         form, record = records.pop()
+        if record.split == "unused" and not (unused or record.zones):  # only its id was wanted
+            continue
         topics, part = record.topics, record.split
         if form == "text" and listed:
             topics = _listed_topics(record.source, subjects, location)
