@@ -28,9 +28,11 @@ STRANGERS = LAYERS[3]
 LAYER_OF = {part: height for height, parts in enumerate(LAYERS) for part in parts}
 DOORS = {"textcat": textcat.HOMES, "textcat.reading": textcat.reading.HOMES}
 HOME_OF = {f"{door}.{name}": f"textcat.{home}.{name}" for door, homes in DOORS.items() for name, home in homes.items()}
+DOOR_NAMES = {name for homes in DOORS.values() for name in homes}
 MODULES = sorted({path.relative_to(ROOT) for path in ROOT.glob("textcat/**/*.py")} - {Path("textcat/__init__.py")})
 
 
+@cache
 def nodes_of(module):
     """What a module's syntax tree has, from its outside to its inside."""
     return [*ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8")))]
@@ -50,8 +52,8 @@ def imported(module):
         elif isinstance(node, ast.ImportFrom):
             start = package[: len(package) + 1 - node.level] if node.level else ()
             names += [".".join((*start, *filter(None, [node.module]), alias.name)) for alias in node.names]
-        elif isinstance(node, ast.Attribute) and (value := ast.unparse(node.value)) in DOORS:
-            names.append(f"{value}.{node.attr}")
+        elif isinstance(node, ast.Attribute) and node.attr in DOOR_NAMES and (of := ast.unparse(node.value)) in DOORS:
+            names.append(f"{of}.{node.attr}")
     return [HOME_OF.get(name, name) for name in names]
 
 
@@ -91,7 +93,8 @@ def borrowed_methods(module):
     imported = {alias.asname or alias.name.partition(".")[0] for node in imports for alias in node.names}
     for node in nodes:
         for line in node.body if isinstance(node, ast.ClassDef) else ():
-            value = ast.unparse(line.value) if isinstance(line, ast.Assign) else ""
+            is_name = isinstance(line, ast.Assign) and isinstance(line.value, ast.Name | ast.Attribute)
+            value = ast.unparse(line.value) if is_name else ""
             is_function = re.fullmatch(r"(\w+\.)*[a-z_]\w*", value)  # classes begin with a capital
             if is_function and value.partition(".")[0] in imported:
                 yield f"{module}: {node.name}: {ast.unparse(line)}"
