@@ -43,10 +43,11 @@ def serve(newswire_model, tmp_path):
 
 
 @pytest.fixture
-def served_by(monkeypatch):
+def served_by(monkeypatch, tmp_path):
     """Calls a function that serves in a thread of this process, and gives the address; all servers end with the test.
 
-    One that was left behind would go on looking for memory to give back, which makes all further tests slow.
+    One that was left behind would go on looking for memory to give back, which makes all further tests slow. What they
+    serve may lie in `tmp_path`, which goes after them: a request may still be answered when a test has ended.
     """
     uvicorn = pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
     servers, threads, run = [], [], uvicorn.Server.run

@@ -161,5 +161,6 @@ def test_hostile_texts_and_names_stay_text(visit, tmp_path, promising_model):
     page.keyboard.press("Enter")
     _says(page, "#nothing", "No document is left")
     page.keyboard.press("u")
+    _says(page, "#said", "Taken back")  # the id of before is still in the hidden part of the page
     _says(page, "#document-id", HOSTILE)
     assert not page.evaluate("document.querySelectorAll('img, #document-text svg').length")
