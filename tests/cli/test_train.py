@@ -16,6 +16,9 @@ from textcat.cli import train
 from textcat.recipes.recipe import Recipe, read_recipe, recipes
 from textcat.training.cross_validation import EXPECTED, Trial
 
+# Without what few documents leave open, for tests of something else.
+QUICK = ["--set", "topics.choose_margins=false", "--set", "topics.forecast=false", "--set", "topics.vectors=none"]
+
 # --- train -----------------------------------------------------------------------------------------------------------
 
 
@@ -104,7 +107,7 @@ def test_topics_that_are_only_named_are_trained_on_unlabelled_documents(run):
     assert "Trained by names alone on 12 unlabelled documents" in run.out
     assert "goes without" in run.misuses("train", "names.txt", "--unlabelled", "posts", "--updatable")
     assert "nothing is measured" in run.misuses("train", "names.txt", "--unlabelled", "posts", "--topics")
-    run("train", "newswire", "--unlabelled", "posts", "--out", "both", "--set", "topics.forecast=false")
+    run("train", "newswire", "--unlabelled", "posts", "--out", "both", *QUICK)
     assert "Unlabelled documents: " in run.out
     assert "absent" in run.refuses("train", "names.txt", "--unlabelled", "absent", "--force")
     assert "absent.txt" in run.refuses("train", "absent.txt", "--unlabelled", "posts", "--force")
@@ -396,16 +399,16 @@ def test_a_model_is_trained_on_the_subjects_of_one_scheme(capsys, monkeypatch, t
 
 
 def test_promises_are_asked_for_by_options_or_a_file_and_told(run, own):
-    run("train", "newswire", "--promise", "precision=.8", "--confidence", ".8", "--out", own / "a")
+    run("train", "newswire", "--promise", "precision=.8", "--confidence", ".8", "--out", own / "a", *QUICK)
     assert "Promised, with a confidence of 0.8: a precision of 0.8 of" in run.out
     (own / "promise.toml").write_text("precision = 0.8\nconfidence = 0.8\n")
-    run("train", "newswire", "--promise", own / "promise.toml", "--out", own / "b")
+    run("train", "newswire", "--promise", own / "promise.toml", "--out", own / "b", *QUICK)
     assert (own / "a" / "promises.npy").read_bytes() == (own / "b" / "promises.npy").read_bytes()
     run("evaluate", own / "a")
     assert "Promises: " in run.out
     assert "give --promise, too" in run.misuses("train", "newswire", "--confidence", ".8")
     assert "Cannot read the promise" in run.refuses("train", "newswire", "--promise", own / "none.toml")
-    run("train", "newswire", "--promise", "precision=.999", "--out", own / "c")
+    run("train", "newswire", "--promise", "precision=.999", "--out", own / "c", *QUICK)
     assert run.code == 1
     assert "No promise of 0.999 can be kept" in run.err
     assert not (own / "c").exists()
