@@ -25,6 +25,7 @@ import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from textcat import cli
 from textcat.base.disk import shipped
@@ -101,9 +102,12 @@ MOST_FREQUENT, ITS_MODEL = "textcat train newswire --out models/newswire", Path(
 
 
 @pytest.fixture(scope="session")
-def first_runs():
-    """What the most frequent line printed and made when it was first run, for pages with figures and for others."""
-    return {}
+def first_runs(tmp_path_factory):
+    """A folder of what the most frequent line printed and made when it was first run, for all processes with tests."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "first-runs"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def after_figures(page):
@@ -125,7 +129,7 @@ def train_faster(page, request, monkeypatch):
 
 
 @pytest.fixture
-def run(tmp_path, tmp_path_factory, monkeypatch, capsys, first_runs):
+def run(tmp_path, monkeypatch, capsys, first_runs):
     """Runs a line of shell in an empty folder, `textcat` being the one that is tested; gives exit code and output."""
     command = tmp_path / "bin" / "textcat"
     command.parent.mkdir()
@@ -154,14 +158,14 @@ def run(tmp_path, tmp_path_factory, monkeypatch, capsys, first_runs):
     def once(line):
         if line != MOST_FREQUENT:
             return here(line)
-        few = recipe.FEW_DOCUMENTS
-        if few in first_runs:
-            answer, made = first_runs[few]
-            shutil.copytree(made, ITS_MODEL)
-        else:
+        first = first_runs / f"few-{recipe.FEW_DOCUMENTS}"  # with figures as users have them, and quicker ones
+        with FileLock(first.with_suffix(".lock")):
+            if first.exists():
+                shutil.copytree(first / "model", ITS_MODEL)
+                return json.loads((first / "answer.json").read_text(encoding="utf-8"))
             answer = here(line)
-            made = shutil.copytree(ITS_MODEL, tmp_path_factory.mktemp("made") / "model")
-            first_runs[few] = answer, made
+            shutil.copytree(ITS_MODEL, first / "model")
+            (first / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
         return answer
 
     def run_(line):
