@@ -110,16 +110,8 @@ class _Language:
         self._recut = tuple(rule for rule, cut in tables.cuts.items() if tables.tokens[rule] != cut)
 
     def special_edges(self) -> np.ndarray:
-        """Return the characters around those boundaries of two spans that a special case of the tokenizer may cross.
-
-        A span is a piece of text between white space. The array is uint32, of shape (n, 4); each row has the last two
-        characters of a span and the first two of the next span. A 0 in the first or last place stands for any
-        character.
-        """
-        cuts = self.tables.cuts.values() if self.tables is not None else ()
-        halves = {("".join(cut[:i]), "".join(cut[i:])) for cut in cuts for i in range(1, len(cut))}
-        edges = sorted({("\0" + left)[-2:] + (right + "\0")[:2] for left, right in halves})
-        return np.array([list(map(ord, edge)) for edge in edges], np.uint32).reshape(-1, 4)
+        """Return the `special_edges` of the tables, of which there are none without tables."""
+        return np.zeros((0, 4), np.uint32) if self.tables is None else self.tables.special_edges
 
     def may_meet(self, left: str, last: str, right: str, first: str) -> bool:
         """Return whether a special case of the tokenizer may lie across two neighbouring spans, `left` and `right`.

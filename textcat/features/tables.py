@@ -6,11 +6,13 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from textcat.base.disk import installed_spacy, installed_version, user_cache, write_atomically
 from textcat.base.errors import TextcatError
@@ -54,8 +56,12 @@ class LanguageTables:
     sets: list[str]  # bit masks, in hexadecimal digits
 
     @classmethod
+    @lru_cache(maxsize=8)
     def from_json(cls, content: str | bytes) -> LanguageTables:
-        """Read tables from JSON; raise one of `MISFITS` unless they are those of a tokenizer, with stop words."""
+        """Read tables from JSON; raise one of `MISFITS` unless they are those of a tokenizer, with stop words.
+
+        The models of a language share its tables, which nobody changes.
+        """
         tables = read_record(cls, json.loads(content), "in the tables of a tokenizer")
         texts = [tables.lang, tables.spacy, *tables.tokens, *chain(*tables.cuts.values(), *tables.tokens.values())]
         has_all_tokens = set(tables.cuts) <= set(tables.tokens) and all(tables.cuts.values())
@@ -79,6 +85,18 @@ class LanguageTables:
         prefixes, suffixes, infixes = self.alternatives
         sets = self._masks
         return _alternatives(prefixes, sets), _alternatives(suffixes, sets, back=True), _alternatives(infixes, sets)
+
+    @cached_property
+    def special_edges(self) -> np.ndarray:
+        """The characters around those boundaries of two spans that a special case of the tokenizer may cross.
+
+        A span is a piece of text between white space. The array is uint32, of shape (n, 4); each row has the last two
+        characters of a span and the first two of the next span. A 0 in the first or last place stands for any
+        character.
+        """
+        halves = {("".join(cut[:i]), "".join(cut[i:])) for cut in self.cuts.values() for i in range(1, len(cut))}
+        edges = sorted({("\0" + left)[-2:] + (right + "\0")[:2] for left, right in halves})
+        return np.array([list(map(ord, edge)) for edge in edges], np.uint32).reshape(-1, 4)
 
     @property
     def url_sets(self) -> list[int]:
