@@ -2,11 +2,13 @@
 
 import pytest
 from archive_runs import run, written
+from hypothesis import given
+from hypothesis import strategies as st
 from tagged_rows import rows
 
 from textcat.runs.progress import RunState
 from textcat.runs.results import Counts
-from textcat.tagging.summary import Summary, Trained, log_likelihood_ratio
+from textcat.tagging.summary import Summary, Trained, find_drifts, log_likelihood_ratio, may_be_missed
 
 
 def test_g_squared_is_twice_the_sum_of_observed_times_log_of_observed_over_expected():
@@ -28,6 +30,14 @@ def test_a_topic_drifts_if_its_rate_is_far_from_training_and_that_is_no_chance()
     assert {drift.topic for drift in found} == {"often", "seldom", "never"}
     assert [drift.g for drift in found] == sorted((drift.g for drift in found), reverse=True)
     assert summary._replace(counts=Counts()).drifts == []
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.floats(0, 1))
+def test_a_topic_is_not_missed_where_its_absence_cannot_be_significant(n, other_n, share):
+    size = int(share * other_n)
+    if not may_be_missed(size, n, other_n):
+        assert log_likelihood_ratio(0, n, size, other_n) < 10.8
+        assert not find_drifts({}, n, {"wheat": size}, other_n, 1)
 
 
 def test_a_summary_tells_of_this_run_and_of_all(model, archive, out):

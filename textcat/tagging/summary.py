@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # minimum factor between rates: thresholds chosen for F1 may give a topic to twice as many documents as have it
 _RATIO = 3.0
 _P = 0.001  # significance level for all topics together
+_LEAST_G = 10.8  # below it, a χ² with one degree of freedom has a probability above .001
 
 
 class Drift(NamedTuple):
@@ -103,13 +104,14 @@ class Summary(NamedTuple):
         training were samples of the same population, so large a difference would have a probability below .001, divided
         by the number of topics.
         """
-        return find_drifts(self.counts.topics, self.counts.tagged, self.train_sizes, self.trained.documents)
+        sizes = self.train_sizes
+        return find_drifts(self.counts.topics, self.counts.tagged, sizes, self.trained.documents, len(sizes))
 
 
 def find_drifts(
-    topics: Mapping[str, int], documents: int, train_sizes: Mapping[str, int], train_documents: int
+    topics: Mapping[str, int], documents: int, train_sizes: Mapping[str, int], train_documents: int, n_topics: int
 ) -> list[Drift]:
-    """Find topics that documents have much more or less often than training documents: see `Summary.drifts`.
+    """Find topics that are much more or less frequent in documents than in training: see `Summary.drifts`.
 
     Parameters
     ----------
@@ -117,8 +119,10 @@ def find_drifts(
         How many of the `documents` have each topic.
     documents : int
     train_sizes : dict of str to int
-        How many of the training documents have each of the topics that are compared.
+        How many of the training documents have each of the topics to compare.
     train_documents : int
+    n_topics : int
+        The number of all topics, by which the level of significance is divided.
 
     Returns
     -------
@@ -133,6 +137,14 @@ def find_drifts(
             continue
         g = log_likelihood_ratio(n, documents, size, train_documents)
         p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # probability of so large a χ² with one degree of freedom
-        if p < _P / len(train_sizes):
+        if p < _P / n_topics:
             drifts.append(Drift(topic, rate, prevalence, g))
     return sorted(drifts, key=lambda drift: -drift.g)
+
+
+def may_be_missed(size: int, documents: int, train_documents: int) -> bool:
+    """Return whether it can be significant that no document has a topic, given its number of training documents.
+
+    For k = 0, G² is at most 2·n·(size / (n + other_n - size) + size / other_n), which grows with the size.
+    """
+    return 2 * documents * (size / max(documents + train_documents - size, 1) + size / train_documents) >= _LEAST_G

@@ -3,13 +3,14 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from textcat.base import disk
 from textcat.runs.records import SUMMARY
 from textcat.runs.results import Counts
-from textcat.tagging.summary import Trained, find_drifts
+from textcat.tagging.summary import Trained, find_drifts, may_be_missed
 
 _DECIMALS = 6  # of rates
 
@@ -25,10 +26,9 @@ def write_summary(folder: Path, model: str, trained: Trained, topics: Sequence[s
     if counts.months.total() != counts.tagged:
         disk.remove(path)
         return
-    wanted = {*topics}
-    sizes = {topic: size for topic, size in trained.sizes.items() if topic in wanted}
-    months = [{"month": month or None, **of_month} for month, of_month in _by_month(counts, sizes, trained.documents)]
-    of_all = _row(counts.tagged, counts.untagged, counts.unknown, counts.topics, sizes, trained.documents)
+    training = _Training(trained, topics)
+    months = [{"month": month or None, **of_month} for month, of_month in _by_month(counts, training)]
+    of_all = _row(counts.tagged, counts.untagged, counts.unknown, counts.topics, training)
     rows = ",\n".join(f"  {json.dumps(row)}" for row in months)
     text = f'{{"model": {json.dumps(model)}, "all":\n  {json.dumps(of_all)},\n"months": [\n{rows}\n]}}\n'
     with disk.raise_write_errors(folder, "fix that, and give the command again"):
@@ -36,7 +36,7 @@ def write_summary(folder: Path, model: str, trained: Trained, topics: Sequence[s
             disk.write_atomically(path, text)
 
 
-def _by_month(counts: Counts, sizes: Mapping[str, int], train_documents: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def _by_month(counts: Counts, training: "_Training") -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each month, in order, with its numbers of documents; documents without a date come last."""
     topics = defaultdict[str, Counter[str]](Counter)
     for name, n in counts.months_topics.items():
@@ -45,23 +45,40 @@ def _by_month(counts: Counts, sizes: Mapping[str, int], train_documents: int) ->
     for month in sorted(counts.months, key=lambda month: (not month, month)):
         if n := counts.months[month]:
             n_untagged, n_unknown = counts.months_untagged[month], counts.months_unknown[month]
-            yield month, _row(n, n_untagged, n_unknown, topics[month], sizes, train_documents)
+            yield month, _row(n, n_untagged, n_unknown, topics[month], training)
 
 
-def _row(
-    n: int, n_untagged: int, n_unknown: int, topics: Mapping[str, int], sizes: Mapping[str, int], train_documents: int
-) -> dict[str, Any]:
-    drifting = {drift.topic for drift in find_drifts(topics, n, sizes, train_documents)}
+class _Training:
+    """Hold the topics with their numbers of training documents, also in descending order of these."""
+
+    def __init__(self, trained: Trained, topics: Sequence[str]):
+        wanted = {*topics}
+        self.sizes = {topic: size for topic, size in trained.sizes.items() if topic in wanted}
+        self.documents, self.place_of = trained.documents, {topic: place for place, topic in enumerate(self.sizes)}
+        self._by_size = sorted(self.sizes.items(), key=lambda item: -item[1])
+
+    def compared(self, topics: Mapping[str, int], n: int) -> dict[str, int]:
+        """Return the sizes of the topics that `n` documents have, and of those that they may lack beyond chance.
+
+        Models may have thousands of other topics.
+        """
+        missed = takewhile(lambda item: may_be_missed(item[1], n, self.documents), self._by_size)
+        return {topic: self.sizes[topic] for topic, k in topics.items() if k and topic in self.sizes} | dict(missed)
+
+
+def _row(n: int, n_untagged: int, n_unknown: int, topics: Mapping[str, int], training: _Training) -> dict[str, Any]:
+    sizes = training.compared(topics, n)
+    drifting = {drift.topic for drift in find_drifts(topics, n, sizes, training.documents, len(training.sizes))}
     of_topics: list[dict[str, Any]] = [
         {
             "topic": topic,
             "documents": topics.get(topic, 0),
             "rate": round(topics.get(topic, 0) / max(n, 1), _DECIMALS),
-            "in_training": round(size / train_documents, _DECIMALS),
+            "in_training": round(size / training.documents, _DECIMALS),
             "drift": topic in drifting,
         }
         for topic, size in sizes.items()
         if topics.get(topic) or topic in drifting
     ]
-    of_topics.sort(key=lambda row: -row["documents"])
+    of_topics.sort(key=lambda row: (-row["documents"], training.place_of[row["topic"]]))
     return {"documents": n, "no_topic": n_untagged, "no_known_term": n_unknown, "topics": of_topics}
