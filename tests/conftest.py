@@ -51,6 +51,8 @@ def pytest_runtest_setup(item):
     mark = item.get_closest_marker("where_long")
     if mark and "TEXTCAT_LONG" not in os.environ:
         pytest.skip(f"time: {mark.args[0]}")
+    if "TEXTCAT_LONG_LATER" in os.environ and any(map(item.get_closest_marker, ("hypothesis", "sampled"))):
+        pytest.skip("step: the last one of .ci/run tries many examples, and looks at all data")
 
 
 @pytest.hookimpl(trylast=True)

@@ -99,7 +99,8 @@ def test_topics_that_are_only_named_are_trained_on_unlabelled_documents(run):
     run("train", "names.txt", "--unlabelled", "posts", "--unlabelled", "newswire", "--as", "json")
     told = json.loads(run.out)
     corpus = textcat.open_corpus("newswire")
-    assert told["unlabelled"] == 12 + len([*corpus.train, *corpus.test, *corpus.unused])
+    n_expected = 12 + len([*corpus.train, *corpus.test, *corpus.unused])
+    assert told["unlabelled"] == n_expected, run.err  # which says what was left out, and why
     assert {row["topic"] for row in told["topics"]} == {"crude", "wheat"}
     tagger = textcat.load(told["model"])
     assert tagger.scores(["corn crop", "barrels of petroleum"]).argmax(axis=1).tolist() == [1, 0]

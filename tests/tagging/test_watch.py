@@ -141,6 +141,7 @@ def test_an_input_of_unknown_files_cannot_be_watched(model, tmp_path, monkeypatc
         watched(model, make_archive(tmp_path / "in" / "a.jsonl", 2).parent, tmp_path / "out", 1)
 
 
+@pytest.mark.sampled
 def test_whenever_a_watching_process_is_killed_each_document_is_tagged_once(model, folder, tmp_path):
     draw, out = random.Random(3), tmp_path / "out"
     command = [*COMMAND, "tag", model, folder, "--out", out, "--watch", "-j", "1"]

@@ -398,6 +398,7 @@ def test_a_creator_has_the_name_of_the_model(tmp_path):
 KILLS = 20 if os.environ.get("TEXTCAT_LONG") else 6
 
 
+@pytest.mark.sampled
 def test_whenever_a_run_is_killed_each_file_is_old_or_new(model, tmp_path):
     source, out, draw = tmp_path / "in", tmp_path / "out", random.Random(5)
     for n in range(400):
