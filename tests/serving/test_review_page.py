@@ -110,6 +110,9 @@ def test_nothing_is_saved_before_something_is_judged(visit, review):
     page.locator("#missing").fill("no such topic")
     page.locator("#missing-form button").click()
     _says(page, "#error", "No such topic")
+    page.locator("#missing").fill("whe")
+    page.wait_for_selector("#topics option[value=wheat]", state="attached")
+    _says(page, "#error", "No such topic")  # what is searched for meanwhile takes no error away
     assert [*review.corrections] == []
 
 

@@ -13,12 +13,15 @@ const state = { about: null, view: null, now: null, answered: 0, told: new Map()
 
 // ---------------------------------------------------------------- the server, and messages
 
+const sent = (path, options) => ask(`review${path}`, { ...options, match: state.about?.session });
 async function call(path, options) {
-  const found = await ask(`review${path}`, { ...options, match: state.about?.session });
+  const found = await sent(path, options);
   $("error").replaceChildren();
   return found;
 }
 const get = (path, values) => call(`/${path}?${new URLSearchParams(values)}`);
+// What is asked besides, not by an action of the person: the error of the last action stays.
+const getBeside = (path, values) => sent(`/${path}?${new URLSearchParams(values)}`);
 const say = (words) => { $("said").textContent = words; };
 
 function wrong(error) {
@@ -173,7 +176,7 @@ function drawText() {
 
 const explain = tried(async (number, topic) => {
   state.reasons.set(topic, []);
-  const found = await get("evidence", { number, topic, n: TERMS });
+  const found = await getBeside("evidence", { number, topic, n: TERMS });
   if (number !== state.now?.number) return;
   state.reasons.set(topic, found.reasons ?? []);
   if (topic === state.chosen) drawText();
@@ -242,7 +245,7 @@ let waiting = 0;
 function searchTopics() {
   clearTimeout(waiting);
   waiting = setTimeout(tried(async () => {
-    const { topics } = await get("topics", { query: $("missing").value.trim() });
+    const { topics } = await getBeside("topics", { query: $("missing").value.trim() });
     $("topics").replaceChildren(...topics.map(({ topic, name }) => node("option", { value: name ?? topic })));
   }), WAIT);
 }
