@@ -81,16 +81,24 @@ def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
     """
     position, offset = block.position, block.offset
     between, *pieces = block.data.split(_OPENING)
-    if _PROLOGUE.fullmatch(between) is None:
-        yield RecordSpan(position, offset, between)
+    yield from _spans_between(position, offset, between)
     for piece in pieces:
         offset += len(between)
         story, closing, between = piece.partition(_CLOSING)
         data = _OPENING + story + closing
         yield RecordSpan(position, offset, data.translate(_NO_CONTROLS))
         position, offset = position + 1, offset + len(data)
-        if between != b"\n" and _PROLOGUE.fullmatch(between) is None:
-            yield RecordSpan(position, offset, between)
+        if between != b"\n":
+            yield from _spans_between(position, offset, between)
+
+
+def _spans_between(position: int, offset: int, data: bytes) -> Iterator[RecordSpan]:
+    """Yield the spans of text between stories, cut where blocks may end: after each tag that would close a story."""
+    *closed, rest = data.split(_CLOSING)
+    for part in (*(text + _CLOSING for text in closed), rest):
+        if _PROLOGUE.fullmatch(part) is None:
+            yield RecordSpan(position, offset, part)
+        offset += len(part)
 
 
 def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
