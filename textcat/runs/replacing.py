@@ -157,6 +157,7 @@ def _set_aside(former: Path, folder: Path, kept: int) -> None:
             raise TextcatError(f"{last} is no folder of tags, but in the way of those before: rename it.")
         # renamed before it is removed, because a partly removed folder is not a folder of tags
         removed = _unfinished(folder)
+        shutil.rmtree(removed, ignore_errors=True)  # a killed process may have left a copy that it had begun
         os.rename(last, removed)
         shutil.rmtree(removed)
         n_taken -= 1
