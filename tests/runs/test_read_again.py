@@ -385,7 +385,8 @@ def test_a_history_of_an_archive_loses_and_doubles_nothing(model, seed):
 
 
 # The first: killed between the announcement and the replacement of a shard, then another model. The second and third:
-# killed amid a file, then another model. The last: a file that cannot be read when all is tagged anew.
+# killed amid a file, then another model. The fourth: a file that cannot be read when all is tagged anew. The fifth: a
+# file that could not be read to its end is gone. The last: killed while a folder was copied, then no copy is needed.
 @pytest.mark.skipif(sys.platform != "linux", reason="system: rights are given up as Linux does it")
 @pytest.mark.parametrize(
     "seed",
@@ -394,6 +395,8 @@ def test_a_history_of_an_archive_loses_and_doubles_nothing(model, seed):
         556019485,
         pytest.param(666036844, marks=pytest.mark.where_long("a history like the one before takes seconds")),
         651359108,
+        689643742,
+        195599524,
     ],
 )
 def test_by_two_models_in_turns_each_document_has_one_row_by_one_of_them(model, tmp_path, seed):

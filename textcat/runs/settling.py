@@ -180,8 +180,9 @@ def _kept_rejections(
             is_stale = is_within(stale[generation])
             for line in file.read(end - begin).splitlines(keepends=True):
                 rejection = orjson.loads(line)
-                is_readable = "unread" in rejection and (generation, rejection["source"]) in readable
-                if is_readable or is_stale(rejection["source"]):
+                # At the position 0, a whole file or folder was rejected, or the rest of a file.
+                is_dropped = rejection["position"] == 0 and (generation, rejection["source"]) in readable
+                if is_dropped or is_stale(rejection["source"]):
                     left_out = -int("left_out" in rejection)
                     reasons = Counter({kind_of_reason(rejection["reason"]): -1})
                     counts.add(Counts(-1, rejected=-1, left_out=left_out, reasons=reasons))
