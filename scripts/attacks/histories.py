@@ -393,10 +393,15 @@ class History:
                 self.model, self.other = self.other, self.model
             self.changes = "new" if by_the_same else self.draw.choice(["new", "all"])
             self.log.append(f"by {self.model.name}, {self.changes}")
-        for file in self.files:
+        blocked = self._blocked()
+        seen = [file for file in self.files if not self._is_hidden(file, blocked)]
+        for file in seen:
             if file.known_as:
                 file.known_before.add(file.known_as)
             file.known_as = file.path
+        # What has the name of a file that is gone may replace its rows, even if it is gone, too, before the next run.
+        paths = {file.path for file in seen}
+        self.ended = [(file, at or (file.known_as if file.known_as in paths else "")) for file, at in self.ended]
         ours, theirs = os.pipe()
         child = os.fork()
         if not child:
@@ -412,13 +417,12 @@ class History:
         ended = Ended(*json.loads(said)) if said else Ended(-signal.SIGKILL)
         self.log.append(f"run, kill at {kill_at}: {ended.code}")
         if ended.code == -signal.SIGKILL:
-            blocked = self._blocked()
             for file in self.files:
                 if self._is_readable(file, blocked):
                     file.done_as, file.tried_as = "", file.path
             self.told.update(line["source"] for line in self._rejections())
         else:
-            for file in self.files:
+            for file in seen:
                 file.known_before.clear()
         return ended
 
@@ -462,11 +466,15 @@ class History:
             is_hidden, is_broken = self._is_hidden(file, blocked), self._is_broken(file)
             for doc in file.docs:
                 by_id.setdefault(doc.id, []).append((doc, file))
+            inside = [source for source in is_told if source == name or source.startswith(f"{name}/")]
             if not is_hidden and not is_broken:
                 file.done_as = file.path
+            elif self.changes == "all" and inside and not any(doc.key in in_rows for doc in file.docs):
+                # It had no rows, perhaps because of an embargo: nothing of it was kept when all was written anew.
+                expected.update({source: is_told[source] for source in inside})
+                file.done_as = ""
             elif file.done_as != file.path and file.path not in blocked:
                 # Under another name, it is not known without being read.
-                inside = [source for source in is_told if source == name or source.startswith(f"{name}/")]
                 is_in = file.tried_as == file.path and self._is_whole_in(file, in_rows)
                 is_needed = not is_hidden and not file.done_as and not is_in
                 expected.update({source: is_told[source] for source in inside} or ({name: 1} if is_needed else {}))
