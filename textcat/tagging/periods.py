@@ -143,6 +143,7 @@ class _Sums:
         names = np.array(_periods_of(frame.days, PERIODS[self._by]) if values is None else _values_of(frame, values))
         periods, of_row = np.unique(names, return_inverse=True)
         n_topics, entries = len(self.model_counts.topics), counts[frame.rows]
+        self._check_size(len({*self._documents, *periods.tolist()}), n_topics, is_field=values is not None)
         of_entry, topics = of_row[frame.rows][entries], frame.topics[entries]
         shape = len(periods), n_topics, N_BINS
         cells = np.ravel_multi_index((of_entry, topics, frame.bins[entries]), shape)
@@ -158,15 +159,13 @@ class _Sums:
                     of_periods[period] += of_frame
                 else:
                     of_periods[period] = of_frame.copy()
-        self._check_size(n_topics, is_field=values is not None)
         if judged := self._judged.get(folder):
             for row, place in enumerate(_places(frame)):
                 if counts[row] and (has := _found(place, judged)) is not None:
                     self._judged_documents.append(_judged(frame, row, has, str(names[row]), self.model_counts.topics))
 
-    def _check_size(self, n_topics: int, *, is_field: bool) -> None:
-        """Raise TextcatError if the counts of all periods would take too much memory, or a field has many values."""
-        n = len(self._documents)
+    def _check_size(self, n: int, n_topics: int, *, is_field: bool) -> None:
+        """Raise TextcatError if the counts of n periods would take too much memory, or if a field has n values."""
         if is_field and n > MOST_VALUES:
             raise TextcatError(
                 f"The field {self._by!r} has more than {MOST_VALUES:,} values: name one with fewer, or a period."
