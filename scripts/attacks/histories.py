@@ -469,7 +469,7 @@ class History:
             inside = [source for source in is_told if source == name or source.startswith(f"{name}/")]
             if not is_hidden and not is_broken:
                 file.done_as = file.path
-            elif self.changes == "all" and inside and not any(doc.key in in_rows for doc in file.docs):
+            elif self.changes == "all" and inside and not (is_hidden or any(doc.key in in_rows for doc in file.docs)):
                 # It had no rows, perhaps because of an embargo: nothing of it was kept when all was written anew.
                 expected.update({source: is_told[source] for source in inside})
                 file.done_as = ""
