@@ -190,7 +190,7 @@ class OpenFolder(Generic[_Manifest]):
 
     format: FolderFormat[_Manifest]
     folder: Path  # as named in error messages
-    path: Path  # identity of the folder with the files
+    path: Path  # path of the folder with the files
     manifest: _Manifest
     files: dict[str, BinaryIO]
 

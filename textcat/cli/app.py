@@ -23,7 +23,7 @@ from textcat.cli.configuration import name_variables, origin_of, read_configurat
 # The base class of all usage errors, whether typer brings its own click or uses an installed one.
 _UsageError: Any = BadParameter.__bases__[0]
 
-_SECONDS_TO_END = 3  # exit code after Ctrl-C
+_SECONDS_TO_END = 3  # after Ctrl-C: from then on, another Ctrl-C exits at once
 # Former options, which are now settings of the learner.
 _FORMER = "tau tau-neg tau-pos kappa eta beta epsilon zeta b alpha delta rho lambda mini-epochs max-epochs seed"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
-_POOL = "pool"  # files in the folder of a session
+_POOL = "pool"  # name of the pool in the folder of a session
 
 
 @common.with_options(read=common.input_settings)

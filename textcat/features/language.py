@@ -21,7 +21,7 @@ from textcat.features.tables import LanguageTables, keep_tables, kept_tables, re
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
 
-MAX_LEXEMES = 500_000  # number of languages whose tables are cached: some 30 MB
+MAX_LEXEMES = 500_000  # the tables of so many lexemes take some 30 MB
 _PACKAGES = {"vi": "pyvi"}  # spaCy defines extras for other languages: spacy[ja], spacy[ko], spacy[th]
 # spaCy's time grows with the square of a span's length: longer spans are cut by a simple rule.
 LONGEST_SPAN = 300  # in characters; the longest span in Reuters-21578, 20 Newsgroups and a million titles has 243

@@ -244,7 +244,7 @@ def _chars(column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, spac
     words = np.flatnonzero(~is_in_run[near])
     order = words[np.argsort(near[words], kind="stable")]
     ids, firsts = np.unique(near[order], return_index=True)
-    rows: list[tuple[int, int, int, int, int]] = []  # columns of each distinct term
+    rows: list[tuple[int, int, int, int, int]] = []  # one for each distinct term
     for id_ in ids.tolist():
         token, term = placed.tokens[id_], placed.terms[id_]
         around = padded_places(Located(term, 0, len(token), token))

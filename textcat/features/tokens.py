@@ -46,12 +46,12 @@ BATCH_TEXTS = 20_000
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")  # characters according to str.isalnum
 _KEPT = 0.25  # share of `memo_bytes`: a larger token cache is dropped after texts are counted
 _BYTES_PER_STRING = 200  # rough memory of a term in Python's dicts and lists
-_MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # number of cached counters, with their token caches
+_MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # pieces of text that are cached: how many, and characters
 #: Maximum number of n-grams of terms, and of character n-grams, counted in a text: those of some 30,000 to 100,000
 #: words. A text may have a new one at every character, and each would become a column.
 MOST_NGRAMS = 100_000
 _CREATING = threading.Lock()
-_WITHOUT_COLLECTION: set[int] = set()  # number of threads that have switched the garbage collector off
+_WITHOUT_COLLECTION: set[int] = set()  # threads that have switched the garbage collector off
 NO_IDS = np.zeros(0, np.int32)
 NO_NGRAMS = np.zeros((0, 2), np.int32)
 
@@ -94,8 +94,8 @@ class Located(NamedTuple):
 class TermPlaces(NamedTuple):
     """The tokens of a text that are terms, with their positions, as arrays; `Located` is one such token."""
 
-    tokens: list[str]  # distinct terms
-    terms: list[str]  # their tokens
+    tokens: list[str]  # distinct
+    terms: list[str]  # the term of each of these
     ids: np.ndarray  # for each occurrence, a position in both lists: shape (n_places,), int64
     starts: np.ndarray  # in the text, in characters: shape (n_places,), int64
     ends: np.ndarray
@@ -308,7 +308,7 @@ class _TermCounter:
         self._simple = None if self.stops is None else (self.stops, self._kind, self._singular)
         self._known_terms: KnownTerms | None = None
         self.words: WordTable | None = None
-        self._term_of: dict[str, str | None] = {}  # memory of tokens
+        self._term_of: dict[str, str | None] = {}  # the term of each token
         self.pieces: dict[str, list[Located]] = {}
         self.clear()
 
@@ -425,7 +425,7 @@ class _TermCounter:
 
     def _tokenize(self, batch: list[str]) -> None:
         if not self.language.splits_at_space:
-            self.cache.load(["x"] * len(batch))  # keep a span forever
+            self.cache.load(["x"] * len(batch))  # a span for every text
             self.cache.store(["x"], np.full(1, -1, np.int32), np.ones(1, np.int32))
             for i, text in enumerate(batch):
                 self._override(i, 1, text)
@@ -648,7 +648,7 @@ def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.
     starts = np.cumsum([0] + [len(ids) for _, ids, _ in parts])
     ends = [part[0] + start for part, start in zip(parts, starts[:-1], strict=True)]
     joined = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32)
-    for start, stop in zip(starts[-2::-1], starts[:0:-1], strict=True):  # from the last, because each restores memory
+    for start, stop in zip(starts[-2::-1], starts[:0:-1], strict=True):  # from the last, as each gives its memory back
         _, *arrays = parts.pop()
         for whole, values in zip(joined, arrays, strict=True):
             whole[start:stop] = values

@@ -9,7 +9,7 @@ from enum import IntEnum, auto
 from typing import IO, NamedTuple
 
 _HEAD = 1 << 12  # number of first bytes of a file, by which overwriting is detected
-MOST_FILES = 1 << 17  # maximum number of marked files of a folder, so that memory stays bounded
+MOST_FILES = 1 << 17  # maximum number of files of a folder that are remembered, so that memory stays bounded
 
 
 class ChangeKind(IntEnum):

@@ -141,7 +141,7 @@ class _Unpacking:
         self._is_warc = is_warc  # None: determined by the first bytes
         self._data = b""  # packed bytes of the next member
         self._fed: deque[bytes] = deque()  # the last packed bytes of the present member
-        self._start = self._n_unpacked = 0  # sizes of the stretch whose ratio is checked
+        self._start = self._n_unpacked = 0  # start of the stretch whose ratio is checked
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the unpacked data, piece by piece; raise UnreadableError if there is implausibly much of it.

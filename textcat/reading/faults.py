@@ -11,7 +11,7 @@ class FaultKind(IntEnum):
     ACCESS = auto()
     DAMAGE = auto()  # the detail says what is damaged
     UNSAFE = auto()  # the detail names the forbidden entry of an archive
-    LINK = auto()  # a symbolic link out of the folder, or a device, pipe or socket
+    LINK = auto()  # a link to a folder; or a device, a pipe or a socket
     DANGLING = auto()  # a dangling link
     UNLISTED = auto()  # a folder that cannot be listed
     STORY = auto()  # the detail is a sentence that names the story

@@ -43,7 +43,7 @@ class SourceReader:
         self._sums = sums  # checksums of files on disk that were read whole, by name; None: not wanted
         self.on_disk = source.name  # the file being read, itself or as an archive
         self._owners: dict[int, AltoOwners] = {}  # by depth of nested archives
-        self._warned = False  # ALTO files that are parts of METS files
+        self._warned = False  # whether it has warned that ALTO files are parts of METS files
         # subjects listed in files beside texts, by the texts' names without .txt
         self.subjects: dict[str, tuple[str, ...]] = {}
 

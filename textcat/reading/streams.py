@@ -21,7 +21,7 @@ from textcat.reading.faults import FaultKind, UnreadableError, shrunk_error
 STEP = 1 << 16  # bytes requested at a time from a stream that is not seekable, so that equal reads give equal progress
 _COMPARED = 1 << 12  # number of first bytes of a file, by which overwriting during reading is detected
 _AT_ONCE = 1 << 20  # maximum bytes taken from a pipe at a time
-_DIGITS = 32  # bytes of a checksum, enough that nobody can construct another file with it
+_DIGITS = 32  # of a checksum: nobody can construct another file with it
 LINE_END = re.compile(rb"\n")
 _NEVER = re.compile(rb"(?!)")
 # bytes of a file inside an archive above which, if it must be seekable, it is copied to disk

@@ -21,7 +21,7 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.reading import START_OVER, Checkpoint
 from textcat.runs.records import Log, Part, Reading, StaleFile, write_whole
 
-FILES = "_files-{:05}.jsonl"  # suffix of the list of a generation
+FILES = "_files-{:05}.jsonl"  # name of the list of files of a generation
 _PATH = 4  # index in a checkpoint's position from which numbers of files in folders follow
 
 
@@ -98,11 +98,13 @@ class RunFiles:
 
     A generation lists the input files once, and reads those that are new or have changed.
 
-    - `known`: files that were read to their ends, by their present names, deleted files included. - `again`: readings
-    of files whose news counts again, because newer versions of it are gone. - `blocked`: files and folders that could
-    not be opened, listed or examined. - `silent`: entries of `blocked` that no longer exist; their rejections are
-    removed. - `stale` and `unblocked`: the entries of the next record `Settled`. - `cut`: the name of the file that the
-    last generation has read only in part. - `left`: the files that the last generation has not read to their ends.
+    - `known`: files that were read to their ends, by their present names, deleted files included.
+    - `again`: readings of files whose news counts again, because newer versions of it are gone.
+    - `blocked`: files and folders that could not be opened, listed or examined.
+    - `silent`: entries of `blocked` that no longer exist; their rejections are removed.
+    - `stale` and `unblocked`: the entries of the next record `Settled`.
+    - `cut`: the name of the file that the last generation has read only in part.
+    - `left`: the files that the last generation has not read to their ends.
     """
 
     def __init__(self, log: Log, *, is_read: bool = False):

@@ -28,7 +28,7 @@ from textcat.runs.records import Log, Reading, StaleFile
 if TYPE_CHECKING:
     import numpy as np
 
-VERSIONS = "_versions-{:05}.bin"  # suffix of a generation's file
+VERSIONS = "_versions-{:05}.bin"  # name of a generation's file
 # Generation and number of an entry whose row is replaced; whether the newest version is a cancellation or the like.
 _REPLACED = [("generation", "<u4"), ("entry", "<u8"), ("is_withdrawn", "u1")]
 _KEPT_BYTES = 1 << 16  # maximum size of a cached file: a run that watches inputs has thousands of files

@@ -87,7 +87,7 @@ class Shard(_Record, tag="shard"):
     due: dict[str, float] = {}  # sources to read again, with the time: see `Rejection`
     #: The length and the checksum of the generation's file of versions; None: unchanged.
     versions: tuple[int, int] | None = None
-    batches: list[PartBatch] = []  # last batch, if the run is one part of several
+    batches: list[PartBatch] = []  # its batches, if the run is one part of several
 
 
 class Sums(_Record, tag="sums"):
@@ -175,9 +175,9 @@ class Log:
         self.generations = [Part(0, header.files)]
         self.counts = Counts()
         self.sums: dict[str, str] = {}  # checksums of the shards, by name
-        self.generation_of: dict[str, int] = {}  # lengths of the shards, by name
+        self.generation_of: dict[str, int] = {}  # generations of the shards, by name
         self._facts_of: dict[str, dict[str, Any]] = {}  # settings with which each shard was written, by name
-        self.rejected_spans: list[RejectedSpan] = []  # checksum of the file of rejections
+        self.rejected_spans: list[RejectedSpan] = []  # spans of the file of rejections
         self.replaced: set[str] = set()  # replacements since the last generation was settled
         self.last: Record | None = None
         #: The old state of the file that the last record replaces, if any: the checksum of a shard, or the spans of

@@ -32,7 +32,7 @@ class RemovedRows(NamedTuple):
     `counts` is the change of the run's counts.
     """
 
-    data: bytes  # checksum of the whole file
+    data: bytes  # content of the whole file
     counts: Counts
     rejections: Sequence[Rejection] = ()  # rejections of removed documents that are now rejected
 

@@ -20,8 +20,8 @@ from textcat.runs.records import REJECTED, Finished, PartBatch, Shard
 from textcat.runs.results import BatchResult, Counts, encode_rejection
 from textcat.runs.settling import RemoveRows, settle
 
-COUNTED, SCORE_BINS = "_counted-{:05}.jsonl", "_bins-{:05}.bin"  # suffix of a shard
-HELD_OUT = "_held-out-{}.json"  # suffix of a model's file
+COUNTED, SCORE_BINS = "_counted-{:05}.jsonl", "_bins-{:05}.bin"  # names of a shard's files
+HELD_OUT = "_held-out-{}.json"  # name of a model's file
 
 
 class EncodedBatch(NamedTuple):

@@ -213,7 +213,7 @@ class _Assignment:
         disk.remove(self._lines)
         self._file = disk.create(self._lines)
         self._exact = self._near = 0
-        self._has_duplicate = bytearray()  # number of documents that are kept
+        self._has_duplicate = bytearray()  # of the documents that are kept
         self._progress, self._total, self._state = progress, total, state
         self._started, self._memory = time.monotonic(), dict[str, int]()
 

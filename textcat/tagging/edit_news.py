@@ -74,9 +74,9 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
         _refused(block, work.job.input) if isinstance(block, Block) else _unread(block, work) for block in batch.blocks
     ]
     kept = [block for block in blocks if isinstance(block, Rejection) or not _lacks_place(block)]
-    # by position, as each file is written sequentially
+    # all versions, as each file is written
     tagged = tag_batch(work.job, batch._replace(blocks=tuple(kept)), all_versions=True)
-    tags: dict[tuple[str, int], dict[str, Any]] = {}  # row numbers of documents
+    tags: dict[tuple[str, int], dict[str, Any]] = {}  # rows of documents
     for rows in tagged.rows:
         for row in map(orjson.loads, rows.splitlines()):
             tags[row["source"], row["position"]] = row

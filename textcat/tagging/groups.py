@@ -11,7 +11,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Record
 
-FIELD = "group"  # number of cached lookups
+FIELD = "group"  # field of the records that are written
 _BATCH = 1 << 12  # number of lines read at a time
 
 

@@ -134,7 +134,7 @@ def tag_by_language(taggers: "dict[str, Tagger]", job: Job, records: list[Record
             raise
         except Exception:  # raised again where records are tagged, which rejects the records concerned
             log.debug("Records in %s are scored one by one", language, exc_info=True)
-    for language, run in groupby(range(len(records)), key=chosen.__getitem__):  # restore the order of the input
+    for language, run in groupby(range(len(records)), key=chosen.__getitem__):  # in the order of the input
         positions = list(run)
         in_run = [records[i] for i in positions]
         if language:

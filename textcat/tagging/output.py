@@ -25,7 +25,7 @@ _OF_TOPIC = ("topic", "name", "score", "probability", "status")
 _OF_TOPICS = ("topics", "names", "scores", "probabilities", "statuses")
 BETWEEN_TOPICS = "; "  # separator of topics in one cell
 
-RECALL = "expected_recall"  # status of a tag, from models that make promises
+RECALL = "expected_recall"  # recall of a document's tags, from models that make promises
 REASON = "reason"  # reason why a document gives no evidence for any topic
 # A document's tags: topic, score, probability (None if the model has no probabilities), and status (None if it makes no
 # promises, or the score is below all thresholds).

@@ -23,7 +23,7 @@ from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import counted_of
 from textcat.tagging.output import BETWEEN_TOPICS, MODEL, REASON, OutputSettings, file_format, text_of_value
 
-_MOST_UNPACKED = 1 << 31  # size of a shard in bytes: some 64 MiB before compression
+_MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression
 
 
 class TaggedDocument(NamedTuple):

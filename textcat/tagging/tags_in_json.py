@@ -9,7 +9,7 @@ from textcat.reading import IPTC_URIS, ValueSpan, is_own, members_of, values_in
 from textcat.tagging.concepts import Edit, Tag
 
 _SPACE, _MOST_SPACE = b" \t\r\n", 1000
-_VERSION = re.compile(r"(?<!\d)(\d{1,3})\.(\d{1,3})")  # keyword that is searched for in texts of any length
+_VERSION = re.compile(r"(?<!\d)(\d{1,3})\.(\d{1,3})")  # searched for in texts of any length
 _OF_FIRST = re.compile(r"(?:subject|person|place|organisation|event|object|genre|infosource|byline|mimetype|headline)"
                        r"|(?:headline|body|description)_\w+|(?:char|word)count|\$standard|trustindicator")  # fmt: skip
 _CREATORS = ("creator", "rel")

@@ -23,7 +23,7 @@ _LOOKS = 0.1  # seconds between two checks of incomplete files
 _POLLS = 1.0  # seconds between two checks where the system does not notify of changes
 _SHARE = 0.1  # maximum share of the time spent on polling
 _LONGEST = 60.0  # maximum seconds between two attempts to read a file that keeps failing
-_FEW_BYTES = 64 << 20  # number of new files that one process tags, because starting others would take longer
+_FEW_BYTES = 64 << 20  # bytes of new files that one process tags, because starting others would take longer
 
 _PATTERN = frozenset("*?[")
 _GONE = "gone"  # stands for the state of a missing file
@@ -97,7 +97,7 @@ def watch_archive(
             log.warning("%s It is read again.", error)
             clock.set(0.0, began)
             continue
-        options.pop("restart", None)  # the first round has already called it
+        options.pop("restart", None)  # the first round has already done it
         again = summary.growth.again if summary.growth else ()
         new |= {name: complete[name] for name in again if name in complete}
         if after is not None and (new or done is None):

@@ -301,7 +301,7 @@ def simulated_topics(
             about = description or corpus.descriptions.get(topic) or " ".join(corpus.names.get(topic, ()))
             words = described.rows([f"{name_in_words(topic)} {about}"])
             examples = Examples(words, np.ones(1, np.int8), np.ones(1))
-            name = corpus.name.split(".")[0] or corpus.name  # prefix of a file's key
+            name = corpus.name.split(".")[0] or corpus.name  # of a file
             simulated.append(
                 SimulatedTopic(name, topic, pool.rows, labels, examples, pool.embeddings() if embeddings else None)
             )

@@ -33,7 +33,7 @@ _FEATURES: dict[str, dict[str, Any]] = {
 # N-grams of characters double the time of training. With centroids of 50,000 titles, they multiply nDCG@10 by 1.9 in
 # Swedish and by 1.0 in English; in English, rankers trained on 250,000 titles do not gain from them either.
 LEAST_GAIN = 1.1
-MOST_DOCUMENTS = 53_000  # maximum number of documents for the centroids
+MOST_DOCUMENTS = 53_000  # maximum number of documents that are examined
 _HELD_OUT, _ONE_OF = 3_000, 10
 _FEWEST = 30  # minimum number of held-out documents with a topic; with fewer, words are chosen
 

@@ -43,7 +43,7 @@ from textcat.training.train import train_without
 _FORMAT = 2  # version of stored trials, part of their keys: a new version ignores older trials
 SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
-_N_FOLDS = 5  # default values
+_N_FOLDS = 5  # by default
 _BATCH = 12  # number of recipes that TPE suggests in a batch
 _MEASURES = ("ndcg@10", "precision@1", "recall@10", "psp@5")  # for recipes with a shortlist
 MOST_TRAINED = 100_000  # number of documents to train each recipe with a shortlist on

@@ -33,7 +33,7 @@ from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSp
 
 #: Maximum number of parts of articles in a METS file; each may be linked many times.
 MOST_AREAS = 1_000_000
-_MOST_DESCRIPTIONS = 32  # maximum depth of a div, because all its ancestors are looked up
+_MOST_DESCRIPTIONS = 32  # of a div at most, as they are looked up for everything inside it
 _LONGEST = 4096  # maximum characters of a title, a date or a language, which many documents may share
 #: How often a page's words may occur in documents: this many times each, or at least this many in total.
 MOST_TIMES, LEAST_WORDS = 100, 1_000_000

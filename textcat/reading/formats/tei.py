@@ -47,7 +47,7 @@ _MEANT = ("corr", "reg", "expan", "ex", "lem")  # preferred among alternatives; 
 _EITHER = frozenset(("app", "choice"))
 # Placeholders for the ends of lines and pages; XML has no such characters.
 _BREAK, _NO_BREAK = "\x01", "\x02"
-_SOFT_HYPHENS = "\xad\u00ac\u2e17"  # elements that only divide words
+_SOFT_HYPHENS = "\xad\u00ac\u2e17"  # characters that only divide words
 _RUN = re.compile(rf"([-\u2010{_SOFT_HYPHENS}]?)([ \t\r\n{_BREAK}{_NO_BREAK}]+)")
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORM = b"application/x-www-form-urlencoded"
 _MOST_FIELDS = 1000
-_LARGE = 100_000  # bytes of a small body, which is tagged in a few milliseconds
+_LARGE = 100_000  # bytes of a body: tagging it takes some milliseconds
 # maximum number of values in a JSON body; a value takes up to 400 bytes while it is validated
 _MOST_VALUES, _VALUES_PER_DOCUMENT = 100_000, 20
 _NO_MARKS = bytes({*range(256)} - {*b',[{"'})

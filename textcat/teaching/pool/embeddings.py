@@ -27,7 +27,7 @@ CHECKSUMS = {
 }
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
 _PIECES_OF_A_TITLE = 48  # maximum tokens; longer titles are truncated
-_AT_ONCE = 32  # number of titles between two progress updates, in the order of the documents
+_AT_ONCE = 32  # titles, in the order of the documents
 _ROWS_IN_CACHE = 64  # number of texts processed together, where many small steps follow each other
 N_TITLE = N_TEXT = 64  # dimensions kept of 384 for each part, by principal components
 # Weights of the similarity of titles and of the similarity of texts; the similarity of rows has weight 1.
