@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from functools import partial
 
 import pytest
 from archive_runs import make_archive, rows, run
@@ -68,6 +69,23 @@ def mixed(model, other_model, tmp_path):
     return folder, out
 
 
+def steps_at_which_it_is_killed(start, out, kill_at, tag):
+    """Yield each step at which tagging of the folder `start` was killed, by its number; then one after the last."""
+    step = is_killed = 0
+    while step == 0 or is_killed:
+        step, is_killed = step + 1, 0
+        for left in out.parent.glob(f"{out.name}*"):
+            shutil.rmtree(left)
+        shutil.copytree(start, out)
+        kill_at[:] = [step, 0]
+        try:
+            tag()
+        except Killed:
+            is_killed = 1
+        kill_at[:] = [-1, 0]
+        yield step
+
+
 def test_whenever_it_is_killed_a_reader_sees_the_former_tags_or_all_new_ones(
     mixed, other_model, tmp_path, kill_at, monkeypatch
 ):
@@ -79,18 +97,8 @@ def test_whenever_it_is_killed_a_reader_sees_the_former_tags_or_all_new_ones(
     assert new != former
     for place, name in ((os, "rename"), (os, "link"), (shutil, "rmtree"), (replacing, "exchange_folders")):
         monkeypatch.setattr(place, name, counted(getattr(place, name), kill_at))
-    step = is_killed = 0
-    while step == 0 or is_killed:
-        step, is_killed = step + 1, 0
-        for left in tmp_path.glob("out*"):
-            shutil.rmtree(left)
-        shutil.copytree(start, out)
-        kill_at[:] = [step, 0]
-        try:
-            run(other_model, [folder], out, model_changes="all")
-        except Killed:
-            is_killed = 1
-        kill_at[:] = [-1, 0]
+    tag = partial(run, other_model, [folder], out, model_changes="all")
+    for step in steps_at_which_it_is_killed(start, out, kill_at, tag):
         assert sorted(rows(out)) in (former, new), step
         run(other_model, [folder], out, model_changes="all")
         assert sorted(rows(out)) == new
@@ -157,18 +165,8 @@ def test_whenever_it_is_killed_a_third_model_leaves_the_former_tags_in_a_folder(
     shutil.copytree(out, start)
     for place, name in ((os, "rename"), (shutil, "rmtree"), (replacing, "exchange_folders")):
         monkeypatch.setattr(place, name, counted(getattr(place, name), kill_at))
-    step = is_killed = 0
-    while step == 0 or is_killed:
-        step, is_killed = step + 1, 0
-        for left in tmp_path.glob("out*"):
-            shutil.rmtree(left)
-        shutil.copytree(start, out)
-        kill_at[:] = [step, 0]
-        try:
-            run(other_model, [folder], out, model_changes="all", keep=3)
-        except Killed:
-            is_killed = 1
-        kill_at[:] = [-1, 0]
+    tag = partial(run, other_model, [folder], out, model_changes="all", keep=3)
+    for step in steps_at_which_it_is_killed(start, out, kill_at, tag):
         run(promising_model, [folder], out, model_changes="all", keep=3)
         by_third = [row for row in rows(out) if read_manifest(promising_model).id.encode() in row]
         assert len(by_third) == sum(b"/c.jsonl" not in row for row in rows(out)) > 20
