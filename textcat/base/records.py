@@ -16,7 +16,7 @@ MISFITS = (TextcatError, LookupError, TypeError, ValueError, AttributeError, Ove
 
 _WORDS: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _WORDS |= {dict: "a table", list: "a list", date: "a date such as 1990-12-31, without quotes"}
-_IN_TOML: dict[Any, type] = {Mapping: dict, Sequence: list, tuple: list}  # types of JSON values in words
+_IN_TOML: dict[Any, type] = {Mapping: dict, Sequence: list, tuple: list}  # what a file has in place of a type
 _PLURALS: dict[Any, str] = {int: "integers", float: "numbers", str: "strings", list[str]: "lists of strings"}
 
 

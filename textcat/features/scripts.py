@@ -14,7 +14,7 @@ SEGMENTERS = NGRAMS, RUNS, SPACY
 UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "zh"})
 # spaCy's code for language-independent rules, used for example for Latin words in Chinese texts
 NEUTRAL_LANGUAGE = "xx"
-LONGEST_NGRAM = 3  # characters sampled of a text
+LONGEST_NGRAM = 3  # characters
 #: In n-grams that cross the edges of runs, a stand-in replaces each character outside of runs: its code plus this
 #: number, in planes of Unicode without characters. So a word never equals such an n-gram.
 STAND_IN = 0x40000
@@ -51,7 +51,7 @@ _RUN = cache(lambda: re.compile(_characters((*UNSPACED_RANGES, _STAND_IN_RANGE))
 _STAND_INS = cache(lambda: re.compile(_characters([_STAND_IN_RANGE])))
 _HAN_CHARACTERS = cache(lambda: re.compile(_characters(_HAN)))
 _KANA_CHARACTERS = cache(lambda: re.compile(_characters(_KANA)))
-_SPACE = "␣"  # display names
+_SPACE = "␣"  # for people
 
 
 def is_unspaced(term: str) -> bool:

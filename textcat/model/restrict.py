@@ -16,5 +16,5 @@ def restrict_topics(tagger: Tagger, topics: tuple[str, ...]) -> Tagger:
         decisions=tagger.decisions.of_topics(columns),
         topics=tuple(tagger.topics[j] for j in columns.tolist()),
         facts=tagger.facts.of_topics(columns),
-        support=None,  # rules and held-out counts refer to all topics of the model
+        support=None,  # whose topics are those of the model
     )

@@ -98,7 +98,7 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
         else:
             value = _listed(text, field)
             return Labels(unique_names([value])) if isinstance(value, str) else labels_in(value, field)
-    if type(value) is list:  # first, because most values are texts
+    if type(value) is list:  # first, because most values are lists
         return Labels(unique_names(_names(value, field)))
     if value is None:
         return _NO_LABELS

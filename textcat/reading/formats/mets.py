@@ -59,7 +59,7 @@ class PlannedDocument(NamedTuple):
     """A document in a METS file: its metadata, and the areas of pages with its text."""
 
     id: str  # ID in the METS file, or ""
-    title: str  # the reason, for a document whose areas have no text
+    title: str  # title, for a document whose areas have none
     date: str
     language: str
     publication: str  # title of the newspaper or book

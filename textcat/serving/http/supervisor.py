@@ -21,7 +21,7 @@ from textcat.serving.http.log import Log
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM) if hasattr(os, "fork") else ()
 _SHORT = 5.0  # a process that dies after fewer seconds is replaced only after a pause,
 _PAUSE, _LONGEST = 1.0, 30.0  # whose seconds double while such deaths follow each other
-_NOTICE_SECONDS = 5.0  # bytes read of a reply from systemd
+_NOTICE_SECONDS = 5.0  # for systemd to take a notice
 _MORE = 5.0  # seconds that processes have to end, in addition to those of running requests
 
 
