@@ -61,6 +61,7 @@ def assign_units(counts: Any, n_folds: int) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_units,), int
+        The number of each unit's fold.
     """
     rows = counts.tocsr().sorted_indices()  # sum costs in a fixed order, whatever built the counts
     sizes = np.asarray(rows.sum(axis=0)).ravel()

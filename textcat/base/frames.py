@@ -88,7 +88,7 @@ class Frame(NamedTuple):
 
     @property
     def is_numbered(self) -> bool:
-        """Whether the rows have only numbers as names, as in a pandas table without an explicit index."""
+        """Whether the rows have no names but their numbers, from 0, as in a pandas table without an explicit index."""
         index: Any = self._index
         if self.library != "pandas":
             return True
