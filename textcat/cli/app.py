@@ -144,7 +144,7 @@ def main() -> None:
 
 
 def _discard_output() -> None:
-    """Discard unwritten standard output; otherwise, Python would retry at exit, and report the error again."""
+    """Discard standard output that cannot be written; otherwise, Python would retry at exit, and report it again."""
     try:
         sys.stdout.flush()
     except OSError:

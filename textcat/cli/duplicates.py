@@ -31,8 +31,8 @@ def duplicates(
 ) -> None:
     """Find documents that repeat an earlier one: exact, cut, reworded or misread. A group has its first document's id.
 
-    An interrupted run resumes when the same command is given again; if an archive has grown, only its new files are
-    read. The exit code is 3 if documents could not be read.
+    An interrupted run resumes when the same command is given again; if an archive has grown, only its new and changed
+    files are read. The exit code is 3 if documents could not be read.
     """
     from textcat.runs.progress import progress_shown
     from textcat.tagging.duplicates import find_duplicates

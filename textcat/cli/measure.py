@@ -90,7 +90,7 @@ def compare(
 ) -> None:
     """Compare models with the first of them on a corpus' test documents, by tests of significance.
 
-    With --fail-if, the exit code is 4 if a condition is true, so that the second model fails.
+    With --fail-if, the exit code is 4 if the second model fails by a condition.
     """
     from textcat.evaluation.significance import add_intervals
     from textcat.model import compare as comparing
@@ -132,7 +132,7 @@ def compare(
 
 
 def exit_if_failed(gates: "Sequence[GateResult]") -> None:
-    """Exit with code 4 if a model fails a condition, and say which."""
+    """Exit with code 4 if a model fails by a condition, and say by which."""
     if failed := [repr(gate.gate) for gate in gates if gate.failed]:
         echo(f"textcat: the new model fails by {', '.join(failed)}.", err=True)
         raise Exit(4)
@@ -341,7 +341,7 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
 
 
 def _promises_sentence(promises: "Sequence[CheckedPromise]") -> str:
-    """Return a sentence: how many promises were kept, how many tags are automatic, and how many of these are right."""
+    """Return a sentence: how many promises were kept, how many tags are automatic, and what share of these is right."""
     from textcat.evaluation.promises import Verdict, automatic_tags
 
     counts = Counter(promise.verdict for promise in promises)
@@ -352,7 +352,7 @@ def _promises_sentence(promises: "Sequence[CheckedPromise]") -> str:
 
 
 def _promise_rows(promises: "Sequence[CheckedPromise]", *, every_one: bool) -> list[dict[str, Any]]:
-    """Return a row per promise with its measured share and interval: all promises, or only broken ones."""
+    """Return a row per promise with its measured share and interval: all promises, or only those not kept."""
     from textcat.cli import printing
     from textcat.evaluation.promises import Verdict
 

@@ -27,7 +27,8 @@ def monitor(
 ) -> None:
     """Find topics whose rate in an archive has changed significantly over time; exit with code 4 if there are any.
 
-    The chance of a false alarm stays below --level however often the command is given, for example every night.
+    The chance of any false alarm within a year is at most --level, however often the command is given, for example
+    every night.
     """
     from textcat.tagging.monitor import monitor_tags
 

@@ -101,7 +101,7 @@ def review(
 
 
 def _check_open(queue: "Review") -> None:
-    """Raise TextcatError if there is nothing to judge; warn of documents that no longer exist."""
+    """Raise TextcatError if there is nothing to judge; warn of documents that are not where they were tagged."""
     if queue.n_missing:
         _say(
             f"warning: {queue.n_missing:,} documents are not where they were tagged, and are left out: tag them again."

@@ -174,7 +174,7 @@ def _no_topic(folder: Path) -> TextcatError:
 
 
 def _model_and_topic(text: str) -> tuple[Path, str]:
-    """Split FOLDER:TOPIC at the last colon after which an existing folder ends; return folder and topic."""
+    """Split FOLDER:TOPIC at the last colon that follows the path of an existing folder; return folder and topic."""
     parts = text.split(":")
     for n in range(len(parts) - 1, 0, -1):
         folder, topic = Path(":".join(parts[:n])), ":".join(parts[n:])

@@ -111,7 +111,7 @@ def train(
         ),
     ] = None,
 ) -> None:
-    """Train a ranker per topic, evaluate it on test documents or held-out training documents, and save the model."""
+    """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
     from textcat.corpus.descriptions import has_names
     from textcat.model.support import checked_keep_support
 
@@ -553,7 +553,7 @@ def _promised_sentence(tagger: "Tagger") -> str:
 
 
 def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, stages: "Stages", form: str) -> None:
-    """Print how many documents were pseudo-labelled, the time of each stage, and the model's folder."""
+    """Print how many documents were pseudo-labelled with each topic, the time of each stage, and the model's folder."""
     from textcat.cli.printing import Table, cost_of_stages, show, stage_table
 
     cost, n_documents = cost_of_stages(stages), tagger.facts.train_documents
@@ -596,14 +596,14 @@ def _vectors_sentence(choice: Mapping[str, Any]) -> str:
 
 
 def _margins_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence on the margins that training chose, and the figures."""
+    """Return a sentence on the margins that training chose, and the figures by which it did."""
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
     kept = "--set learner.tau_pos=prevalence keeps the recipe's own"
     return f"Margins: {choice['chosen']} ({_RIGHT}: {figures}); {kept}."
 
 
 def _unlabelled_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence on whether unlabelled documents were used, and the figures."""
+    """Return a sentence on whether unlabelled documents were used, and the figures that decided this."""
     figures = ", ".join(f"{value:.3f} {name}" for name, value in choice["precision@1"].items())
     return f"Unlabelled documents: {choice['chosen']}, of {choice['documents']:,} ({_RIGHT}: {figures})."
 
