@@ -84,7 +84,7 @@ def open_corpus(
     ------
     TextcatError
         If there is no such corpus, its files are missing, damaged or not as the card describes them, two documents have
-        the same id, or a setting has no effect because the card fixes it.
+        the same id, or a setting has no effect because the card fixes it or its reader ignores it.
     """
     data, place = ("", "") if isinstance(name_or_path, Card) else _locate(str(name_or_path))
     if origin and test_size is None and origin.get("name_or_path") == place:

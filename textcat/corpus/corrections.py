@@ -152,7 +152,7 @@ class Corrections:
         return map(_correction, rows)
 
     def documents(self) -> list[Document]:
-        """Return each corrected document once: its topics are those confirmed, `labelled_for` those judged.
+        """Return each corrected document once: its topics are those confirmed or added, `labelled_for` those judged.
 
         If answers contradict each other, the last one is used; a document's texts are those of its last correction.
         """

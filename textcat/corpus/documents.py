@@ -261,10 +261,10 @@ class Corpus:
     def split(self, test_size: float, *, seed: int = 0, keep_groups: bool = False) -> "Corpus":
         """Return a corpus whose test part is a stratified sample of the training documents of this one.
 
-        Topics have equal shares in both parts, as far as whole documents allow: see `textcat.base.folds`. Every
-        document is equally likely to be drawn, so figures on the test part are unbiased estimates of those on new
-        documents. A topic that has neither a document left in the training part nor a description cannot be learnt, and
-        is left out of the topics of the result.
+        Each topic is as frequent in the test part as in the training part, as far as whole documents allow: see
+        `textcat.base.folds`. Every document is equally likely to be drawn, so figures on the test part are
+        unbiased estimates of those on new documents. A topic that has neither a document left in the training part nor
+        a description cannot be learnt, and is left out of the topics of the result.
 
         Parameters
         ----------
