@@ -1,4 +1,4 @@
-"""Choose bands: sets of topics of similar size, over which measures are averaged."""
+"""Choose bands, such as the largest topics: sets of topics over which measures are averaged."""
 
 import math
 import re

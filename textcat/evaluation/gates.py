@@ -192,11 +192,11 @@ def macro_interval(
 ) -> tuple[float, float]:
     """Return the interval of a mean over topics, or of its difference, widened for topics with few test positives.
 
-    The bootstrap underestimates the variance of topics with few positives: a topic's only positive is the same in every
-    resample. So the squared distance of such a topic from the mean of the topics is added to the variance. With the
-    value x_t of each of T topics that have a positive, their mean m, their numbers n_t of positives, and the variance v
-    of the `values` on resamples of the documents, the ends are ``measured ± z·s``, where ``s² = v + Σ_{n_t < 5} (x_t -
-    m)² / T²``, and z is a quantile of the normal distribution.
+    The bootstrap underestimates the variance of topics with few positives: a topic's only positive is the same in all
+    resamples that have it. So the squared distance of such a topic from the mean of the topics is added to the
+    variance. With the value x_t of each of T topics that have a positive, their mean m, their numbers n_t of positives,
+    and the variance v of the `values` on resamples of the documents, the ends are ``measured ± z·s``, where
+    ``s² = v + Σ_{n_t < 5} (x_t - m)² / T²``, and z is a quantile of the normal distribution.
     """
     from scipy.special import ndtri
 

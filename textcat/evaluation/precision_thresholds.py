@@ -98,7 +98,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter or `y` is out of range, or the estimator returns no score for each class.
+            If a parameter or `y` is out of range, or the estimator does not return one score per class.
         """
         X, y, groups = indexable(X, y, groups)
         y, labels, self.classes_ = _read_classes(y)
