@@ -30,8 +30,8 @@ class TfIdf(FeatureSteps):
     those that have t (or see `idf`). Terms that no training document has, and terms whose idf is 0, get no entry. A
     document without any entry has an empty row.
 
-    `TfIdf` is a scikit-learn transformer. To save time and memory, scikit-learn is imported only when scikit-learn
-    itself calls it.
+    `TfIdf` is a scikit-learn transformer. To save time and memory, `TfIdf` imports scikit-learn only when
+    scikit-learn itself calls its methods.
 
     Parameters
     ----------

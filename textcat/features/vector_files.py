@@ -24,7 +24,7 @@ _MARKS = "▁", "Ġ"  # marks by which tokenizers show that a piece begins a wor
 
 
 def named_vectors(name: str) -> WordVectors:
-    """Return the word vectors that a recipe names: "static", the shipped ones, or those of a file."""
+    """Return the word vectors that a recipe names: those shipped with textcat ("static"), or those of a file."""
     return english_vectors() if name == STATIC else read_vectors(name)
 
 
