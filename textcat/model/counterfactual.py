@@ -178,7 +178,7 @@ def without(
     The document is given as `TfIdf.counted_texts` returns it. If each document has one topic, the document gets another
     topic instead. If only the topics on the document's shortlist are scored, two things are assumed: the topic stays on
     the list, and related topics go on adding `from_related` to its score. In fact, removing fewer words might take the
-    topic off the list, or related topics from the document, so `least` is True only for a set of one word.
+    topic off the list, or related topics from the document, so `least` is never True for a set of two words or more.
     """
     left = _Remainders(features, *counted)
     answer = Without([], least=True)

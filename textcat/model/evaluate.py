@@ -150,7 +150,7 @@ def _are_alike(names: Iterable[str], origin: Mapping[str, Any], other: Mapping[s
 
 
 def _warn_of_topics_written_otherwise(tagger: Tagger, documents: Sequence[Document]) -> None:
-    """Warn of topics that the tagger lacks but that join its topics, or differ from one in case or Unicode form."""
+    """Warn of unknown topics that join several of the tagger's, or differ from one in case or Unicode form only."""
     unknown = {topic for document in documents for topic in document.topics}.difference(tagger.topics)
     alike = {folded_name(topic): topic for topic in tagger.topics}
     if several := sorted(topic for topic in unknown if folded_name(topic) in alike):

@@ -50,7 +50,7 @@ class Reason(NamedTuple):
 
 
 class Neighbour(NamedTuple):
-    """A support document (a training document with a coefficient in the weights), and its contribution to the score.
+    """A support document (a training document with a non-zero coefficient), and its contribution to the score.
 
     `positive` says whether the support document has the topic.
     """

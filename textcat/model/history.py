@@ -270,7 +270,7 @@ def _is_removed(id_: str) -> bool:
 
 
 def _without_removed(steps: Sequence[LearningStep], labels: Mapping[str, Any] | None) -> list[LearningStep]:
-    """Return steps without any data of the removed documents, except their number.
+    """Return steps without any data of the removed documents, except how many there were.
 
     Numbers replace their ids, and the topics that only such documents have; `labels` are those of the model's present
     documents.

@@ -35,7 +35,7 @@ class Promotion:
     at, who : str
         UTC in ISO 8601, and the user's name.
     model, replaced : str, str or None
-        The checksums of the manifests of the new model, and of the model before, if there was one.
+        The checksums of the manifests of the model in the folder afterwards, and of the one before, if there was one.
     source : str or None
         The folder of the model that was promoted.
     gates : tuple of GateResult

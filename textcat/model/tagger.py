@@ -205,7 +205,7 @@ class Tagger:
         return answer_in_kind(documents, np.concatenate(given).astype(np.int64), self.topics)
 
     def expected_recalls(self, documents: Records, *, text: str | Sequence[str] | None = None) -> np.ndarray:
-        """Return the expected recall of each document: the share of its topics that its tags are expected to find.
+        """Return the expected recall of each document's tags above the thresholds: the share of its topics among them.
 
         Parameters
         ----------
