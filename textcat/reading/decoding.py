@@ -45,7 +45,7 @@ def as_utf8(stream: ByteStream, encoding: str) -> ByteStream | None:
 def with_line_feeds(stream: ByteStream, only_if_alone: bool) -> ByteStream:
     """Return a stream in which carriage returns that end lines, as on old Macs, are replaced by line feeds.
 
-    Byte positions do not change. With `only_if_alone`, they are replaced only if the stream begins with many bytes
+    Byte positions do not change. With `only_if_alone`, nothing is replaced unless the stream begins with many bytes
     without a line feed, because a carriage return may also be part of a value.
     """
     if only_if_alone:

@@ -91,9 +91,9 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
 
 
 def _closed_folders(pattern: str) -> set[str]:
-    """Return the folders that a pattern leads through but that cannot be listed: glob skips them silently.
+    """Return the folders that a pattern leads through but that cannot be listed or entered: glob skips them silently.
 
-    While a folder cannot be listed, it is an input of its own, and rejected; later, the pattern finds its files.
+    As long as this is so, each folder is an input of its own, and rejected; later, the pattern finds its files.
     """
     parts = pattern.split("/")
     first = next(i for i, part in enumerate(parts) if not _GLOB.isdisjoint(part))

@@ -59,7 +59,7 @@ def _in_zones(document: Any, id_: str, number: int, text: tuple[str, ...], train
 
 
 def _chosen(fields: Collection[str], named: tuple[str, ...], trained_on: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the fields or columns of texts: the given names or, if all of them exist, those used in training."""
+    """Return the fields or columns of texts: the given names or, without any, those of training if all are there."""
     if named or not trained_on:
         return named
     return trained_on if all(name in fields for name in trained_on) else ()

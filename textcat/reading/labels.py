@@ -44,7 +44,7 @@ _NO_LABELS = Labels()
 
 
 def label_name(name: str) -> str:
-    """Return the name of a topic with normalised white space."""
+    """Return the name of a topic without white space around it, and with single spaces inside."""
     return intern(" ".join(name.split()))
 
 
@@ -137,7 +137,7 @@ def _labels_of_object(value: dict[str, Any], field: str) -> Labels:
 
 
 def _flag(value: Any) -> Any:
-    """Return 1 or 0 for a text that means yes or no; return other values unchanged."""
+    """Return 1 or 0 for a text that means yes or no; return other texts in lower case, and other values unchanged."""
     word = value.strip().casefold().removesuffix(".0") if isinstance(value, str) else ""
     return 1 if word in YES else 0 if word in NO else word if isinstance(value, str) else value
 

@@ -1,6 +1,6 @@
 """Read ALTO 1 to 4: the words of a scanned page with their positions; a file is a document.
 
-A hyphenated word is joined. Pictures have no words.
+A word that is divided at the end of a line is joined. Pictures have no words.
 """
 
 from collections import Counter

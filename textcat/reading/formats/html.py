@@ -200,7 +200,7 @@ def extract_text(text: str, settings: InputSettings) -> ExtractedText:
 
 
 def _described(tree: Any, body: str) -> ExtractedText:
-    """Return the body with the title, topics, date and language from the tree of a page, by the rules of `_Page`."""
+    """Return the body with the title, date and language from the tree of a page, by the rules of `_Page`."""
     root = tree.getroottree()
     title = next(filter(None, ("".join(element.itertext()) for element in root.iter("title"))), "")
     date = next(filter(None, map(_declared_date, root.iter("meta"))), "")

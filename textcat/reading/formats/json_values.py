@@ -1,4 +1,4 @@
-"""Locate JSON values in bytes, so that a file can be edited in place."""
+"""Locate JSON values in bytes, so that they can be changed and the rest of a file kept as it is."""
 
 import json
 import re

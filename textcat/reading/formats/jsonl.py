@@ -223,7 +223,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
 
 def _content(loaded: Any, source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
-    """Return the content of an object; `loaded` is its value as parsed by orjson, or None if that failed."""
+    """Return the content of an object; `loaded` is its value as parsed by orjson; None if orjson did not parse it."""
     is_plain = type(loaded) is dict and all(map(_is_plain, loaded.values()))
     fields = loaded if is_plain else read_object(span.text(settings))
     plain = plain_record(

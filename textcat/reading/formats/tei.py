@@ -1,7 +1,7 @@
 """Read TEI (P5 and older), the format of text archives: a `<TEI>` is a document.
 
 A `<teiCorpus>` is read document by document. Of alternatives, such as the original and the corrected spelling, the
-editor's version is read. Hyphenated words are joined. Notes follow the text.
+editor's version is read. Words that are divided at the ends of lines are joined. Notes follow the text.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Locate XML elements in bytes, so that a file can be edited in place."""
+"""Locate XML elements in bytes, so that they can be changed and the rest of a file kept as it is."""
 
 import re
 from collections.abc import Iterator

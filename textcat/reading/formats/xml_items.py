@@ -260,7 +260,8 @@ def parse_item(data: bytes, opening: Opening, settings: InputSettings) -> Any:
 def _actual_encoding(declared: str, data: bytes) -> str:
     """Return "utf-8" if the data are UTF-8 but declared as Latin-1 or the like; otherwise the declared encoding.
 
-    Accented text in a Western encoding is never valid UTF-8 by chance.
+    Accented text in a Western encoding is never valid UTF-8 by chance. A declared encoding for which browsers use a
+    larger one, such as GB18030 for GB2312, is replaced by the larger one.
     """
     if not declared or data.isascii():
         return declared or "utf-8"
