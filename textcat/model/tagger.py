@@ -109,7 +109,7 @@ class Tagger:
         ----------
         documents : iterable of str, Document or dict, or DataFrame or Series of pandas or polars
         text : str or sequence of str, optional
-            The columns, or the fields of a dict, that hold the text, as in `Corpus.from_records`. The default are the
+            The columns, or the fields of a dict, that hold the text, as in `Corpus.from_records`. The defaults are the
             columns named in training, if the table or dict has all of them; otherwise the defaults of
             `Corpus.from_records`.
 

@@ -24,9 +24,9 @@ def document_stream(
     """Return an iterator over documents; dicts and the rows of a table are converted as by `Corpus.from_records`.
 
     The rows of a table have the names of `Frame.row_names` as ids. Texts and objects with `zones` are returned
-    unchanged. `text` names the fields or columns of texts. The default are those in `trained_on`, if a table or record
-    has all of them, otherwise the usual defaults. TextcatError is raised if `documents` is a single text, a single
-    record or a table of an unknown library.
+    unchanged. `text` names the fields or columns of texts. The defaults are those in `trained_on`, if a table or record
+    has all of them, otherwise those of `Corpus.from_records`. TextcatError is raised if `documents` is a single text,
+    a single record or a table of an unknown library.
     """
     if isinstance(documents, str):
         raise TextcatError("A single text is no stream of documents: give a list of texts.")
