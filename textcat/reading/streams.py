@@ -358,7 +358,7 @@ class StoredBytes(NamedTuple):
 
 
 def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
-    """Return a seekable file with the bytes of a stream, and the range of bytes of the file on disk behind them.
+    """Return a seekable file with all bytes of a stream, and the range of bytes of the file on disk that has them.
 
     The file on disk may be compressed; the returned file is not. If the stream is not seekable, its bytes are copied
     into memory or, if they are many, to the disk.
