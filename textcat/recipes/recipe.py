@@ -258,7 +258,7 @@ class RankerSettings:
     embeddings : float >= 0
         The weight of the similarity of embeddings; 1 is the tested value, 0: terms only.
     presumed : int
-        The number of random unjudged rows used as negatives, drawn anew after every judgement.
+        The number of random unjudged rows used as negatives, drawn anew for each number of judgements.
     presumed_weight : float > 0
         The weight of each presumed negative; a judged document has 1.
     tol : float > 0
@@ -438,7 +438,7 @@ class Recipe:
         return replace(change(self), **{name: other and other._everywhere(change) for name, other in others.items()})
 
     def with_settings(self, assignments: str | Iterable[str]) -> "Recipe":
-        """Return the recipe with other values of some fields, given as one or more texts: ``learner.tau_pos=50``.
+        """Return the recipe with other values of some fields, given as one text or several: ``learner.tau_pos=50``.
 
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
         ``learner.name`` is set before the learner's parameters. The recipes `many`, `short` and `few` are changed in
