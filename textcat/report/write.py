@@ -42,7 +42,7 @@ _BY_THE_MODEL = "the model, which was not trained on it"
 
 @dataclass
 class ScoredPart:
-    """Documents with their labels, and out-of-fold scores and calibration."""
+    """Documents with their labels, and their scores and calibration by rankers that were not trained on them."""
 
     documents: Sequence[Document]
     scores: np.ndarray
