@@ -101,7 +101,7 @@ class RunFiles:
     - `known`: files that were read to their ends, by their present names, deleted files included.
     - `again`: readings of files whose news counts again, because newer versions of it are gone.
     - `blocked`: files and folders that could not be opened, listed or examined.
-    - `silent`: entries of `blocked` that no longer exist; their rejections are removed.
+    - `silent`: files in `known` that were missing later, and whose rejections as unreadable were removed.
     - `stale` and `unblocked`: the entries of the next record `Settled`.
     - `cut`: the name of the file that the last generation has read only in part.
     - `left`: the files that the last generation has not read to their ends.
@@ -176,7 +176,7 @@ class RunFiles:
             self.again.update(self._readings(part.settled.again))
 
     def _readings(self, sources: Iterable[Reading]) -> Iterator[Reading]:
-        """Yield the readings of known files that equal a source, or lie inside one, with their names in the output."""
+        """Yield the readings of known files that equal or contain a source, which has its name in the output."""
         readings = {
             (item.reading.generation, escape_undecodable(item.reading.name)): item.reading
             for item in (self.known.values() if sources else ())

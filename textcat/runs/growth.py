@@ -74,8 +74,8 @@ def _without_files(source: Source) -> Source:
 def goes_on(listed: Mapping[str, ListedFile], run: RunFiles) -> bool:
     """Return whether the last generation can continue: it has files left to read, and none of them has changed.
 
-    A generation lists the input files once, and reads them. A file has changed if its size or time differs from the
-    list. `listed` has the present files by name.
+    A generation lists the input files once, and reads them. A file has changed if it is missing, or if its size, time
+    or source differs from the list. `listed` has the present files by name.
     """
     return bool(run.left) and all(_is_same(file, listed) for file in run.left)
 
@@ -236,8 +236,8 @@ def _names_to_sum(
 ) -> set[str]:
     """Return the names of files to checksum, to tell whether they are new, changed or renamed.
 
-    These are files that could not be read before, files whose time has changed, and new or changed files with the size
-    of a missing file (in `sizes`).
+    These are files in `due`, files whose time has changed but not their size, and new or changed files with the size of
+    a missing file (in `sizes`).
     """
     names = set[str]()
     for name, file in listed.items():

@@ -111,7 +111,7 @@ def _read(file: VersionFile) -> _Content:
 
 
 def _read_whole(path: Path, length: int, crc32: int) -> _Content:
-    """Read a file of versions; raise a TextcatError if its length or its CRC-32 is wrong."""
+    """Read a file of versions; raise a TextcatError if it is missing or too short, or if its CRC-32 is wrong."""
     import numpy as np  # imported here, so that a process that only distributes work stays small
 
     entries, replaced, chunks = bytearray(), bytearray(), list[_Chunk]()

@@ -122,7 +122,7 @@ class Settled(_Record, tag="settled"):
 
 
 class Replaced(_Record, tag="replaced"):
-    """Record a shard's new content. If this is the journal's last record, the shard may still have its old content."""
+    """Record that a shard gets new content; if this is the journal's last record, it may still have the old content."""
 
     name: str
     n_bytes: int

@@ -1,4 +1,4 @@
-"""Write the output of a run anew in a folder beside it, and swap the folders atomically.
+"""Write the output of a run anew in a folder beside it, and swap the folders, atomically if the system can.
 
 Until then, readers find the old output, however long the run takes, and even if it is stopped.
 """
@@ -100,7 +100,7 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
 
 
 def end_replacement(folder: Path, kept: int = KEPT) -> None:
-    """Complete the replacement that a killed process may have left unfinished after it put new output in place."""
+    """Complete a replacement that a killed process left unfinished: put new output in place, and set the old aside."""
     new = beside(folder)
     if new.is_dir() and not folder.exists():
         os.rename(new, folder)

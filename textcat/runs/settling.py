@@ -2,8 +2,8 @@
 
 A generation of a run lists the input files once, and reads those that are new or have changed. The documents that they
 replace are removed when all files have been read; not earlier, because the files may be gone when an interrupted run is
-resumed. The journal first records all removals, then, for each shard (output file) and the file of rejections, the new
-content before it is put in place.
+resumed. The journal first records all removals, then, for each shard (output file) and the file of rejections, the
+checksum of the new content, before this is put in place.
 """
 
 import hashlib
@@ -92,7 +92,7 @@ def carry_out(log: Log, remove: RemoveRows) -> Counts:
 
 
 def announced(log: Log) -> str:
-    """Return the file that still has its old content although the last record has its new content; "" if none."""
+    """Return the file that still has its old content although the last record announces new content; "" if none."""
     match log.last:
         case Replaced(name=name):
             is_in_place = disk.sha256_of_file(log.folder / name) == log.last.sha256
@@ -139,7 +139,7 @@ def _replace_rejections(log: Log, settled: Settled, *, is_announced: bool) -> Co
 
 @contextmanager
 def _replacing(path: Path, data: bytes) -> Iterator[None]:
-    """Write a file's new content, and put it in place at the end of a ``with`` block; b"": remove the file."""
+    """Write a file's new content, and put it in place at the end of a ``with`` block; remove an empty `REJECTED`."""
     unfinished = path.with_name(path.name + UNFINISHED)
     is_kept = path.name != REJECTED or data
     if is_kept:
@@ -169,7 +169,7 @@ def _kept_rejections(
 ) -> tuple[bytes, list[RejectedSpan], Counts]:
     """Return the rejections to keep, the spans of their file, and the change of the counts.
 
-    Rejections of stale documents are dropped, and those of files and folders that are no longer blocked.
+    Dropped are rejections of stale documents, and those of whole files and folders that are no longer blocked.
     """
     stale, readable = defaultdict[int, set[str]](set), {(n, escape_undecodable(name)) for n, name in settled.unblocked}
     for reading, _ in settled.stale:
