@@ -81,7 +81,7 @@ async def ready(call: Call) -> dict[str, Any]:
 
 @routes.get("/v2/models/{name}", response_model=KServeModel, responses=problems())
 async def model(name: Name, call: Call) -> dict[str, Any]:
-    """Return the name and version of a model; inputs and outputs are empty: this protocol offers no inference."""
+    """Return the name and version of a model; inputs and outputs are empty: the server offers no inference here."""
     served = served_model(call, name)
     about = {"name": served.name, "versions": [served.version], "platform": "textcat", "inputs": [], "outputs": []}
     return {**served.named, **about}

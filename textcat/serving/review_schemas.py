@@ -94,7 +94,7 @@ class ReviewNext(BaseModel):
 
 
 class ReviewUndone(ReviewNext):
-    """A document whose answer was retracted; `undone` is false if there was none."""
+    """A document whose answer was retracted; `undone` is false if there was no answer to retract."""
 
     undone: bool
 
@@ -113,7 +113,7 @@ class ReviewAnswer(BaseModel):
 
 
 class ReasonsAnswer(BaseModel):
-    """The terms of a document for and against a topic; `reasons` is null if the model no longer exists."""
+    """The terms of a document for and against a topic; `reasons` is null if the model is gone or lacks the topic."""
 
     number: int = _NUMBER
     topic: str

@@ -20,7 +20,7 @@ class Keys:
     """The keys in a file, which has a line ``NAME sha256:HASH`` for each key; `#` begins a comment.
 
     Without a file, no key is needed. With a file, only the keys that it has at present are accepted; while it is empty,
-    missing or unreadable, no request is accepted.
+    missing or unreadable, no key is accepted.
 
     Raises
     ------
@@ -84,7 +84,7 @@ class Keys:
 
 
 def _sums_in(path: Path, open_file: Callable[[Path], BinaryIO]) -> tuple[list[tuple[str, bytes]], TextcatError | None]:
-    """Return the name and the hash of each key in a file, and an error for invalid lines, or None."""
+    """Return the names and hashes of the keys in a file, and the error if it is unreadable, empty or invalid."""
     try:
         with open_file(path) as file:
             lines = file.read(_MOST_BYTES).decode("utf-8-sig").splitlines()

@@ -133,7 +133,7 @@ def check_declared(call: Call) -> None:
 
 
 def _n_values(data: bytes) -> int:
-    """Return an upper bound of the number of values in JSON, ignoring the contents of strings."""
+    """Return an upper bound of the number of values inside the JSON value, ignoring the contents of strings."""
     data = data.replace(_BACKSLASH, b"").replace(rb"\"", b"")
     marks = np.frombuffer(data.translate(None, _NO_MARKS), np.uint8)
     is_quote = marks == ord('"')
