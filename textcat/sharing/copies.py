@@ -1,4 +1,4 @@
-"""Push a model's folder to a remote place, and pull one: every file is checked, writing is atomic, no code is run."""
+"""Push a model's folder to a remote place, and pull one: files are checked, no reader sees a part, no code runs."""
 
 import hashlib
 import logging
