@@ -117,7 +117,7 @@ def _edited(
     places: set[tuple[str, int]],
     tagged: BatchResult,
 ) -> EditedBlock:
-    """Return the edits of a block; add the positions of its items to `places`, and rejections to the result."""
+    """Return the edits of a block; add the positions of its items to `places`, and rejections to `tagged`."""
     if isinstance(block, Rejection):
         is_part = block.position or block.kind is FaultKind.LEFT_OUT
         return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not is_part)
@@ -155,7 +155,7 @@ def _edited(
 
 
 def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:
-    """Return the tags of a document, given its topics as JSON; each concept appears once."""
+    """Return the tags of a document, given its topics as in a line of JSON; each concept appears once."""
     largest = max((topic["score"] for topic in topics), default=0)
     tags: dict[str, Tag] = {}
     for topic in topics:
@@ -174,5 +174,5 @@ def _signed(creator: str, row: Mapping[str, Any]) -> str:
 
 
 def creator_of(model: Path) -> str:
-    """Return the name that signs tags in news files: ``textcat:`` and the folder, without the id."""
+    """Return the name that signs a model's tags in news files, without its id: ``textcat:`` and its folder's name."""
     return f"{OWN}:{re.sub('[^A-Za-z0-9_.-]+', '-', model.resolve().name) or 'model'}"

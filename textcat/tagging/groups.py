@@ -41,7 +41,7 @@ class GroupsFile:
     def add_groups(self, records: list[Record]) -> list[Record]:
         """Return the records with a further field: the id of their group of duplicates.
 
-        A record without duplicates is in a group named by its own id.
+        A record that repeats no earlier one has its own id as its group.
         """
         places = [(escape_undecodable(record.source), record.position) for record in records]
         keys = np.array([_key(*place) for place in places], np.uint64)

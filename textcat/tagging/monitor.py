@@ -92,7 +92,7 @@ def monitor_tags(
         A day, such as "2026-01-01": documents from then on are compared with earlier ones. By default, the first day
         after the first half of the documents.
     level : float, default 0.05
-        An upper bound of the probability of any false alarm within a year after `since`, however often you look.
+        An upper bound of the probability of any false alarm in each year from `since`, however often you look.
 
     Returns
     -------

@@ -44,8 +44,8 @@ class TaggedDocument(NamedTuple):
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
     """Return the content of a shard without the rows of some input files, and without rows replaced by newer versions.
 
-    A shard is an output file. `names` has the input files, `rows` the places of news rows that newer versions replace;
-    these are returned as rejections, and removed from `rows`.
+    A shard is an output file. `names` has the input files, `rows` the places of news rows that newer versions replace.
+    Those found in the shard are dropped from `rows`, and those removed are returned as rejections.
     """
     rejections: list[Rejection] = []
     places = {key[:2] for key in rows}

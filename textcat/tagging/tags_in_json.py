@@ -1,4 +1,4 @@
-"""Write tags into news items of ninjs, the JSON format of news agencies, as subjects in the item's version."""
+"""Write tags into news items of ninjs, the JSON format of news agencies, as subjects in the form of its version."""
 
 import json
 import re

@@ -77,11 +77,12 @@ def estimate_trends(
     reprints : {"all", "once"}
         Whether documents that repeat another one count, if the archive was tagged with a file of duplicates.
     estimator : {"", "summed", "adjusted", "em", "damped"}
-        How prevalences are estimated from scores. "": as makes the judged sample most likely, or, without one, as is
-        best on simulated samples of the model's held-out documents.
+        How prevalences are estimated from scores. "": by the estimator under which the labels of the judged sample are
+        most likely or, without such a sample, by the most accurate one on simulated samples of the model's held-out
+        documents.
     corrections : path, optional
-        The folder with the answers of `textcat review --sample`, if there is one folder of tags; by default the name of
-        each folder of tags and ``-corrections``, where that exists.
+        The folder with the answers of `textcat review --sample`, if there is only one folder of tags. By default, the
+        folders named like each folder of tags with ``-corrections`` added, where they exist.
     most : int, optional
         Only so many topics, the most frequent ones; None: all.
 

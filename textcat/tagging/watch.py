@@ -55,7 +55,7 @@ def watch_archive(
     out : path
         The folder of shards.
     show : callable
-        Called with the summary of the first round, and of each later round with new documents.
+        Called with the summary of the first round, and of each later round with new documents or any `Growth`.
     rounds : int, optional
         Stop after this many rounds; None: never.
     after : callable, optional
