@@ -284,7 +284,7 @@ class Session:
         strategy: str | None = None,
         random_share: float | None = None,
     ) -> None:
-        """Change a topic's texts for persons, or how its questions are chosen, from now on.
+        """Change a topic's criteria and exclusion reasons, or how its questions are chosen, from now on.
 
         Parameters
         ----------
