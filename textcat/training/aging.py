@@ -20,7 +20,7 @@ _FEWEST = 100  # minimum number of documents with a topic in a part
 
 
 class AgedPart(NamedTuple):
-    """Accuracy of the first topic, for documents with a topic that are some days from those trained on."""
+    """The accuracy of the topic ranked first, on documents with a topic, some days later than those trained on."""
 
     days: int  # from the last document trained on to the median document of the part; 0: of the same period
     documents: int

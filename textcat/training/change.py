@@ -80,7 +80,7 @@ class Change(NamedTuple):
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
     def order(self) -> np.ndarray:
-        """Return for each new document its position in `old`, or `len(old)` plus its position in `counted`."""
+        """Return the position of each document of the new corpus in `old` or, plus `len(old)`, in `counted`."""
         position_of = {document.id: len(self.old) + i for i, document in enumerate(self.counted)}
         order = [
             position_of.get(id_, i)

@@ -40,7 +40,7 @@ def check_training(
     rows_dir: str | os.PathLike[str] | None = None,
     updatable: bool = False,
 ) -> str:
-    """Check that a recipe can be trained on a corpus; return what the model keeps of its support documents.
+    """Check that a corpus can be trained on by a recipe; return what the model keeps of its support documents.
 
     Support documents are the training documents that the weights are sums of. If `keep_support` is None, the size of
     the corpus, the recipe and `rows_dir` decide. Raise TextcatError if the corpus has no topic, `rows_dir` is not free,
@@ -125,7 +125,7 @@ def _warn_of_joined_topics(topics: Collection[str]) -> None:
     """Warn if many topics are probably lists of topics in one string, such as ``"corn;wheat"``.
 
     The warning is given if at least a fifth of the topics contain the same separator, such as ";", and their parts
-    recur: splitting them gives at most as many distinct parts as there were topics.
+    recur: splitting these topics gives at most as many distinct parts as there are such topics.
     """
     for separator in _SEPARATORS:
         joined = [topic for topic in topics if separator in topic.strip(separator)]

@@ -1,4 +1,4 @@
-"""Cross-validate on training documents: compute held-out scores of a recipe, and compare recipes by their measures."""
+"""Cross-validate on training documents: compute held-out scores of a recipe, and measure recipes by such scores."""
 
 from __future__ import annotations
 
@@ -190,12 +190,12 @@ class Trial:
     Cross-validation measures "macro_average_precision", averaged over topics, then over folds. A topic counts in a fold
     if it has positives among the held-out documents and among the others. There are three additional bands:
 
-    - "RARE": common topics, trained with only as many positives as the rarest topics have. - "EXPECTED": all topics,
-    with the value of RARE in place of the figures of the thirty smallest topics. - "POOLED": all topics of two
-    documents or more, each ranked once over the documents of all folds.
+    - "RARE": common topics, trained with only as many positives as the rarest topics have.
+    - "EXPECTED": all topics, with the value of RARE in place of the figures of the thirty smallest topics.
+    - "POOLED": all topics of two documents or more, each ranked once over the documents of all folds.
 
-    A held-out sample measures "ndcg@10" and others of `evaluate_at_k`. Both methods also measure "mean_support", the
-    mean number of support documents.
+    On a held-out sample, the measures are "ndcg@10" and others of `evaluate_at_k`. Both methods also measure
+    "mean_support", the mean number of support documents.
     """
 
     recipe: Recipe

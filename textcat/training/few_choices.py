@@ -98,7 +98,7 @@ class _Comparison(NamedTuple):
         return recipes[chosen], {"chosen": chosen, "precision@1": precision, "held_out": n_scored}
 
     def _right(self, recipe: Recipe) -> np.ndarray:
-        """Return each document's share of splits in which its first topic is right; nan if it was never held out."""
+        """Return how often each document's first topic is right when held out, from 0 to 1; nan: never held out."""
         for other, right in self.compared:
             if other == recipe:
                 return right
@@ -115,7 +115,7 @@ class _Comparison(NamedTuple):
 
 
 def _splits(labels: sp.csc_matrix) -> Iterator[HoldOut]:
-    """Yield splits of the documents with a topic: all folds of several partitions, or one fold if it is large."""
+    """Yield splits of the documents with a topic: enough folds, if need be of several partitions, for `_SCORED`."""
     documents = np.flatnonzero(np.diff(labels.tocsr().indptr))
     if len(documents) < _FEWEST:
         return

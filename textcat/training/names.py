@@ -90,8 +90,8 @@ def train_by_names(
     Raises
     ------
     TextcatError
-        If there are no topics or no documents, no document contains a word of a topic's name, or the recipe has a
-        shortlist.
+        If there are no topics or no documents, no document contains a word of a topic's name or description or one of
+        similar meaning, or the recipe has a shortlist.
     """
     corpus = names_corpus(names, unlabelled, text)
     recipe = recipe_for(corpus, recipe, single=single).with_values({"topics": {"description_copies": 1}})
@@ -258,7 +258,7 @@ def _spread(scores: np.ndarray) -> np.float32:
 def surest(scores: np.ndarray, share: float) -> np.ndarray:
     """Return a bool matrix that marks, for each topic, the documents in which it leads by the largest distance.
 
-    Each topic gets at most the same number: `share` times n_documents / n_topics.
+    Each topic gets at most the same number: `share` times n_documents / n_topics, but no less than `_FEWEST`.
     """
     n_documents, n_topics = scores.shape
     first = scores.argmax(axis=1)

@@ -1,6 +1,6 @@
 """Estimate time, peak memory and model size of a training, extrapolated from trainings on samples.
 
-The stages of training run on samples of the corpus, on this machine; no cost is assumed.
+The stages of training run on samples of the corpus, on this machine; no cost of a stage or a machine is assumed.
 """
 
 from __future__ import annotations

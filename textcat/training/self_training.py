@@ -153,10 +153,10 @@ class _Counted(NamedTuple):
         return scores
 
     def taken(self, scores: np.ndarray, trained: np.ndarray) -> csc_matrix:
-        """Return pseudo-labels: for each topic, the unlabelled documents in which it leads by most.
+        """Return labels of all documents: each topic also gets those unlabelled documents in which it leads by most.
 
         `scores` are those of the unlabelled documents, by rankers trained on the documents `trained`. A topic without a
-        document in `trained` gets none, nor does the only topic of a corpus with one topic.
+        document in `trained` gets none; if only one topic has documents there, neither does this one.
         """
         is_learnt = self.labels[trained].sum(axis=0).A1 > 0
         taken = surest(np.where(is_learnt, scores - scores.mean(axis=0), -np.inf), _SHARE)

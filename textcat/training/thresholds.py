@@ -147,9 +147,9 @@ def promise_scores(
 ) -> np.ndarray:
     """Return held-out scores that are distributed like the scores of future documents, as promises need.
 
-    They differ from those of `held_out_scores` in two ways. A document's own surplus of α counts in full. And a row is
-    scaled to length 1 after dropping terms that occur in the document's fold only, because the row of a future document
-    lacks such terms; otherwise, scores would be lower than those of future documents by some 5 %.
+    They differ from those of `held_out_scores` in two ways. What a document's own surplus of α adds is subtracted in
+    full. And a row is scaled to length 1 without the terms that training without the document's fold would lack, as the
+    row of a future document is; otherwise, scores would be lower than those of future documents by some 5 %.
     """
     scores = held_out_scores(examples, learner, fold_of, own=1.0, progress=progress)
     biases = learner.intercept_ / score_units(learner.solutions_, learner.intercept_.dtype)
@@ -186,7 +186,7 @@ def held_out_scores(
     own: float = _OWN,
     progress: Advance | None = None,
 ) -> np.ndarray:
-    """Score training documents by rankers that were trained without them, or by approximations, as thresholds need.
+    """Score training documents, as many as thresholds need, as if by rankers that were trained without them.
 
     Training each topic once more for every fold, as `out_of_fold_scores` does, costs several times the training itself.
     Two methods cost less. Rules whose training ends near a minimum, such as PAUM with λ > 0, are not trained again: a
@@ -198,7 +198,7 @@ def held_out_scores(
     trained only for as many folds as hold enough positives; its scores are nan in the other folds. The learner must be
     fitted, and must not have a kernel.
 
-    `own` is the share of a document's own surplus of α that is subtracted in the first method: see
+    In the first method, a document's score is lowered by the share `own` of what its own surplus of α adds to it: see
     `textcat.margin._folds`.
     """
     topics, n_folds = TopicProblems(examples, learner, fold_of, own), fold_of.max() + 1

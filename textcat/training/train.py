@@ -88,9 +88,9 @@ def train(
         `short-texts` for texts of less than 300 characters on average, otherwise `default`; with fewer than 5,000
         training documents, `few-short-texts` in place of `short-texts` and `few-documents` in place of `default`.
     text : str or sequence of str, optional
-        The columns of a table, or the fields of records, that hold the text, in order. If several are given, "title"
-        becomes the title zone, and the others are joined to the body. By default, the text is in "text", or else in
-        "body", with an optional "title".
+        The columns of a table, or the fields of records, that hold the text, in order; no others are read as text. If
+        several are given, "title" becomes the title zone, and the others are joined to the body. By default, the text
+        is in "text", or else in "body", with an optional "title".
     topics : str or sequence of str
         The column that holds each document's topic or list of topics; or several columns, one per topic, that hold 1
         where a document has the topic and 0 elsewhere.

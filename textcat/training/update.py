@@ -144,7 +144,7 @@ def learn(
 
 
 def undo_learn(model: str | os.PathLike[str]) -> Path:
-    """Restore a model as it was before the last `learn`, byte for byte; only one step can be restored in this way.
+    """Restore a model as it was before the last `learn`, byte for byte; only one step can be undone in this way.
 
     `undo_step` undoes any step, by training again.
 
