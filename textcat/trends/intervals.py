@@ -32,7 +32,7 @@ def intervals(
     distributed as the calibration curves predict). It adds a normally distributed constant to the log odds, draws the
     number of documents in each bin from a Poisson distribution, computes the most likely prevalence, and adds another
     normally distributed constant to its log odds. The interval contains the middle 95 % of the draws and the estimate,
-    and is widened by a document.
+    and is widened by a document at its lower end, and by half a document at its upper end.
 
     Parameters
     ----------
