@@ -1,4 +1,4 @@
-"""Rank the topics of test documents, for a tagger of thousands: figures per topic, and the documents ranked worst."""
+"""Rank the topics of test documents by a tagger of thousands of topics: figures per topic, documents ranked worst."""
 
 from __future__ import annotations
 
