@@ -156,7 +156,7 @@ class _Counted(NamedTuple):
         """Return labels of all documents: each topic also gets those unlabelled documents in which it leads by most.
 
         `scores` are those of the unlabelled documents, by rankers trained on the documents `trained`. A topic without a
-        document in `trained` gets none; if only one topic has documents there, neither does this one.
+        document in `trained` gets none; if only one topic has documents there, it gets none either.
         """
         is_learnt = self.labels[trained].sum(axis=0).A1 > 0
         taken = surest(np.where(is_learnt, scores - scores.mean(axis=0), -np.inf), _SHARE)
