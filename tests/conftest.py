@@ -25,8 +25,8 @@ with patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"):
 
 # A property is tried by a few examples, other ones in each run, or by many. These machines are shared: an example that
 # once takes long is no failure.
-settings.register_profile("few", max_examples=25, deadline=None)
-settings.register_profile("many", max_examples=300, deadline=None)
+settings.register_profile("few", max_examples=12, deadline=None)
+settings.register_profile("many", max_examples=150, deadline=None)
 settings.load_profile("many" if "TEXTCAT_LONG" in os.environ else "few")
 
 

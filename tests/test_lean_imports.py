@@ -56,6 +56,7 @@ def test_spacy_imports_its_commands_for_one_name_only():
     assert [(node.module, [alias.name for alias in node.names]) for node in imports] == [("cli.info", ["info"])]
 
 
+@pytest.mark.where_long("processes that import much are compared")
 def test_the_commands_of_spacy_are_not_missed_and_would_else_be_loaded(tagged):
     (rows, modules), (plain_rows, plain_modules) = tagged["lean"], tagged["plain"]
     assert modules == ["spacy.cli", "spacy.cli.info"]
@@ -63,6 +64,7 @@ def test_the_commands_of_spacy_are_not_missed_and_would_else_be_loaded(tagged):
     assert "spacy.cli.train" in plain_modules
 
 
+@pytest.mark.where_long("processes that import much are compared")
 def test_pandas_is_not_missed_and_would_else_be_loaded(tagged):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     pytest.importorskip("pandas", reason="pandas is not installed")
@@ -87,6 +89,7 @@ print(numpy.f2py.__all__[0], numpy.testing.assert_equal(1, 1))
 """
 
 
+@pytest.mark.where_long("processes that import much are compared")
 def test_training_does_without_what_would_else_be_loaded_and_can_be_used():
     def train(how):
         command = [sys.executable, "-c", TRAIN, how]

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 from archive_runs import SHARD_RECORDS, make_archive, run
-from interrupted_runs import Killed
+from interrupted_runs import EVERY, Killed
 from mixed_archive import WAYS_TO_WRITE, make_mixed_archive
 from news_versions import make_news
 
@@ -171,11 +171,12 @@ def test_a_finished_part_has_nothing_left_to_do(model, inputs, three_parts):
 # --- kills -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 def test_a_part_that_was_killed_at_any_step_ends_with_the_same(model, inputs, three_parts, tmp_path, kill_at):
     out, expected = tmp_path / "out", content(three_parts[0][0])
     tag_part(model, inputs, out, "1/3")
     n_steps = kill_at[1]
-    for step in range(1, n_steps + 1, 11):
+    for step in range(1, n_steps + 1, 5 * EVERY):
         shutil.rmtree(out)
         kill_at[:] = [step, 0]
         with pytest.raises(Killed):
@@ -190,12 +191,13 @@ def shards(files):
     return {name: data for name, data in files.items() if name not in ("_journal.jsonl", "_part.json")}
 
 
+@pytest.mark.sampled
 def test_a_merge_that_was_killed_at_any_step_leaves_nothing_half(model, inputs, three_parts, tmp_path, kill_at):
     parts = three_parts[0]
     merge(parts, tmp_path / "whole")
     n_steps, out = kill_at[1], tmp_path / "merged"
     before = [content(part) for part in parts]
-    for step in range(1, n_steps + 1, 23):
+    for step in range(1, n_steps + 1, 11 * EVERY):
         kill_at[:] = [step, 0]
         with suppress(Killed):
             merge(parts, out)

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 from archive_runs import make_archive, rows, run
-from interrupted_runs import Killed, counted
+from interrupted_runs import EVERY, Killed, counted
 
 from textcat.base.errors import TextcatError
 from textcat.model.manifest import read_manifest
@@ -71,9 +71,9 @@ def mixed(model, other_model, tmp_path):
 
 def steps_at_which_it_is_killed(start, out, kill_at, tag):
     """Yield each step at which tagging of the folder `start` was killed, by its number; then one after the last."""
-    step = is_killed = 0
-    while step == 0 or is_killed:
-        step, is_killed = step + 1, 0
+    step, is_killed = 1 - EVERY, 1
+    while is_killed:
+        step, is_killed = step + EVERY, 0
         for left in out.parent.glob(f"{out.name}*"):
             shutil.rmtree(left)
         shutil.copytree(start, out)
@@ -86,6 +86,7 @@ def steps_at_which_it_is_killed(start, out, kill_at, tag):
         yield step
 
 
+@pytest.mark.sampled
 def test_whenever_it_is_killed_a_reader_sees_the_former_tags_or_all_new_ones(
     mixed, other_model, tmp_path, kill_at, monkeypatch
 ):
@@ -157,6 +158,7 @@ def test_where_rows_stay_only_one_file_is_read_to_tell_that_something_is_to_be_t
     assert len(summed) == 1 + 2 * 2  # then the two, to tell whether they can be read, and to tag them
 
 
+@pytest.mark.sampled
 def test_whenever_it_is_killed_a_third_model_leaves_the_former_tags_in_a_folder(
     mixed, other_model, promising_model, tmp_path, monkeypatch
 ):

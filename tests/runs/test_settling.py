@@ -12,7 +12,7 @@ from datetime import timedelta
 import pytest
 from archive_runs import run
 from attacks.histories import Fault
-from interrupted_runs import NOW, Killed
+from interrupted_runs import EVERY, NOW, Killed
 from news_versions import item, write_items
 
 from textcat.reading import InputSettings
@@ -20,6 +20,8 @@ from textcat.runs.records import own_journal, replay
 from textcat.tagging.duplicates import find_duplicates
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.shards import read_tags
+
+pytestmark = pytest.mark.sampled  # some of the steps at which a run may be killed
 
 READ = InputSettings(block_bytes=400)  # some eight documents
 WORDS = ("Wheat", "Gold", "Crude oil", "Corn")
@@ -80,7 +82,7 @@ def killed_anywhere(tmp_path, kill_at):
                 steps[0] = kill_at[1]
             kill_at[:] = [-1, 0]
             after(folder, out)
-            place += every
+            place += every * EVERY
         assert steps[0] > 20
 
     return play

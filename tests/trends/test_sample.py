@@ -53,14 +53,14 @@ def naive_posterior_mean(counts, judged, held_out, estimate):
         of_bins = np.clip(expit(log_odds + low + offset), 1e-9, 1 - 1e-9)
         likelihood = (judged.having[0, 0] * np.log(of_bins) + judged.lacking[0, 0] * np.log1p(-of_bins)).sum()
         # The offset of one period is the sum of two independent constants.
-        together = integrate.quad(lambda a: prior(a) * prior(offset - a), -4, 4, points=[0, offset], limit=200)[0]
+        together = integrate.quad(lambda a: prior(a) * prior(offset - a), -4, 4, points=[0, offset], limit=100)[0]
         return math.exp(likelihood) * together
 
     def log_prevalence(offset):
         of_bins = expit(log_odds + low + offset)
         return math.log((judged.having.sum() + (rest * of_bins).sum()) / counts.sum())
 
-    grid = np.linspace(-3.9, 3.9, 201)
+    grid = np.linspace(-3.9, 3.9, 79)
     weights = np.array([weight(offset) for offset in grid])
     return math.exp((weights * [log_prevalence(offset) for offset in grid]).sum() / weights.sum())
 
