@@ -5,6 +5,7 @@ import io
 from functools import partial
 
 import pytest
+from archive_runs import make_archive, run
 
 from textcat.base.errors import TextcatError
 from textcat.corpus.corrections import Corrections
@@ -39,7 +40,9 @@ def test_answers_come_back_from_a_sheet(sheet, tagged_archive, tmp_path, between
     rows = rows_of(path)
     for number, row in enumerate(rows):
         row["answer"] = ("yes", "NO", "", "1")[number % 4]
-    rows[0]["note"], rows[0]["add"] = "perhaps", "gold; wheat"
+    given = {row["topic"] for row in rows if row["id"] == rows[0]["id"]}
+    added = sorted({"gold", "wheat", "tin", "cocoa"} - given)[:2]
+    rows[0]["note"], rows[0]["add"] = "perhaps", "; ".join(added)
     write(path, rows[::-1], between, encoding)  # in any order
     result = read_sheet(path, tagged_archive, tmp_path / "said", "Ann")
     made = [*Corrections(tmp_path / "said")]
@@ -48,7 +51,7 @@ def test_answers_come_back_from_a_sheet(sheet, tagged_archive, tmp_path, between
     for number, row in enumerate(rows):
         if row["answer"]:
             expected.setdefault(row["id"], {})[row["topic"]] = number % 4 in (0, 3)
-    for topic in ("gold", "wheat"):
+    for topic in added:
         expected[rows[0]["id"]].setdefault(topic, True)
     assert {correction.document.id: correction.answers for correction in made} == expected
     assert {(correction.person, correction.via) for correction in made} == {("Ann", "sheet")}
@@ -65,11 +68,66 @@ def test_a_sheet_that_is_read_twice_counts_once(sheet, tagged_archive, tmp_path)
     rows = rows_of(path)
     rows[0]["answer"] = "yes"
     write(path, rows)
-    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann") == (1, 0)
-    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann") == (0, 1)
+    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann")[:2] == (1, 0)
+    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann")[:2] == (0, 1)
     rows[0]["answer"] = "no"
     write(path, rows)
-    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann") == (1, 0)
+    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann")[:2] == (1, 0)
+
+
+def test_an_answer_that_is_removed_again_is_told_and_stays(sheet, tagged_archive, tmp_path):
+    path, _ = sheet
+    rows = rows_of(path)
+    rows[0]["answer"] = "yes"
+    write(path, rows)
+    read_sheet(path, tagged_archive, tmp_path / "said", "Ann")
+    rows[0]["answer"] = ""
+    write(path, rows)
+    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann") == (0, 0, 1, ())
+    assert len([*Corrections(tmp_path / "said")]) == 1
+
+
+def test_a_sheet_with_answers_is_not_replaced(sheet):
+    path, review = sheet
+    empty = path.read_bytes()
+    write_sheet(review, path)
+    assert path.read_bytes() == empty
+    rows = rows_of(path)
+    rows[1]["note"] = "which wheat?"
+    write(path, rows)
+    filled = path.read_bytes()
+    with pytest.raises(TextcatError, match=r"has answers: read them by `textcat review .* --read"):
+        write_sheet(review, path)
+    path.write_text("id,text\n1,Wheat\n")
+    with pytest.raises(TextcatError, match="has no column"):
+        write_sheet(review, path)
+    assert filled != empty
+
+
+def test_documents_that_move_within_their_file_keep_their_answers(newswire_model, tmp_path):
+    file = make_archive(tmp_path / "in" / "a.jsonl", 40)
+    lines = file.read_bytes().splitlines(keepends=True)
+    tag = partial(run, newswire_model, [tmp_path / "in"], tmp_path / "out")
+    tag()
+    path = tmp_path / "sheet.csv"
+    write_sheet(Review(tmp_path / "out", most=10), path)
+    rows = [row | {"answer": "yes"} for row in rows_of(path)]
+    write(path, rows)
+    moved = int(rows[0]["position"]) - 1
+    file.write_bytes(b"".join([b'{"id": "new", "text": "Wheat rose."}\n', *lines[:moved], *lines[moved + 1 :]]))
+    read = partial(read_sheet, path, tmp_path / "out", tmp_path / "said", "Ann")
+    n_documents = len({row["id"] for row in rows})
+    before = read()  # the file has other documents than its tags, up to the removed one
+    assert before.missing[0] == rows[0]["id"]
+    assert before.kept + len(before.missing) == n_documents
+    tag()
+    with pytest.raises(TextcatError, match=f"that .* has no tags of, '{rows[0]['id']}'.* remove its answers"):
+        read()
+    write(path, [row | {"answer": ""} if row["id"] == rows[0]["id"] else row for row in rows])
+    assert read() == (n_documents - 1 - before.kept, before.kept, 0, ())
+    assert {made.document.id for made in Corrections(tmp_path / "said")} == {row["id"] for row in rows[1:]} - {
+        rows[0]["id"]
+    }
 
 
 def test_what_spreadsheets_do_to_ids_and_numbers_is_understood(sheet, tagged_archive, tmp_path):
@@ -99,7 +157,14 @@ DAMAGES = {
         "Row 1 .*cannot be 'maybe'.*yes or no",
     ),
     "a topic is none": (lambda rows: [rows[0] | {"add": "wheatt"}, *rows[1:]], "Row 1 .*Did you mean 'wheat'"),
-    "nobody has the document": (lambda rows: [rows[0] | {"id": "x", "position": "9999"}, *rows[1:]], "'x'.*has not at"),
+    "nobody has the document": (
+        lambda rows: [rows[0] | {"id": "x", "position": "9999"}, *rows[1:]],
+        "Row 1 .* is about a document that .* has no tags of, 'x'",
+    ),
+    "a tag is both wrong and missing": (
+        lambda rows: [rows[0] | {"answer": "no", "add": rows[0]["topic"]}, *rows[1:]],
+        "is no, but the column add names it",
+    ),
 }
 
 

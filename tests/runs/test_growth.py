@@ -327,3 +327,21 @@ def test_the_api_goes_on_with_an_archive_that_has_grown(model, folder, out):
     make_archive(folder / "z.jsonl", 3, seed=50)
     summary = textcat.tag_archive(model, folder, out, jobs=1, input_settings=InputSettings())
     assert summary.growth.new == (str(folder / "z.jsonl"),)
+
+
+def test_the_first_document_that_a_library_reads_and_the_last_one_change_no_fact_of_a_run(
+    model, tmp_path, out, monkeypatch
+):
+    folder = tmp_path / "in"
+    make_archive(folder / "a.jsonl", 12)
+    files = [folder / "a.jsonl"]
+    run(model, files, out)
+    (folder / "page.html").write_text("<p>Wheat exports rose</p>")
+    run(model, [*files, folder / "page.html"], out)
+    run(model, files, out)
+    assert sum(b"Wheat" in row or b"page.html" in row for row in rows(out)) == 1
+    monkeypatch.setattr("textcat.runs.inputs.installed_version", lambda name: "99")
+    change(folder / "a.jsonl")
+    run(model, files, out)
+    with pytest.raises(TextcatError, match=r"began with lxml .*, but now has lxml 99"):
+        run(model, [*files, folder / "page.html"], out)

@@ -29,6 +29,14 @@ def test_tags_that_came_and_went_are_counted_with_examples(tmp_path):
     assert found == TagDifference(3, 3, 1, 1, [gold, zinc])
 
 
+def test_documents_that_moved_are_compared_with_themselves_if_their_ids_are_unique(tmp_path):
+    old = [("x", 1, ["gold"]), ("y", 2, ["tin"]), ("twice", 3, ["tin"]), ("twice", 4, ["gold"])]
+    new = [("new", 1, ["zinc"]), ("x", 2, ["gold"]), ("y", 3, ["gold"]), ("twice", 4, ["gold"]), ("twice", 5, ["tin"])]
+    found = compare_tags(write(tmp_path / "old", old), write(tmp_path / "new", new))
+    assert found[:4] == (3, 1, 1, 2)  # which of two with an id has moved, nobody knows
+    assert [(row.topic, row.came, row.went) for row in found.topics] == [("gold", 1, 0), ("tin", 0, 1)]
+
+
 @pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
 def test_any_two_forms_of_output_are_compared(model, tmp_path, to):
     archive = make_archive(tmp_path / "a.jsonl", 60)

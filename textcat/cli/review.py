@@ -43,7 +43,10 @@ def review(
         Path | None, Option(metavar="FILE", help="Read the answers in a file that --out wrote, then exit.")
     ] = None,
     report: Annotated[
-        bool, Option("--report", help="Print the audited precision of automatic tags, then exit.")
+        bool,
+        Option(
+            "--report", help="Print the precision of audited tags, and the precision and recall of a sample, then exit."
+        ),
     ] = False,
     person: Annotated[
         str, Option(help="Name of the person who answered in the file of --read.", show_default="the user's name")
@@ -57,7 +60,8 @@ def review(
     """Serve a page on which people judge an archive's tags that need review; the most useful documents come first.
 
     Each answer is saved at once; `textcat learn MODEL --from FOLDER` updates a model by the answers in the folder.
-    Documents that were judged before are not shown again.
+    Documents that were judged before are not shown again. With --read, the exit code is 3 if documents have changed
+    since they were tagged, so that their answers are not stored.
     """
     from textcat.review.review import Review, corrections_of
     from textcat.review.sheet import read_sheet, write_sheet
@@ -72,7 +76,14 @@ def review(
     if read is not None:
         result = read_sheet(read, folder, corrections, person or user_name())
         repeated = f"; {result.repeated:,} had been read before" if result.repeated else ""
-        _say(f"{result.kept:,} documents answered{repeated}.")
+        emptied = f"; {result.emptied:,} have no answer any more: the former ones stay" if result.emptied else ""
+        _say(f"{result.kept:,} documents answered{repeated}{emptied}.")
+        if result.missing:
+            _say(
+                f"warning: {len(result.missing):,} documents with answers, such as {result.missing[0]}, have changed "
+                "since they were tagged: their answers are not stored. Tag them again, then read the sheet again."
+            )
+            raise typer.Exit(3)
         return
     if sample and (uncertain is not None or audit):
         raise BadParameter("--sample draws whole documents: leave out --uncertain and --audit")
@@ -159,7 +170,7 @@ def show_audit(console: "Console", rows: "list[AuditRow]", sample: "list[SampleR
             "precision": format_figure(row.precision),
             "95% interval": format_interval(_ends(row.precision_low, row.precision_high)),
             "recall": format_figure(row.recall),
-            "95 % interval": format_interval(_ends(row.recall_low, row.recall_high)),
+            "95% interval of recall": format_interval(_ends(row.recall_low, row.recall_high)),
         }
         for row in sample
     ]

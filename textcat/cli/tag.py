@@ -461,7 +461,7 @@ def growth_in_words(growth: "Growth") -> str:
 
 def show_difference(console: "Console", difference: "TagDifference", form: str) -> None:
     """Print how the tags of two runs differ: counts, and a row per topic."""
-    from textcat.cli.printing import Facts, Table, show
+    from textcat.cli.printing import Facts, Note, Table, show
 
     rows = [row._asdict() for row in difference.topics]
     facts = {
@@ -475,7 +475,15 @@ def show_difference(console: "Console", difference: "TagDifference", form: str) 
         {titles.get(name, name): ", ".join(cell) if name in titles else cell for name, cell in row.items()}
         for row in rows
     ]
-    show(console, form, {**difference._asdict(), "topics": rows}, Facts(facts), Table(shown, needed=5))
+    nothing = (
+        ""
+        if difference.documents
+        else Note(
+            "No document is in both folders: documents are matched by id, and those without ids by their position in a "
+            "file, with its name as it was given to `textcat tag`."
+        )
+    )
+    show(console, form, {**difference._asdict(), "topics": rows}, Facts(facts), nothing, Table(shown, needed=5))
 
 
 def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:

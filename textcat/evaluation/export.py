@@ -36,7 +36,12 @@ def plain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def csv_of_rows(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV text, with a column for each key; formulas of spreadsheets get an apostrophe in front."""
+    """Return rows as CSV text, with a column for each key; formulas of spreadsheets get an apostrophe in front.
+
+    Without rows, the text is empty.
+    """
+    if not rows:
+        return ""
     text = io.StringIO()
     lines = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     lines.writeheader()

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.corpus.corrections import Correction
 from textcat.corpus.documents import shortened_text
 from textcat.review.review import Review, ReviewDocument, ReviewTag
+from textcat.tagging.shards import TaggedDocument, read_tags
 
 _KEY = ("row", "rows", "sample", "id", "source", "position", "topic")
 _FILLED = ("answer", "add", "note")  # columns that people fill in
@@ -30,8 +31,13 @@ def write_sheet(review: Review, path: Path) -> int:
 
     People fill in the columns `answer` (yes or no), `add` (ids or names of missing topics, separated by ";") and
     `note`; `add` and `note` may be in any row of the document. In the sheet of a random sample, a document without tags
-    has a row without a topic; the answer "no" in it means that the document has no topics.
+    has a row without a topic; the answer "no" in it means that the document has no topics. TextcatError is raised if
+    the file exists, unless it is a sheet that nobody has filled in.
     """
+    if path.exists() and any(map(_is_filled, _rows(path))):
+        raise TextcatError(
+            f"{path} has answers: read them by `textcat review {review.folder} --read {path}`, or name another file."
+        )
     tags: list[tuple[ReviewDocument, ReviewTag]] = []
     for document in review.documents:
         asked = [(document, tag) for tag in document.tags if tag.is_asked]
@@ -50,24 +56,54 @@ def write_sheet(review: Review, path: Path) -> int:
     return len(tags)
 
 
-class _Said(NamedTuple):
-    """The answers, missing topics and note in the rows of a document."""
-
-    answers: dict[str, bool]
-    notes: list[str]
-    rows_answered: list[bool]
-    is_sampled: bool
-
-
 class ReadSheet(NamedTuple):
-    """How many documents' answers were read from a sheet, and how many had been read before."""
+    """What became of the answers in a sheet."""
 
-    kept: int
-    repeated: int
+    kept: int  # documents whose answers were stored
+    repeated: int  # documents whose answers had been read before
+    emptied: int  # documents with answers that were read before, and none now: the former ones stay
+    missing: tuple[str, ...]  # ids of documents with answers whose file or tags have changed since
+
+
+class _Said:
+    """What the rows of a document say."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, bool] = {}
+        self.added: list[str] = []  # topics of the column add
+        self.notes: list[str] = []
+        self.asked: set[str] = set()  # topics of the rows
+        self.rows_answered: list[bool] = []
+        self.is_sampled = False
+
+    def add(self, row: Mapping[str, str], review: Review, document: ReviewDocument) -> None:
+        """Add what a row says; raise TextcatError if an answer or a topic is invalid."""
+        given = [tag.topic for tag in document.tags]
+        word, topic, added = row["answer"].strip(), row["topic"], _added(row)
+        if word and not topic and _answer(word) and not added:
+            raise TextcatError("The answer is yes, but the row has no topic: name topics in the column add.")
+        if word and topic:
+            self.answers[review.topics.find(topic, given)] = _answer(word)
+        self.added += [review.topics.find(name, given) for name in added]
+        self.notes += filter(None, [row["note"].strip()])
+        self.asked.add(topic)
+        self.rows_answered.append(bool(word or (added and not topic)))
+        self.is_sampled |= row["sample"].strip() == "yes"
+        if contradicted := [name for name in self.added if self.answers.get(name) is False]:
+            raise TextcatError(
+                f"The answer to {contradicted[0]} is no, but the column add names it: remove one of them."
+            )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all topics of a document of a random sample were judged."""
+        return self.is_sampled and any(self.rows_answered)
 
 
 def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person: str = "") -> ReadSheet:
-    """Read people's answers from a sheet, and store all of them as corrections; on an error, none.
+    """Read people's answers from a sheet, and store them as corrections; on an error, none.
+
+    A document is looked up where it was tagged; if its file has changed since, by its id among the file's documents.
 
     Parameters
     ----------
@@ -81,59 +117,88 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
     Raises
     ------
     TextcatError
-        If the file is not a sheet, a row is missing, an answer is invalid, or the archive lacks a document or topic.
+        If the file is not a sheet, a row is missing, an answer is invalid, the model lacks a topic, or the archive has
+        no tags of a document with answers.
     """
     rows = _rows(path)
-    places = {_place(row) for row in rows}
+    tags = _tags_of(rows, folder)
     # automatic tags are in the sheet only if they are audited
-    review = Review(folder, corrections, places=places, audit=1.0)
-    documents_at: dict[tuple[str, int], list[ReviewDocument]] = {}
-    for document in review.documents:
-        documents_at.setdefault(document.place, []).append(document)
+    review = Review(folder, corrections, places={(tag.source, tag.position) for tag in tags.values()}, audit=1.0)
+    documents = {(document.place, document.document.id): document for document in review.documents}
     said: dict[int, _Said] = {}
+    missing: dict[str, None] = {}
+    if gone := [row for row in rows if row["row"] not in tags and _is_filled(row)]:
+        others = f", like {len(gone) - 1:,} others," if gone[1:] else ""
+        raise TextcatError(
+            f"Row {gone[0]['row']} of {path}{others} is about a document that {folder} has no tags of, "
+            f"{gone[0]['id']!r} of {gone[0]['source']}: give the archive that the sheet was written of or, "
+            "if the document is gone, remove its answers. Nothing was read."
+        )
     for row in rows:
-        there = [each for each in documents_at.get(_place(row), ()) if _is_same(row["id"], each.document.id)]
-        if not there:
-            raise TextcatError(
-                f"Row {row['row']} of {path} is about the document {row['id']!r}, which {folder} has not at "
-                f"{row['source']}, {row['position']}: give the archive that the sheet was written of."
-            )
-        of_document = said.setdefault(there[0].number, _Said({}, [], [], row["sample"].strip() == "yes"))
-        answers, added = of_document.answers, [*filter(None, map(str.strip, row["add"].split(_BETWEEN)))]
-        of_document.rows_answered.append(bool(row["answer"].strip() or (added and not row["topic"])))
-        given = [tag.topic for tag in there[0].tags]
+        tag = tags.get(row["row"])
+        document = None if tag is None else documents.get(((tag.source, tag.position), tag.id))
+        if document is None:
+            missing |= {row["id"]: None} if _is_filled(row) else {}
+            continue
         try:
-            word = row["answer"].strip()
-            if word and not row["topic"] and _answer(word) and not added:
-                raise TextcatError("The answer is yes, but the row has no topic: name topics in the column add.")
-            if word and row["topic"]:
-                answers[review.topics.find(row["topic"], given)] = _answer(word)
-            for topic in added:
-                answers.setdefault(review.topics.find(topic, given), True)
+            said.setdefault(document.number, _Said()).add(row, review, document)
         except TextcatError as error:
             what = f"Row {row['row']} of {path} cannot be read, and nothing was: mend it."
             raise TextcatError(f"{what} {error}") from error
-        if note := row["note"].strip():
-            of_document.notes.append(note)
     kept: list[Correction] = []
-    repeated = 0
-    for number, (answers, notes, rows_answered, is_sampled) in said.items():
-        is_complete = is_sampled and any(rows_answered)
-        if is_complete and not all(rows_answered):
+    repeated = emptied = 0
+    for number, of_document in said.items():
+        document = review.documents[number]
+        if of_document.is_complete and not all(of_document.rows_answered):
             raise TextcatError(
-                f"The document {review.documents[number].document.id!r} in {path} is of a random sample, and has rows "
-                "with an answer and rows without one: give an answer in all of them, or in none. Nothing was read."
+                f"The document {document.document.id!r} in {path} is of a random sample, and has rows with an answer "
+                "and rows without one: give an answer in all of them, or in none. Nothing was read."
             )
-        if answers or notes or is_complete:
-            about = person, "\n".join(notes)
-            correction = review.correction(number, answers, *about, via="sheet", is_complete=is_complete)
-            before = [made for made in review.answers_of(number) if (made.person, made.via) == (person, "sheet")]
-            if before and (before[-1].answers, before[-1].note) == (correction.answers, correction.note):
-                repeated += 1
-            else:
-                kept.append(correction)
+        if of_document.is_complete and not {tag.topic for tag in document.tags} <= of_document.asked:
+            missing[document.document.id] = None  # its tags are others now, which nobody was asked about
+            continue
+        answers = dict.fromkeys(of_document.added, True) | of_document.answers
+        before = [made for made in review.answers_of(number) if (made.person, made.via) == (person, "sheet")]
+        if not (answers or of_document.notes or of_document.is_complete):
+            emptied += bool(before)
+            continue
+        about = person, "\n".join(of_document.notes)
+        correction = review.correction(number, answers, *about, via="sheet", is_complete=of_document.is_complete)
+        if before and (before[-1].answers, before[-1].note) == (correction.answers, correction.note):
+            repeated += 1
+        else:
+            kept.append(correction)
     review.corrections.add(*kept)
-    return ReadSheet(len(kept), repeated)
+    return ReadSheet(len(kept), repeated, emptied, tuple(missing))
+
+
+def _tags_of(rows: Sequence[Mapping[str, str]], folder: Path) -> dict[str, TaggedDocument]:
+    """Return the document of the archive that each row is about, by the row's number; rows without one are left out."""
+    in_place: dict[tuple[str, int], list[TaggedDocument]] = {}
+    by_id: dict[tuple[str, str], list[TaggedDocument]] = {}
+    places = {_place(row) for row in rows}
+    ids = {(row["source"], row["id"]) for row in rows}
+    for tag in read_tags(folder):
+        if (tag.source, tag.position) in places:
+            in_place.setdefault((tag.source, tag.position), []).append(tag)
+        if (tag.source, tag.id) in ids:
+            by_id.setdefault((tag.source, tag.id), []).append(tag)
+    tags: dict[str, TaggedDocument] = {}
+    for row in rows:
+        there = [tag for tag in in_place.get(_place(row), ()) if _is_same(row["id"], tag.id)]
+        moved = by_id.get((row["source"], row["id"]), [])
+        if there or len(moved) == 1:
+            tags[row["row"]] = (there or moved)[0]
+    return tags
+
+
+def _is_filled(row: Mapping[str, str]) -> bool:
+    return any(row[name].strip() for name in _FILLED)
+
+
+def _added(row: Mapping[str, str]) -> list[str]:
+    """Return the topics in the column add."""
+    return [*filter(None, map(str.strip, row["add"].split(_BETWEEN)))]
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -27,6 +27,7 @@ from textcat.runs.growth import (
     outdated,
     restricted_sources,
 )
+from textcat.runs.inputs import READERS
 from textcat.runs.news_versions import VERSIONS
 from textcat.runs.progress import RunState
 from textcat.runs.records import (
@@ -159,6 +160,8 @@ def _begin_or_resume(
     if journal is None or restart:
         return _begin(path, facts, inputs, sources, files if sources else None)
     log, is_damaged = replay(path, journal, remedy)
+    # A run reads documents such as PDF from the day on which it gets some, and not on each day.
+    facts = {name: value for name, value in log.facts.items() if name in READERS} | dict(facts)
     kept = {name: value for name, value in log.facts.items() if name not in changing}
     _compare_facts(path, kept, {name: value for name, value in facts.items() if name not in changing}, remedy)
     trusted = growing is not None and growing.trusted
@@ -216,6 +219,8 @@ def _line_of_input(fields: Fields) -> bytes:
 
 def _compare_facts(path: Path, facts_before: Fields, facts: Fields, remedy: str) -> None:
     for name in [*facts, *facts_before]:
+        if name in READERS and name not in facts_before:
+            continue  # no document was read with it
         before, now = (in_words(name, of_run.get(name)) for of_run in (facts_before, facts))
         if before != now:
             raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {remedy}.")

@@ -29,6 +29,8 @@ from textcat.reading import (
 
 log = logging.getLogger(__name__)
 
+#: Libraries that read documents such as PDF: their versions are facts of a run that has such documents.
+READERS = ("lxml", "markdown_it_py", "pypdf", "python_docx", "trafilatura")
 _LOSSES = frozenset({FaultKind.ACCESS, FaultKind.CHANGED})
 _WRITTEN_WHOLE = frozenset({"parquet", "zip"})  # formats to which nobody appends
 
@@ -63,8 +65,7 @@ def _reader_versions(sources: Iterable[Source], settings: InputSettings) -> dict
     if not any(source.format in formats for source in sources):
         return {}
     extracts = settings.main_text or any("main_text" in dict(values) for _, values in settings.for_files)
-    names = ("lxml", "markdown_it_py", "pypdf", "python_docx", *(("trafilatura",) if extracts else ()))
-    versions = dict.fromkeys(names, "none")
+    versions = dict.fromkeys((name for name in READERS if extracts or name != "trafilatura"), "none")
     for name in versions:
         with suppress(ModuleNotFoundError):  # the base of PackageNotFoundError
             versions[name] = installed_version(name)

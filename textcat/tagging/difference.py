@@ -1,12 +1,16 @@
 """Compare the tags of two runs over the same archive: for each topic, which documents gained it and which lost it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from textcat.tagging.shards import TaggedDocument, read_tags
+from textcat.tagging.shards import read_tags
+
+# Topics of documents that have no partner so far, of the earlier and of the later run, by id, source and position.
+_Unmatched: TypeAlias = tuple[dict[tuple[str, str, int], frozenset[str]], dict[tuple[str, str, int], frozenset[str]]]
+_Pair: TypeAlias = tuple[str, frozenset[str], frozenset[str]]  # id, topics before, topics now
 
 
 class TopicDifference(NamedTuple):
@@ -37,8 +41,10 @@ class TagDifference(NamedTuple):
 def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
     """Compare the tags in two folders of shards (the output files of a run).
 
-    Documents are matched by source and position. If both runs have them in the same order, only a few are in memory at
-    a time.
+    A document is the same in both if its id, source and position are, or if its id is and no other document of either
+    run has this id: so documents that moved within a file, or to another one, are matched. (Documents without
+    ids get one that is made of source and position.) If both runs have documents in the same order, only a few are in
+    memory at a time.
 
     Parameters
     ----------
@@ -58,11 +64,10 @@ def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
     """
     counts = defaultdict[str, list[int]](lambda: [0, 0, 0, 0])
     examples = defaultdict[str, tuple[list[str], list[str]]](lambda: ([], []))
-    waiting: tuple[dict[tuple[str, int], TaggedDocument], ...] = ({}, {})
+    unmatched: _Unmatched = ({}, {})
     documents = changed = 0
-    for old, new in _pairs(read_tags(before), read_tags(now), waiting):
+    for id_, topics, topics_now in chain(_in_place(before, now, unmatched), _moved(before, now, unmatched)):
         documents += 1
-        topics, topics_now = set(old.topics), set(new.topics)
         changed += topics != topics_now
         for topic in topics:
             counts[topic][0] += 1
@@ -72,32 +77,39 @@ def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
             for topic in differing:
                 counts[topic][2 + kind] += 1
                 if len(examples[topic][kind]) < n_examples:
-                    examples[topic][kind].append(new.id)
+                    examples[topic][kind].append(id_)
     rows = [
         TopicDifference(topic, n_before, n_now, came, went, tuple(examples[topic][0]), tuple(examples[topic][1]))
         for topic, (n_before, n_now, came, went) in counts.items()
         if came or went
     ]
     rows.sort(key=lambda row: (-row.came - row.went, row.topic))
-    return TagDifference(documents, changed, len(waiting[0]), len(waiting[1]), rows)
+    return TagDifference(documents, changed, len(unmatched[0]), len(unmatched[1]), rows)
 
 
-def _pairs(
-    before: Iterator[TaggedDocument],
-    now: Iterator[TaggedDocument],
-    waiting: tuple[dict[tuple[str, int], TaggedDocument], ...],
-) -> Iterator[tuple[TaggedDocument, TaggedDocument]]:
-    """Yield each document that is in both runs, as a pair: as tagged before, and as tagged now.
-
-    Documents in one run only remain in `waiting`, which has a dict for each run.
-    """
-    for both in zip_longest(before, now):
-        for side, document in enumerate(both):
-            if document is None:
+def _in_place(before: Path, now: Path, unmatched: _Unmatched) -> Iterator[_Pair]:
+    """Yield documents that have the same id, source and position in both runs; put the others into `unmatched`."""
+    for rows in zip_longest(read_tags(before), read_tags(now)):
+        for side, row in enumerate(rows):
+            if row is None:
                 continue
-            key = (document.source, document.position)
-            partner = waiting[1 - side].pop(key, None)
+            key, topics = (row.id, row.source, row.position), frozenset(row.topics)
+            partner = unmatched[1 - side].pop(key, None)
             if partner is None:
-                waiting[side][key] = document
+                unmatched[side][key] = topics
             else:
-                yield (partner, document) if side else (document, partner)
+                yield (row.id, partner, topics) if side else (row.id, topics, partner)
+
+
+def _moved(before: Path, now: Path, unmatched: _Unmatched) -> Iterator[_Pair]:
+    """Yield documents in other places, whose id occurs once in each run, and remove them from `unmatched`."""
+    places = [{key[0]: key for key in documents} for documents in unmatched]
+    moved = places[0].keys() & places[1].keys()
+    if not moved:
+        return
+    for folder in (before, now):
+        numbers = Counter(row.id for row in read_tags(folder) if row.id in moved)
+        moved = {id_ for id_ in moved if numbers[id_] == 1}
+    for id_ in [id_ for id_ in places[1] if id_ in moved]:
+        topics, topics_now = (unmatched[side].pop(places[side][id_]) for side in (0, 1))
+        yield id_, topics, topics_now
