@@ -148,5 +148,5 @@ def test_documents_that_were_judged_completely_have_all_their_topics(tmp_path):
         at(4, {"wheat": True, "grain": False}, False),
         Correction(WHEAT, {"grain": True}, is_complete=True),  # it is of no archive
     )
-    places = {("a.jsonl", 1): {"grain"}, ("a.jsonl", 3): set(), ("a.jsonl", 4): {"wheat"}}
-    assert corrections.judged_places() == places
+    places = {("a.jsonl", 1, "1"): {"grain"}, ("a.jsonl", 3, "3"): set(), ("a.jsonl", 4, "4"): {"wheat"}}
+    assert corrections.judged_documents() == places

@@ -87,6 +87,20 @@ def test_an_answer_that_is_removed_again_is_told_and_stays(sheet, tagged_archive
     assert len([*Corrections(tmp_path / "said")]) == 1
 
 
+def test_automatic_tags_that_are_named_as_missing_are_not_audited(tagged_archive, tmp_path):
+    review, path = Review(tagged_archive, tmp_path / "said", most=40), tmp_path / "sheet.csv"
+    write_sheet(review, path)
+    rows = rows_of(path)
+    named = next(row for row in rows if row["other tags"])
+    assert all(row["status"] == "review" for row in rows)
+    named["add"] = named["other tags"]
+    write(path, rows)
+    read_sheet(path, tagged_archive, tmp_path / "said", "Ann")
+    (made,) = Corrections(tmp_path / "said")
+    assert made.answers == dict.fromkeys(named["other tags"].split("; "), True)
+    assert made.audited == ()
+
+
 def test_a_sheet_with_answers_is_not_replaced(sheet):
     path, review = sheet
     empty = path.read_bytes()
@@ -217,7 +231,8 @@ def test_documents_of_a_sample_are_judged_whole_or_not_at_all(sampled, tagged_ar
     write(path, [row for rows in by_document.values() for row in rows])
     assert read_sheet(path, tagged_archive, tmp_path / "said").kept == 3
     expected = {row["topic"] for row in by_document[tagged[0]]} | {"gold"}
-    assert Corrections(tmp_path / "said").judged_places() == {
+    judged = Corrections(tmp_path / "said").judged_documents()
+    assert {key[:2]: topics for key, topics in judged.items()} == {
         tagged[0]: expected,
         untagged[0]: set(),
         untagged[1]: {"wheat"},

@@ -50,10 +50,14 @@ def test_all_is_tagged_by_another_model_beside_the_folder_and_put_in_its_place(m
     assert rows(before) == mixed
     run(model, [folder], out, model_changes="all", keep=3)
     assert rows(tmp_path / "out.before-2") == mixed
-    run(other_model, [folder], out, model_changes="all", keep=1)
-    assert rows(before)  # those that are there stay
-    run(model, [folder], out, model_changes="all")
-    assert {path.name for path in tmp_path.iterdir()} == {"in", "out", "out.before", "out.before-2", "whole"}
+    former = rows(out)
+    (tmp_path / "out.before-notes").mkdir()
+    run(other_model, [folder], out, model_changes="all")  # keeps two
+    assert rows(before) == former
+    others = {"in", "out", "out.before-notes", "whole"}
+    assert {path.name for path in tmp_path.iterdir()} == {*others, "out.before"}
+    run(model, [folder], out, model_changes="all", keep=1)
+    assert {path.name for path in tmp_path.iterdir()} == others
 
 
 @pytest.fixture

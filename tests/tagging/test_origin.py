@@ -4,12 +4,14 @@ import gzip
 import json
 import os
 import zipfile
+from functools import partial
 
 import pytest
 
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
+from textcat.runs.files import present_names
 from textcat.tagging.origin import ORIGIN, RunOrigin
 from textcat.tagging.shards import read_tags
 
@@ -50,6 +52,19 @@ def test_all_documents_are_read_again_from_another_folder(inputs, newswire_model
     assert [found[row.source, row.position, row.id].id for row in rows] == ids
     some = {(row.source, row.position, row.id) for row in rows[3:12:4]}
     assert {*origin.read_documents(some)} == some
+
+
+def test_documents_of_renamed_files_are_read_again(inputs, newswire_model, tmp_path):
+    tag = partial(textcat.tag_archive, newswire_model, inputs[:1], "out", jobs=1)
+    tag()
+    for old, new in (("a.jsonl", "deep/a.jsonl"), ("c.txt", "new.txt"), ("d.zip", "moved.zip")):
+        (tmp_path / "in" / old).rename(tmp_path / "in" / new)
+    assert len(tag().growth.renamed) == 3
+    out = tmp_path / "out"
+    places = {(row.source, row.position, row.id) for row in read_tags(out)}
+    assert {*RunOrigin.read(out).read_documents(places, present_names(out))} == places
+    assert len(RunOrigin.read(out).read_documents(places)) == 5
+    assert present_names(tmp_path) == {}
 
 
 def test_documents_are_read_as_they_were_tagged(newswire_model, tmp_path):

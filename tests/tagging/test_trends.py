@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from textcat.model.manifest import read_manifest
 from textcat.review.review import Review
 from textcat.runs.shard_writer import score_bins_of
 from textcat.tagging.merge import merge_parts
+from textcat.tagging.monitor import monitor_tags
 from textcat.tagging.periods import NO_VALUE, UNDATED, read_periods
 from textcat.tagging.planning import make_plan
 from textcat.tagging.run import tag_archive, tag_to_folder
@@ -200,6 +202,14 @@ def test_an_archive_of_a_former_model_alone_is_refused(tags, archive, newswire_m
         estimate_trends(tags)
 
 
+def test_a_folder_that_is_named_twice_is_refused(tags, tmp_path):
+    (tmp_path / "link").symlink_to(tags)
+    for other in (tags, tmp_path / "link"):
+        for count in (estimate_trends, monitor_tags):
+            with pytest.raises(TextcatError, match=r"is named twice.*: name it once"):
+                count([tags, other])
+
+
 def test_folders_of_two_models_are_refused(tags, archive, newswire_model, tmp_path):
     tag_archive(newswire_model, archive, tmp_path / "other", jobs=1)
     with pytest.raises(TextcatError, match=r"models \w+ and \w+"):
@@ -247,7 +257,7 @@ def test_judged_documents_are_counted_by_period_topic_and_bin(texts, archive, pr
     out = textcat.OutputSettings(**settings)
     tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
     review = judge(tmp_path / "tags", texts, 15)
-    places = review.corrections.judged_places()
+    places = {key[:2]: topics for key, topics in review.corrections.judged_documents().items()}
     periods = read_periods([tmp_path / "tags"], "month", judged={tmp_path / "tags": places})
     topics = periods.model_counts.topics
     judged = periods.judged_of(np.arange(len(topics)))
@@ -282,9 +292,30 @@ def test_estimates_use_a_judged_sample_and_say_so(texts, tags, tmp_path):
     assert estimate_trends(tags).rows == plain.rows
     assert estimate_trends(tags, corrections=tmp_path / "elsewhere").rows == trends.rows
     with pytest.raises(TextcatError, match="of one folder of tags, and 2 were given"):
-        estimate_trends([tags, tags], corrections=tmp_path / "elsewhere")
+        estimate_trends([tags, tmp_path], corrections=tmp_path / "elsewhere")
     with pytest.raises(TextcatError, match="has no corrections"):
         estimate_trends(tags, corrections=tmp_path / "nowhere")
+
+
+def test_answers_are_about_documents_not_about_places(texts, promising_model, tmp_path):
+    lines = [
+        json.dumps({"id": str(i), "text": " ".join(each.zones.values()), "date": f"2024-0{1 + i % 2}-01"}) + "\n"
+        for i, each in enumerate(texts)
+    ]
+    file, tags = tmp_path / "a.jsonl", tmp_path / "tags"
+    tag = partial(tag_archive, promising_model, file, tags, jobs=1)
+    file.write_text("".join(lines))
+    tag()
+    judge(tags, texts, 200)
+    plain = estimate_trends(tags)
+    assert (plain.judged, plain.judged_gone) == (len(texts), 0)
+    file.write_text("".join(reversed(lines)))
+    tag()
+    assert estimate_trends(tags).rows == plain.rows
+    file.write_text('{"id": "new", "text": "Wheat rose.", "date": "2024-01-01"}\n' + "".join(lines[2:]))
+    tag()
+    found = estimate_trends(tags)
+    assert (found.judged, found.judged_gone) == (len(texts) - 2, 2)
 
 
 @pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])

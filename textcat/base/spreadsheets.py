@@ -14,3 +14,8 @@ def safe_cell(value: Any) -> Any:
     Numbers stay numbers, negative ones too.
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def plain_text(cell: str) -> str:
+    """Return the text of a cell, without the apostrophe that `safe_cell` may have added."""
+    return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell

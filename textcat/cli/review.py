@@ -114,8 +114,10 @@ def review(
 def _check_open(queue: "Review") -> None:
     """Raise TextcatError if there is nothing to judge; warn of documents that are not where they were tagged."""
     if queue.n_missing:
+        rest = "so the sample is one of the others" if queue.sample else "and are left out"
         _say(
-            f"warning: {queue.n_missing:,} documents are not where they were tagged, and are left out: tag them again."
+            f"warning: {queue.n_missing:,} documents are gone, or have changed since they were tagged, {rest}: give "
+            "`textcat tag --out` again if they have changed."
         )
     if not queue.documents:
         if queue.n_missing:

@@ -141,7 +141,11 @@ def tag(
         ),
     ] = "",
     keep: Annotated[
-        int, Option(min=1, help="With --model-changes all: folders of tags to keep: OUT, OUT.before, OUT.before-2, …")
+        int,
+        Option(
+            min=1,
+            help="With --model-changes all: folders of tags to keep (OUT, OUT.before, OUT.before-2, …), older ones go.",
+        ),
     ] = 2,
     lang: Annotated[
         str,

@@ -105,7 +105,10 @@ def _write(result: "Trends", path: Path, title: str) -> None:
 
 
 def _data(result: "Trends") -> dict[str, Any]:
-    facts = {name: getattr(result, name) for name in ("by", "estimator", "model", "documents", "judged", "left_out")}
+    facts = {
+        name: getattr(result, name)
+        for name in ("by", "estimator", "model", "documents", "judged", "judged_gone", "left_out")
+    }
     return {**facts, "rows": _rows(result)}
 
 
@@ -125,7 +128,8 @@ def show_trends(console: "Console", result: "Trends", form: str, most: int | Non
     ]
     former = f"{result.left_out:,} documents that only former models have tagged" if result.left_out else None
     facts = {"documents": result.documents, "judged": result.judged or None, "model": result.model}
-    facts |= {"left out": former, "estimator": result.estimator}
+    gone = f"{result.judged_gone:,} documents that are not in the archive any more" if result.judged_gone else None
+    facts |= {"judged, but gone": gone, "left out": former, "estimator": result.estimator}
     rest = result.topics - len(shown)
     note = f"{rest:,} less frequent topics are left out: name some with --topic, or take --as csv." if rest else ""
     show(console, form, _data(result), Table(rows), Facts(facts), note, rows=lambda: _rows(result))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
+from textcat.base.spreadsheets import plain_text
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading.document import Document
 
@@ -172,23 +173,23 @@ class Corrections:
             if answers
         ]
 
-    def judged_places(self) -> dict[tuple[str, int], set[str]]:
-        """Return all topics of each completely judged document, by its source and position in an archive.
+    def judged_documents(self) -> dict[tuple[str, int, str], set[str]]:
+        """Return all topics of each completely judged document, by its source and position in an archive, and its id.
 
         Later answers about single topics of such a document are taken into account.
         """
-        topics_of: dict[tuple[str, int], set[str]] = {}
+        topics_of: dict[tuple[str, int, str], set[str]] = {}
         for correction in self:
             fields = correction.document.fields or {}
             if any(name not in fields for name in PLACE):
                 continue
             source, position = (fields[name] for name in PLACE)
-            place = str(source), int(position)
+            key = plain_text(str(source)), int(position), plain_text(correction.document.id)
             if correction.is_complete:
-                topics_of[place] = set()
-            if place in topics_of:
+                topics_of[key] = set()
+            if key in topics_of:
                 for topic, belongs in correction.answers.items():
-                    (topics_of[place].add if belongs else topics_of[place].discard)(topic)
+                    (topics_of[key].add if belongs else topics_of[key].discard)(topic)
         return topics_of
 
     @contextmanager

@@ -16,6 +16,7 @@ from textcat.model.manifest import Manifest, read_manifest
 from textcat.model.topic_names import topic_finder
 from textcat.reading.document import Document
 from textcat.review.queue import audited_tags, choose_documents, choose_sample, reviewed_tags
+from textcat.runs.files import present_names
 from textcat.tagging.origin import RunOrigin
 from textcat.tagging.shards import TaggedDocument, read_tags
 
@@ -145,8 +146,9 @@ class Review:
         return not self.independent and any(map(self._is_said, self._answers.get(_key(row), ())))
 
     def _read(self, rows: Mapping[int, TaggedDocument]) -> tuple[list[ReviewDocument], int]:
-        """Return the documents of some rows, with their texts, and how many of them no longer exist."""
-        found = self._origin.read_documents({(row.source, row.position, row.id) for row in rows.values()})
+        """Return the documents of some rows, with their texts, and how many of them are not where they were tagged."""
+        places = {(row.source, row.position, row.id) for row in rows.values()}
+        found = self._origin.read_documents(places, present_names(self.folder))
         has_promises = any(status for row in rows.values() for status in row.statuses)
         documents: list[ReviewDocument] = []
         for _, row in sorted(rows.items()):

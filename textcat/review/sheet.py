@@ -4,22 +4,23 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from textcat.base.disk import write_atomically
 from textcat.base.errors import TextcatError, first_of, similar_files
-from textcat.base.spreadsheets import safe_cell
+from textcat.base.spreadsheets import plain_text, safe_cell
 from textcat.base.surrogates import escape_undecodable
 from textcat.corpus.corrections import Correction
 from textcat.corpus.documents import shortened_text
 from textcat.review.review import Review, ReviewDocument, ReviewTag
-from textcat.tagging.shards import TaggedDocument, read_tags
+from textcat.tagging.shards import TaggedDocument, find_documents
 
 _KEY = ("row", "rows", "sample", "id", "source", "position", "topic")
 _FILLED = ("answer", "add", "note")  # columns that people fill in
-_COLUMNS = (*_KEY, "name", "status", "probability", *_FILLED, "text")
+_COLUMNS = (*_KEY, "name", "status", "probability", *_FILLED, "other tags", "text")
 _EXCERPT = 1000  # maximum number of characters of a text
 _WORDS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 _BETWEEN = ";"  # separator of topics to add
@@ -30,7 +31,8 @@ def write_sheet(review: Review, path: Path) -> int:
     """Write a CSV file with a row for each tag to judge in a queue's documents; return the number of rows.
 
     People fill in the columns `answer` (yes or no), `add` (ids or names of missing topics, separated by ";") and
-    `note`; `add` and `note` may be in any row of the document. In the sheet of a random sample, a document without tags
+    `note`; `add` and `note` may be in any row of the document. The column `other tags` has the document's tags that are
+    not to be judged. In the sheet of a random sample, a document without tags
     has a row without a topic; the answer "no" in it means that the document has no topics. TextcatError is raised if
     the file exists, unless it is a sheet that nobody has filled in.
     """
@@ -50,7 +52,9 @@ def write_sheet(review: Review, path: Path) -> int:
         read, p = document.document, tag.probability
         about = review.topics.names.get(tag.topic, ""), tag.status or "", "" if p is None else p
         text = shortened_text(" ".join(read.zones.values()), _EXCERPT)
-        cells = number, len(tags), is_sample, read.id, *document.place, tag.topic, *about, *[""] * len(_FILLED), text
+        others = f"{_BETWEEN} ".join(tag.topic for tag in document.tags if not tag.is_asked)
+        shown = *[""] * len(_FILLED), others, text
+        cells = number, len(tags), is_sample, read.id, *document.place, tag.topic, *about, *shown
         writer.writerow(map(safe_cell, cells))
     write_atomically(path, escape_undecodable(rows.getvalue()))
     return len(tags)
@@ -164,6 +168,9 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
             continue
         about = person, "\n".join(of_document.notes)
         correction = review.correction(number, answers, *about, via="sheet", is_complete=of_document.is_complete)
+        # An automatic tag that the column add names was not drawn for the audit.
+        audited = tuple(topic for topic in correction.audited if topic in of_document.asked)
+        correction = replace(correction, audited=audited)
         if before and (before[-1].answers, before[-1].note) == (correction.answers, correction.note):
             repeated += 1
         else:
@@ -174,22 +181,9 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
 
 def _tags_of(rows: Sequence[Mapping[str, str]], folder: Path) -> dict[str, TaggedDocument]:
     """Return the document of the archive that each row is about, by the row's number; rows without one are left out."""
-    in_place: dict[tuple[str, int], list[TaggedDocument]] = {}
-    by_id: dict[tuple[str, str], list[TaggedDocument]] = {}
-    places = {_place(row) for row in rows}
-    ids = {(row["source"], row["id"]) for row in rows}
-    for tag in read_tags(folder):
-        if (tag.source, tag.position) in places:
-            in_place.setdefault((tag.source, tag.position), []).append(tag)
-        if (tag.source, tag.id) in ids:
-            by_id.setdefault((tag.source, tag.id), []).append(tag)
-    tags: dict[str, TaggedDocument] = {}
-    for row in rows:
-        there = [tag for tag in in_place.get(_place(row), ()) if _is_same(row["id"], tag.id)]
-        moved = by_id.get((row["source"], row["id"]), [])
-        if there or len(moved) == 1:
-            tags[row["row"]] = (there or moved)[0]
-    return tags
+    keys = {row["row"]: (row["source"], _whole(row["position"]), row["id"]) for row in rows}
+    tags = find_documents(folder, {*keys.values()}, _is_same)
+    return {number: tags[key] for number, key in keys.items() if key in tags}
 
 
 def _is_filled(row: Mapping[str, str]) -> bool:
@@ -224,7 +218,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
             f"The sheet {path} has no column {missing[0]!r}: give a file that `textcat review --uncertain N --out "
             "FILE` has written, with all of its columns."
         )
-    plain = [{name: _plain(row[name] or "") for name in (*_KEY, *_FILLED)} for row in rows]
+    plain = [{name: plain_text(row[name] or "") for name in (*_KEY, *_FILLED)} for row in rows]
     numbers = [_whole(row["row"]) for row in plain]
     sizes, present = {_whole(row["rows"]) for row in plain}, {*numbers}
     if len(sizes) > 1 or len(present) < len(numbers):
@@ -239,19 +233,10 @@ def _rows(path: Path) -> list[dict[str, str]]:
     return plain
 
 
-def _plain(cell: str) -> str:
-    """Return the text of a cell, without the apostrophe that `safe_cell` may have added."""
-    return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell
-
-
 def _whole(cell: str) -> int:
     with suppress(ValueError, OverflowError):
         return int(float(cell))
     return 0
-
-
-def _place(row: Mapping[str, str]) -> tuple[str, int]:
-    return row["source"], _whole(row["position"])
 
 
 def _is_same(cell: str, id_: str) -> bool:

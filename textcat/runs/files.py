@@ -19,7 +19,7 @@ from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import START_OVER, Checkpoint
-from textcat.runs.records import Log, Part, Reading, StaleFile, write_whole
+from textcat.runs.records import Log, Part, Reading, StaleFile, own_journal, replay, write_whole
 
 FILES = "_files-{:05}.jsonl"  # name of the list of files of a generation
 _PATH = 4  # index in a checkpoint's position from which numbers of files in folders follow
@@ -184,6 +184,16 @@ class RunFiles:
         for generation, source in sources:
             candidates = ((generation, above) for above in paths_above(source))
             yield from [readings[key] for key in candidates if key in readings][:1]
+
+
+def present_names(folder: Path) -> dict[str, str]:
+    """Return the present names of renamed files, by the names that they have in the output of the run in a folder."""
+    journal = own_journal(folder)
+    log = None if journal is None else replay(folder, journal, START_OVER)[0]
+    if log is None or log.header.files is None or not has_files(log):
+        return {}
+    files = RunFiles(log).known.items()
+    return {escape_undecodable(item.reading.name): name for name, item in files if item.reading.name != name}
 
 
 def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:

@@ -71,7 +71,8 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
     stays : bool
         True: begin with the content of `folder`, because part of it stays. Shards are hard-linked, not copied.
     kept : int
-        How many folders to keep: the new one, the one it replaces, as ``OUT.before``, then ``OUT.before-2``.
+        How many folders to keep: the new one, the one it replaces, as ``OUT.before``, then ``OUT.before-2``. Older
+        ones are removed.
 
     Raises
     ------
@@ -155,13 +156,27 @@ def _set_aside(former: Path, folder: Path, kept: int) -> None:
         last = [former, *names][-1]
         if own_journal(last) is None:
             raise TextcatError(f"{last} is no folder of tags, but in the way of those before: rename it.")
-        # renamed before it is removed, because a partly removed folder is not a folder of tags
-        removed = _unfinished(folder)
-        shutil.rmtree(removed, ignore_errors=True)  # a killed process may have left a copy that it had begun
-        os.rename(last, removed)
-        shutil.rmtree(removed)
+        _remove(last, folder)
         n_taken -= 1
     for n in range(n_taken, 0, -1):
         os.rename(names[n - 1], names[n])
     if names:
         os.rename(former, names[0])
+    for n, path in _former_outputs(folder):
+        if n >= kept and own_journal(path) is not None:  # more of them were kept before
+            _remove(path, folder)
+
+
+def _former_outputs(folder: Path) -> list[tuple[int, Path]]:
+    """Return the folders that have the names of former outputs, ``OUT.before-N``, with their numbers N."""
+    names = ((path.name.removeprefix(f"{folder.name}.before"), path) for path in folder.parent.iterdir())
+    numbers = (("1" if end == "" else end.removeprefix("-"), path) for end, path in names if end != path.name)
+    return sorted((int(n), path) for n, path in numbers if n.isdecimal() and path.is_dir())
+
+
+def _remove(former: Path, folder: Path) -> None:
+    """Remove a former output; rename it first, because a partly removed folder is not a folder of tags."""
+    removed = _unfinished(folder)
+    shutil.rmtree(removed, ignore_errors=True)  # a killed process may have left a copy that it had begun
+    os.rename(former, removed)
+    shutil.rmtree(removed)

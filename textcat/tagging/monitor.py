@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.model import Reason
 from textcat.reading.dates import day_of
 from textcat.runs.records import facts_of_run
-from textcat.tagging.shards import TaggedDocument, check_present, present_models, read_tags
+from textcat.tagging.shards import TaggedDocument, check_present, distinct_folders, present_models, read_tags
 from textcat.trends.alarms import LEVEL, YEAR, find_alarms
 
 NO_TOPIC, NO_KNOWN_TERM = "(no topic)", "(no known term)"
@@ -31,7 +30,7 @@ class RateChange(NamedTuple):
         Its id; ``(no topic)`` stands for documents without a topic, ``(no known term)`` for documents without a term of
         the model.
     before, now : float
-        The share before `since`, and the share from `since` to `told`.
+        The share before `since`, and the share from then to the last day, or to the end of the year of the alarm.
     since, told : str
         The day on which the share probably changed, accurate to a week; and the day on which the change became
         significant.
@@ -101,12 +100,12 @@ def monitor_tags(
     Raises
     ------
     TextcatError
-        If a folder has no tags, or only those of former models or other options; if models of folders differ; if
-        documents have no dates; or if all are before `since`, or all later.
+        If a folder is named twice, has no tags, or only those of former models or other options; if models of folders
+        differ; if documents have no dates; or if all are before `since`, or all later.
     """
     if not 0 < level < 1:
         raise TextcatError(f"The level cannot be {level}: give a chance between 0 and 1, such as .05.")
-    paths = [expanded(folder) for folder in folders]
+    paths = distinct_folders(folders)
     for path in paths:
         if wrong := [name for name in _OTHER_TOPICS if facts_of_run(path).get(name)]:
             raise TextcatError(
@@ -126,10 +125,13 @@ def monitor_tags(
     earlier = days < first
     n_earlier, n_later = int(earlier.sum()), int((~earlier).sum())
     if not n_earlier or not n_later:
-        lacking = "before" if not n_earlier else "from then on"
+        first_day, last_day = (date.fromordinal(int(day)) for day in (days.min(), days.max()))
+        if first_day == last_day:
+            raise TextcatError(f"All dated documents are of {first_day}: add the folders of other periods.")
+        lacking = f"before {date.fromordinal(first)}" if not n_earlier else f"from {date.fromordinal(first)} on"
         raise TextcatError(
-            f"There is no document {lacking} ({date.fromordinal(first)}): give another day by --since, from "
-            f"{date.fromordinal(int(days.min()) + 1)} to {date.fromordinal(int(days.max()))}."
+            f"There is no document {lacking}: give another day by --since, from {first_day + timedelta(days=1)} to "
+            f"{last_day}."
         )
     n_days, n_rates = int(days.max()) - first + 1, len(read.names)
     documents, columns = np.array(read.documents, np.int64), np.array(read.columns, np.int64)

@@ -2,19 +2,19 @@
 
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from textcat.base.disk import raise_write_errors, write_atomically
 from textcat.base.errors import TextcatError
 from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import InputSettings, Record, Source, batch_records, find_sources, is_url, read_batches
+from textcat.tagging.shards import Row
 
 ORIGIN = "_origin.json"  # in the folder of tags
-Row: TypeAlias = tuple[str, int, str]  # the source, the position and the id of a document
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,17 @@ class RunOrigin:
         except MISFITS as error:
             raise TextcatError(f"{path} is damaged ({error}): give the command `textcat tag --out` again.") from error
 
-    def read_documents(self, rows: Collection[Row]) -> dict[Row, Record]:
+    def read_documents(
+        self, rows: Collection[Row], present_names: Mapping[str, str] | None = None
+    ) -> dict[Row, Record]:
         """Read documents of the archive again.
 
         Parameters
         ----------
         rows : collection of tuple of (str, int, str)
             The source, the position and the id of each document, as the tags have them.
+        present_names : dict of str to str, optional
+            The present names of files that were renamed since, by the names that they have in the tags.
 
         Returns
         -------
@@ -81,10 +85,12 @@ class RunOrigin:
             Documents that are no longer in their place are missing.
         """
         settings = InputSettings.from_entries(self.settings)
-        above = {part for source, *_ in rows for part in _parts(self._absolute(source))}
-        at: dict[tuple[str, int], list[Row]] = {}  # news may have several items at one position
+        at: dict[tuple[str, int], list[tuple[str, Row]]] = {}  # news may have several items at one position
         for row in rows:
-            at.setdefault((self._absolute(row[0]), row[1]), []).append(row)
+            now = _renamed(_unquoted(row[0]), present_names or {})
+            id_ = now + row[2][len(row[0]) :] if row[2].startswith(row[0]) else row[2]  # it may be made of the name
+            at.setdefault((self._absolute(now), row[1]), []).append((id_, row))
+        above = {part for name, _ in at for part in _parts(name)}
         found: dict[Row, Record] = {}
         for source in self._sources(settings):
             if source.kind == "folder" and source.states is not None:
@@ -95,8 +101,8 @@ class RunOrigin:
                 continue
             for batch in read_batches([source], settings):
                 for item in batch_records(batch, settings, all_versions=True):
-                    for row in at.get((escape_undecodable(item.source), item.position), ()):
-                        if isinstance(item, Record) and self._is_same(row[2], item):
+                    for id_, row in at.get((escape_undecodable(item.source), item.position), ()):
+                        if isinstance(item, Record) and self._is_same(id_, item):
                             found[row] = item
                 if len(found) == len(rows):
                     return found
@@ -117,8 +123,19 @@ class RunOrigin:
         return id_ in (id_read, f"'{id_read}") or self._absolute(id_) == id_read
 
     def _absolute(self, name: str) -> str:
-        name = name.removeprefix("'") if name.startswith(("'=", "'+", "'-", "'@")) else name  # as written in a CSV cell
+        name = _unquoted(name)
         return name if is_url(name) else os.path.join(self.folder, name) if name != "." else self.folder
+
+
+def _unquoted(name: str) -> str:
+    """Return a name without the apostrophe that a CSV cell may have in front of it."""
+    return name.removeprefix("'") if name.startswith(("'=", "'+", "'-", "'@")) else name
+
+
+def _renamed(source: str, present_names: Mapping[str, str]) -> str:
+    """Return the present name of a source, which may be in a file that was renamed."""
+    above = next((part for part in _parts(source) if part in present_names), "")
+    return present_names[above] + source[len(above) :] if above else source
 
 
 def _parts(path: str) -> Iterator[str]:

@@ -2,14 +2,17 @@
 
 import csv
 import io
+import operator
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
+from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
-from textcat.base.spreadsheets import safe_cell
+from textcat.base.spreadsheets import plain_text, safe_cell
 from textcat.base.surrogates import escape_undecodable
 from textcat.model import Reason
 from textcat.reading import START_OVER, FaultKind, Rejection, superseded_reason
@@ -24,6 +27,8 @@ from textcat.runs.shard_writer import counted_of
 from textcat.tagging.output import BETWEEN_TOPICS, MODEL, REASON, OutputSettings, file_format, text_of_value
 
 _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression
+
+Row: TypeAlias = tuple[str, int, str]  # the source, the position and the id of a document
 
 
 class TaggedDocument(NamedTuple):
@@ -272,6 +277,54 @@ def read_field(shard: Path, name: str) -> dict[tuple[str, int], str]:
     else:
         rows = [row.get("fields", {}) | row for row in map(orjson.loads, _unpacked(shard).splitlines())]
     return {(row["source"], int(float(row["position"]))): text_of_value(row.get(name)) for row in rows}
+
+
+def find_documents(
+    folder: Path, wanted: Collection[Row], is_same: Callable[[str, str], bool] = operator.eq
+) -> dict[Row, TaggedDocument]:
+    """Find documents in a folder of tags where they were or, if a source has changed since, by their ids in it.
+
+    Parameters
+    ----------
+    folder : Path
+    wanted : collection of tuple of (str, int, str)
+        The source, the position and the id of each document.
+    is_same : callable
+        Called with a wanted id and the id in a document's place; returns whether they are the same.
+
+    Returns
+    -------
+    dict of tuple of (str, int, str) to TaggedDocument
+        Documents that are not in the folder are missing, and so are those whose place has another document, if their
+        source has several documents with their id.
+    """
+    places, ids = {key[:2] for key in wanted}, {(source, id_) for source, _, id_ in wanted}
+    in_place: dict[tuple[str, int], list[TaggedDocument]] = {}
+    with_id: dict[tuple[str, str], list[TaggedDocument]] = {}
+    for document in read_tags(folder):
+        source, id_ = plain_text(document.source), plain_text(document.id)
+        if (source, document.position) in places:
+            in_place.setdefault((source, document.position), []).append(document)
+        if (source, id_) in ids:
+            with_id.setdefault((source, id_), []).append(document)
+    found: dict[Row, TaggedDocument] = {}
+    for key in wanted:
+        source, position, id_ = key
+        there = [each for each in in_place.get((source, position), ()) if is_same(id_, plain_text(each.id))]
+        moved = with_id.get((source, id_), [])
+        if there or len(moved) == 1:
+            found[key] = (there or moved)[0]
+    return found
+
+
+def distinct_folders(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the paths of folders; raise a TextcatError if one of them is there twice, by whichever names."""
+    paths: dict[str, Path] = {}
+    for path in map(expanded, folders):
+        if (before := paths.setdefault(os.path.realpath(path), path)) is not path:
+            other = "" if before == path else f", also as {before}"
+            raise TextcatError(f"The folder {path} is named twice{other}: name it once, as its documents count once.")
+    return [*paths.values()]
 
 
 def present_models(folders: Iterable[Path]) -> set[str]:

@@ -8,11 +8,12 @@ from zlib import crc32
 
 import numpy as np
 
-from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, did_you_mean
+from textcat.base.spreadsheets import plain_text
 from textcat.corpus.corrections import Corrections, corrections_of
 from textcat.tagging.periods import NO_VALUE, PERIODS, UNDATED, Periods, Place, read_periods
 from textcat.tagging.score_bins import ModelCounts
+from textcat.tagging.shards import distinct_folders, find_documents
 from textcat.trends.choice import choose_by_sample, choose_estimator
 from textcat.trends.estimators import ESTIMATORS
 from textcat.trends.intervals import intervals
@@ -51,6 +52,7 @@ class Trends(NamedTuple):
     topics: int  # of which all, or the most frequent ones, have rows
     left_out: int = 0  # documents that only former models have tagged
     judged: int = 0  # documents of a random sample, judged by people, that the estimates use
+    judged_gone: int = 0  # judged documents that are not in the archive any more
 
 
 def estimate_trends(
@@ -93,20 +95,21 @@ def estimate_trends(
     Raises
     ------
     TextcatError
-        If a folder has no tags, only those of former models, or none with scores; if models of folders differ; if there
-        are no dates, or they are in one period; if the model has no such topic; or if `corrections` are named for
-        several folders, or have fewer than 30 documents of a random sample.
+        If a folder is named twice, has no tags, only those of former models, or none with scores; if models of folders
+        differ; if there are no dates, or they are in one period; if the model has no such topic; or if `corrections`
+        are named for several folders, or have fewer than 30 documents of a random sample.
     """
     for value, choices in ((reprints, REPRINTS), (estimator, ("", *ESTIMATORS))):
         if value not in choices:
             raise TextcatError(f"{value!r} is not one of {', '.join(filter(None, choices))}: give one of these.")
-    paths = [*map(expanded, [folders] if isinstance(folders, str | os.PathLike) else folders)]
+    paths = distinct_folders([folders] if isinstance(folders, str | os.PathLike) else folders)
     if corrections is not None and len(paths) > 1:
         raise TextcatError(
             f"The corrections in {corrections} are of one folder of tags, and {len(paths)} were given: name one, or "
             "leave the corrections of each beside it, and out of the command."
         )
-    judged = {path: _judged(path, corrections) for path in paths}
+    samples = {path: _judged(path, corrections) for path in paths}
+    judged = {path: sample.topics for path, sample in samples.items()}
     periods = read_periods(paths, by, once=reprints == "once", judged=judged)
     _check_several(periods, by)
     if corrections is not None and len(periods.judged) < LEAST_DOCUMENTS:
@@ -114,12 +117,25 @@ def estimate_trends(
             f"{corrections} has {len(periods.judged):,} documents of these tags whose topics were all judged, too few "
             f"to count: draw at least {LEAST_DOCUMENTS} by `textcat review --sample`, and judge them."
         )
-    return _estimated(periods, estimator, _columns(periods.model_counts, topics), by, most)
+    estimated = _estimated(periods, estimator, _columns(periods.model_counts, topics), by, most)
+    return estimated._replace(judged_gone=sum(sample.n_gone for sample in samples.values()))
 
 
-def _judged(folder: Path, corrections: str | os.PathLike[str] | None) -> Mapping[Place, Collection[str]]:
+class _Judged(NamedTuple):
+    """All topics of the judged documents of a folder, by place, and how many judged documents are gone."""
+
+    topics: Mapping[Place, Collection[str]]
+    n_gone: int
+
+
+def _judged(folder: Path, corrections: str | os.PathLike[str] | None) -> _Judged:
     path = corrections_of(folder, corrections)
-    return Corrections(path, must_exist=True).judged_places() if corrections is not None or path.is_dir() else {}
+    if corrections is None and not path.is_dir():
+        return _Judged({}, 0)
+    judged = Corrections(path, must_exist=True).judged_documents()
+    found = find_documents(folder, judged) if judged else {}
+    places = {(plain_text(tags.source), tags.position): judged[key] for key, tags in found.items()}
+    return _Judged(places, len(judged) - len(found))
 
 
 def _check_several(periods: Periods, by: str) -> None:
@@ -135,8 +151,8 @@ def _check_several(periods: Periods, by: str) -> None:
             "No document has a date: name the field that has one by --date-field, and tag again with --restart."
         )
     if len(named) < _FEWEST:
-        shorter = {"year": " by month or", "month": " "}.get(by)
-        remedy = "add the folders of other periods" if shorter is None else f"count{shorter} by day, or add folders"
+        shorter = {"year": "count by month or by day", "month": "count by day"}.get(by)
+        remedy = "add the folders of other periods" if shorter is None else f"{shorter}, or add folders"
         raise TextcatError(f"All dated documents are of {named[0]}: {remedy}.")
 
 

@@ -32,7 +32,7 @@ class Alarm(NamedTuple):
     told, since : int
         The rows of these two days.
     before, now : float
-        The rate before `since`, and from then to `told`.
+        The rate before `since`, and from then to the end of the year, or of the data.
     """
 
     column: int
@@ -99,7 +99,7 @@ class EProcess:
         for column in np.flatnonzero(told.any(axis=0)).tolist():
             day = int(told[:, column].argmax())
             since = starts[int(values[: day // _STEP + 1, day, column].argmax())]
-            yield Alarm(column, day, since, *self._rates(column, since, day))
+            yield Alarm(column, day, since, *self._rates(column, since))
 
     def since_day(self, start: int) -> NDArray[np.float64]:
         """Return the logarithm of the e-process that begins at a day; it is 0 until then."""
@@ -119,8 +119,8 @@ class EProcess:
         values[start:] = _averaged(before, n_before) + after - largest
         return values
 
-    def _rates(self, column: int, since: int, told: int) -> tuple[float, float]:
-        counts, n = self._counts[[since, told + 1], column], self._n[[since, told + 1], 0]
+    def _rates(self, column: int, since: int) -> tuple[float, float]:
+        counts, n = self._counts[[since, -1], column], self._n[[since, -1], 0]
         return float(counts[0] / n[0]), float((counts[1] - counts[0]) / max(n[1] - n[0], 1))
 
 
