@@ -133,6 +133,22 @@ def test_what_is_in_the_way_is_told(mixed, other_model, tmp_path):
         run(other_model, [folder], out, model_changes="all", keep=0)
 
 
+@pytest.mark.parametrize("moves", [{"a": "b"}, {"a": "c", "b": "d"}, {"a": "b", "b": "c"}])
+def test_renamed_files_are_tagged_again(model, other_model, tmp_path, moves):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    for number, name in enumerate("ab"):
+        if name in moves:
+            make_archive(folder / f"{name}.jsonl", 12, number)
+    run(model, [folder], out)
+    for name in reversed(moves):
+        (folder / f"{name}.jsonl").rename(folder / f"{moves[name]}.jsonl")
+    run(other_model, [folder], out, model_changes="all")
+    run(other_model, [folder], tmp_path / "whole")
+    assert sorted(rows(out)) == sorted(rows(tmp_path / "whole"))
+    assert rows(tmp_path / "out.before")
+    assert run(other_model, [folder], out, model_changes="all").before.finished
+
+
 def test_a_file_that_is_gone_keeps_its_rows_even_if_another_has_its_content(model, other_model, tmp_path):
     folder, out = tmp_path / "in", tmp_path / "out"
     make_archive(folder / "a.jsonl", 12)

@@ -17,7 +17,7 @@ from textcat.base.folders import exchange_folders
 from textcat.reading import Source
 from textcat.runs.files import RunFiles, has_files
 from textcat.runs.folder import LOCK, own_files
-from textcat.runs.growth import list_files, outdated, readable
+from textcat.runs.growth import find_growth, list_files, outdated, readable
 from textcat.runs.records import JOURNAL, all_facts, own_journal, replay
 from textcat.runs.shard_writer import raise_write_errors
 
@@ -42,9 +42,15 @@ def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -
     listed = list_files(sources)
     if is_damaged or listed is None or log.header.files is None or not has_files(log):
         return Replacement(any(log.are_others(name, facts) for name in log.sums), False)
-    run, names = RunFiles(log), {file.name for file in listed}
-    again = outdated(log, run, facts) & names
+    run, files = RunFiles(log), {file.name: file for file in listed}
+    others, names = outdated(log, run, facts), files.keys()
+    again = others & names
     is_cut = bool(run.cut) and any(shard.name and log.are_others(shard.name, facts) for shard in log.part.shards)
+    if others - names and names - run.known.keys():  # files may have been renamed
+        to_read = find_growth(sources, files, run, others).files
+        read = {file.was or file.name for file in to_read if file.source >= 0 and not file.is_blocked}
+        stays = any(item.shards for name, item in run.known.items() if name not in read)
+        return Replacement(bool(read & others) or is_cut, stays)
     # Unreadable files keep their output, and are no reason to write all output anew.
     could_be_read = readable(sources, again)
     if any(item.shards and name not in again for name, item in run.known.items()):
