@@ -89,6 +89,16 @@ def test_the_opposite_takes_a_correction_back(made, tmp_path):
     assert [correction.via for correction in Corrections(tmp_path / "kept")] == ["page"] * 3
 
 
+def test_a_topic_that_the_model_lacks_can_be_taken_back_too(made, tmp_path):
+    service = made()
+    added = post(service, PATH, json={"text": STORY, "right": [" weat ", "gold\t"]}).json()
+    assert (added["new"], added["after"][-2:]) == (["weat"], ["weat", "gold"])
+    assert_problem(post(service, PATH, json={"text": f"{STORY}!", "wrong": ["weat"]}), 422, "no topic 'weat'")
+    assert post(service, PATH, json={"text": STORY, "wrong": ["weat"]}).status_code == 200
+    (document,) = Corrections(tmp_path / "kept").documents()
+    assert document.topics == ("gold",)
+
+
 def test_with_keys_the_person_is_the_name_of_the_key(made, tmp_path):
     from textcat.serving.http.keys import Keys, new_key
 
@@ -107,6 +117,8 @@ def test_with_keys_the_person_is_the_name_of_the_key(made, tmp_path):
         ({"right": ["gold"], "wrong": ["gold"]}, 422, ["'gold' is both right and wrong"]),
         ({"wrong": ["weat"]}, 422, ["no topic 'weat'", "Did you mean 'wheat'?"]),
         ({"right": [""]}, 422, ["right"]),
+        ({"right": ["gold\nwheat"]}, 422, ["right"]),
+        ({"text": " ", "right": ["gold"]}, 422, ["has no text"]),
         ({"right": ["gold"], "via": "mail"}, 422, ["via"]),
         ({"right": ["gold"], "topics": []}, 422, ["topics"]),
         ({"right": ["gold"], "zones": {}}, 422, ["zones"]),

@@ -28,6 +28,11 @@ def documents(n, seed, topics=("grain", "music")):
     return [Document(f"{seed}-{i}", {"body": text(rng, i % 2)}, (topics[i % 2],)) for i in range(n)]
 
 
+WITH_ONE_LABELLED = Corpus.from_documents(
+    "one", [replace(each, topics=("grain", "music") if i == 0 else ()) for i, each in enumerate(documents(12, 0))]
+)
+
+
 @pytest.fixture(scope="module")
 def labelled():
     return Corpus.from_documents("labelled", documents(24, 0))
@@ -117,7 +122,8 @@ def test_the_result_does_not_depend_on_jobs(tagger, labelled, unlabelled, recipe
 @pytest.mark.parametrize(
     ("corpus", "texts", "sentence"),
     [
-        (Corpus.from_documents("few", documents(8, 0)), [WORDS[0]], "8 labelled documents are too few"),
+        (Corpus.from_documents("few", documents(8, 0)), [WORDS[0]], "8 documents with a topic are too few"),
+        (WITH_ONE_LABELLED, [WORDS[0]], "1 documents with a topic are too few"),
         (Corpus.from_documents("one", documents(20, 0, ("a", "a"))), [WORDS[0]], "Corpus one has one topic"),
         (Corpus.from_documents("enough", documents(20, 0)), [], "There is no unlabelled document"),
         (Corpus.from_documents("enough", documents(20, 0)), "absent.jsonl", "absent.jsonl"),

@@ -183,10 +183,12 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
     corpus.
     """
     try:
-        return open_corpus(origin["name_or_path"], origin=origin, **options)
+        name_or_path = origin["name_or_path"]
+        _settings_of(origin)
     except (KeyError, TypeError, AttributeError) as error:
         message = "The model does not say how to open the corpus it was trained on: name the corpus."
         raise TextcatError(message) from error
+    return open_corpus(name_or_path, origin=origin, **options)
 
 
 def settings_like(origin: Mapping[str, Any], name_or_path: str | Path) -> InputSettings | None:

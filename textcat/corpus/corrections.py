@@ -173,6 +173,18 @@ class Corrections:
             if answers
         ]
 
+    def topics_of(self, id_: str) -> set[str]:
+        """Return the topics that a document has by its corrections."""
+        with self._connection() as connection:
+            rows = connection.execute(
+                "SELECT answers FROM corrections WHERE id = ? AND taken_back IS NULL ORDER BY number",
+                (escape_undecodable(id_),),
+            ).fetchall()
+        answers: dict[str, bool] = {}
+        for (text,) in rows:
+            answers |= json.loads(str(text))
+        return {topic for topic, belongs in answers.items() if belongs}
+
     def judged_documents(self) -> dict[tuple[str, int, str], set[str]]:
         """Return all topics of each completely judged document, by its source and position in an archive, and its id.
 

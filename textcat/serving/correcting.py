@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.corpus.corrections import Correction
@@ -20,6 +21,8 @@ from textcat.serving.people import person_of
 from textcat.serving.store import Served, served_model
 from textcat.serving.work import Choice
 
+_Argument = TypeVar("_Argument")
+_Result = TypeVar("_Result")
 _COMPARED = 1000  # maximum number of topics that an unknown name is compared with: some 50 ms
 
 routes = router("correct")
@@ -38,27 +41,25 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
     served = served_model(call, model, 1)
     if call.app.corrections is None:
         raise Problem(404, "This server takes no corrections: start it with --corrections FOLDER.")
-    _check_topics(served, body)
     document = body.document
-    tagged = await served.work.tag_one(document, Choice())
     whole = Document("", {"body": document}) if isinstance(document, str) else document
+    if not any(map(str.strip, whole.zones.values())):
+        raise Problem(422, "The document has no text, so nothing can be learnt from it: send its text.")
+    id_ = body.id or _id_of(whole.zones)
+    # Who adds a topic that the model lacks must be able to retract it.
+    is_new = not {*body.wrong} <= served.columns.keys()
+    _check_topics(served, body, await _on_disk(call, call.app.corrections.topics_of, id_) if is_new else set())
+    tagged = await served.work.tag_one(document, Choice())
     given = tuple(tag["topic"] for tag in tagged.tags)
     correction = Correction(
-        replace(whole, id=body.id or _id_of(whole.zones), topics=given),
+        replace(whole, id=id_, topics=given),
         {**dict.fromkeys(body.right, True), **dict.fromkeys(body.wrong, False)},
         person=person_of(call, body.person),
         via=body.via,
         model=served.version,
         note=body.note,
     )
-    try:
-        (saved,) = await asyncio.to_thread(call.app.corrections.add, correction)
-    except TextcatError as error:
-        # leave out the folder, which is not the client's business
-        call.front.log.write("corrections_failed", error=str(error))
-        raise Problem(
-            507, "The correction could not be written to the server's disk, and was not saved: send it again later."
-        ) from None
+    (saved,) = await _on_disk(call, call.app.corrections.add, correction)
     return {
         **served.named,
         "number": saved.number,
@@ -70,14 +71,29 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
     }
 
 
-def _check_topics(served: Served, body: s.CorrectText | s.CorrectZones) -> None:
-    """Raise a Problem if a correction has no topic, one as both right and wrong, or an unknown one as wrong."""
+async def _on_disk(call: Call, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
+    """Call a function that uses the stored corrections, in a thread; raise a Problem if that fails."""
+    try:
+        return await asyncio.to_thread(function, argument)
+    except TextcatError as error:
+        # leave out the folder, which is not the client's business
+        call.front.log.write("corrections_failed", error=str(error))
+        raise Problem(
+            507, "The correction could not be written to the server's disk, and was not saved: send it again later."
+        ) from None
+
+
+def _check_topics(served: Served, body: s.CorrectText | s.CorrectZones, added: Set[str]) -> None:
+    """Raise a Problem if a correction has no topic, one as both right and wrong, or an unknown one as wrong.
+
+    `added` are the document's topics by former corrections.
+    """
     if not body.right and not body.wrong:
         raise Problem(422, "The correction names no topic: give topics that are `right`, `wrong`, or both.")
     for topic in body.wrong:
         if topic in body.right:
             raise Problem(422, f"The topic {topic!r:.100} is both right and wrong: name it once.")
-        if topic not in served.columns:
+        if topic not in served.columns and topic not in added:
             hint = did_you_mean(topic[:100], list(served.columns)[:_COMPARED])
             raise Problem(422, f"The model has no topic {topic!r:.100} that could be wrong.{hint}")
 

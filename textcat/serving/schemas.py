@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, StringConstraints, Tag
 
 from textcat.corpus.documents import Document
 from textcat.evaluation.promises import Status
@@ -153,7 +153,10 @@ ExplainRequest: TypeAlias = Annotated[
 ]
 
 
-_Topics: TypeAlias = list[Annotated[str, Field(min_length=1, max_length=1000)]]
+_Topic: TypeAlias = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")
+]
+_Topics: TypeAlias = list[_Topic]
 
 
 class _Corrected(RequestModel):

@@ -72,13 +72,13 @@ def train_with_unlabelled(
     Raises
     ------
     TextcatError
-        As for `train` and `train_by_names`; or if there are fewer than ten labelled documents.
+        As for `train` and `train_by_names`; or if fewer than ten documents have a topic.
     """
     stages = stages or Stages()
-    if len(corpus.train) < _FEWEST:
+    if (n := sum(bool(document.topics) for document in corpus.train)) < _FEWEST:
         raise TextcatError(
-            f"{len(corpus.train)} labelled documents are too few to see if unlabelled ones help: label {_FEWEST}, or "
-            "train by names alone, with a file of names in place of the corpus."
+            f"{n} documents with a topic are too few to see if unlabelled ones help: label {_FEWEST}, or train by "
+            "names alone, with a file of names in place of the corpus."
         )
     if len(corpus.topics) < 2:
         raise TextcatError(
