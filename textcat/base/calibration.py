@@ -73,7 +73,7 @@ class Calibration:
         """Return for each topic the score that has a given probability.
 
         If a topic's curve is flat, return -inf if the curve is above the probability, and inf otherwise. Raise
-        TextcatError if it is no probability.
+        TextcatError if `probability` is not a number from 0 to 1.
         """
         check_probability(probability)
         wanted = logit(probability) - self.b
@@ -95,7 +95,8 @@ class Calibration:
         Parameters
         ----------
         scores : array-like of shape (n_documents, n_topics)
-            Scores of documents that the rankers were not trained on.
+            Scores of documents that the rankers were not trained on; nan: the topic's curve is fitted without the
+            document.
         Y : array-like or sparse of shape (n_documents, n_topics), bool or 0/1
         shrinkage : float, default=10
             The number of positives at which a topic's own curve and the shared one have equal weights.
@@ -107,7 +108,7 @@ class Calibration:
         Raises
         ------
         ValueError
-            If there is no document.
+            If there is no document, or the shapes of `scores` and `Y` differ.
         """
         samples = [_standardised(*sample) for sample in topic_samples(scores, Y)]
         if not any(len(sample.curve[0]) for sample in samples):

@@ -119,7 +119,7 @@ class Connection:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def check(self, fault: str = "") -> None:
-        """Raise TextcatError if there is a fault, or if the cluster is lost."""
+        """Raise TextcatError with the message `fault`, if there is one, or if the cluster is lost."""
         if self.client.status != "running":
             self._fault = self._fault or self._lost_scheduler()
         if fault := self._fault or fault:

@@ -161,10 +161,10 @@ def installed_spacy() -> str:
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Expand a leading ``~`` in a path to the user's home; other names that begin with ~ stay.
+    """Expand a leading ``~`` in a path to the user's home; a name such as ``~anna`` stays as it is.
 
-    TextcatError is raised for such a path if the user has no home folder: in a container or a service, the user's
-    number may be in no list of users.
+    TextcatError is raised if ``~`` cannot be expanded because the user has no home folder: in a container or a service,
+    the user's number may be in no list of users.
     """
     path = Path(path)
     if path.parts[:1] != ("~",):

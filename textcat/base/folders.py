@@ -108,7 +108,7 @@ class FolderFormat(Generic[_Manifest]):
             raise self.error(cannot_write_in(above, error)) from error
 
     def write_manifest(self, folder: Path, manifest: _Manifest) -> None:
-        """Write a folder's manifest, with the number of the format and a checksum of the other bytes."""
+        """Write a folder's manifest, with the version of the format and a checksum of all other bytes of the file."""
         entries = {"format": self.version, **entries_of(manifest)}
         entries.pop(self.checksum, None)
         (folder / MANIFEST).write_bytes(manifest_bytes(entries))
@@ -118,8 +118,8 @@ class FolderFormat(Generic[_Manifest]):
         """Open the files of a folder, or of the folder `inside` it, and read the manifest.
 
         If the folder is replaced meanwhile, the files are either all from the old folder or all from the new one. The
-        format's error is raised if the folder is not of this format, has another number of it, or has a damaged
-        manifest.
+        format's error is raised if the folder is not of this format or of another version of it, if its manifest is
+        damaged, or if a file cannot be read.
         """
         folder = expanded(folder)
         path = folder / inside

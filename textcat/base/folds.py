@@ -12,8 +12,9 @@ from textcat.base.errors import TextcatError
 def assign_folds(labels: Any, n_folds: int, seed: int) -> np.ndarray:
     """Return the number of each document's fold; the same labels and the same seed give the same folds.
 
-    Documents are dealt out by their rarest topic, so the positives of a topic come into as many folds as possible. The
-    sizes of folds differ by one at most. Raise TextcatError if there are fewer documents than folds.
+    Documents are ordered by their rarest topic, and dealt out to the folds in turn: the documents with the same rarest
+    topic are spread over as many folds as possible. The sizes of folds differ by one at most. Raise TextcatError if
+    there are fewer documents than folds.
 
     Parameters
     ----------
@@ -54,9 +55,10 @@ def assign_units(counts: Any, n_folds: int) -> np.ndarray:
     Parameters
     ----------
     counts : sparse array of shape (n_units, n_topics), int
-        How many documents of each topic a unit has. Topics that all documents have make folds of one size.
+        How many documents of each topic a unit has. A topic that all documents have makes the folds nearly equal in
+        size.
     n_folds : int
-        At most as many as there are units. No fold is empty if each unit has a topic.
+        At most as many as there are units. No fold is empty if all units have a topic in common.
 
     Returns
     -------

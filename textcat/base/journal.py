@@ -101,9 +101,9 @@ def read_header(path: Path) -> dict[str, Any] | None:
 
 
 def read_all(path: Path, beginning: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the intact lines of a journal that begin with the given entries, the last line first; none without a file.
+    """Yield the intact lines of a journal that begin with the given entries, the last line first.
 
-    Other lines are not parsed.
+    Other lines are not parsed. If the file does not exist, nothing is yielded.
     """
     start = json.dumps(beginning).encode().removesuffix(b"}")
     ended = path.read_bytes().split(b"\n")[:-1] if path.exists() else []

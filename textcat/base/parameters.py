@@ -62,7 +62,7 @@ class Parameters:
 
 
 def is_whole(least: float, most: float = math.inf, *, optional: bool = False) -> Callable[[Any], bool]:
-    """Return a function that says whether a value is a whole number in a range; with `optional`, None is one, too."""
+    """Return a function that says whether a value is a whole number in a range; with `optional`, None passes, too."""
     return lambda n: (
         optional if n is None else isinstance(n, Integral) and not isinstance(n, bool) and least <= int(n) <= most
     )

@@ -41,7 +41,7 @@ def _read_value(annotation: Any, value: Any, where: str) -> Any:
 
 
 def check_entries(entries: Mapping[str, Any], types: Mapping[str, Any], where: str) -> None:
-    """Raise TextcatError unless all entries have a type in `types`, and values of this type.
+    """Raise TextcatError unless each entry has a name in `types`, and a value of the type given there.
 
     `where` ends the subject of the sentence, such as "in the card wheat.toml".
     """
@@ -106,7 +106,10 @@ def describe_type(annotation: Any) -> str:
 
 @cache
 def _kinds(annotation: Any) -> list[tuple[Any, Any]]:
-    """Return the types without arguments that an annotation allows, each with that of a list's or table's entries."""
+    """Return a pair for each type that an annotation allows: the bare type, and the type of its entries.
+
+    For ``list[str] | None``, these are (list, str) and (NoneType, Any). The entries of a table are its values.
+    """
     allowed = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
     of_files = [
         (_IN_TOML.get(plain, plain), get_args(kind)) for kind in allowed for plain in [get_origin(kind) or kind]
