@@ -50,7 +50,7 @@ class Examination(NamedTuple):
 
 
 def examine() -> Examination:
-    """Examine this installation, in a few seconds; only a temporary file in the cache is written."""
+    """Examine this installation, in a few seconds; nothing is written but temporary files."""
     packages, missing = _packages()
     facts = {
         "versions": _versions(),
