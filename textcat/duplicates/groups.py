@@ -43,12 +43,13 @@ def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
 
 
 class Assigned(NamedTuple):
-    """The groups that `Groups.add` has assigned to texts, by the numbers of the texts that are kept.
+    """For each text given to `Groups.add`: its group, its similarity to the text that it repeats, whether it is kept.
 
-    Exact copies of earlier texts are not kept.
+    Texts that are kept are numbered from 0, over all calls. Texts without words, and texts with the same words as an
+    earlier one, are not kept.
     """
 
-    groups: np.ndarray  # int32: the number of the first text of each group; -1: the text has no words
+    groups: np.ndarray  # int32: the number of the first text of the text's group; -1: it has no words
     # float64: similarity to the repeated text, 1 if all words are the same; NaN: it repeats none
     similarities: np.ndarray
     kept: np.ndarray  # bool: whether a text is kept, and has the next number
