@@ -114,32 +114,32 @@ class TopicSettings:
 
     @property
     def chooses_chars(self) -> bool:
-        """Whether training chooses between rows with and without n-grams of characters."""
+        """Whether training chooses if rows get n-grams of characters: `choose_chars` is set, with a shortlist."""
         return self.choose_chars and self.shortlist > 0
 
     @property
     def chooses_margins(self) -> bool:
-        """Whether training chooses the margins."""
+        """Whether training chooses the margins on held-out documents: `choose_margins` is set, without a shortlist."""
         return self.choose_margins and not self.shortlist
 
     @property
     def uses_vectors(self) -> bool:
-        """Whether rankers are trained on word vectors, too."""
+        """Whether rankers are trained on word vectors, too: vectors have a weight above 0, without a shortlist."""
         return self.vectors != "none" and self.vector_weight > 0 and not self.shortlist
 
     @property
     def chooses_vectors(self) -> bool:
-        """Whether training chooses the weight of the vectors."""
+        """Whether training chooses the weight of word vectors: `choose_vectors` is set, and rankers use vectors."""
         return self.choose_vectors and self.uses_vectors
 
     @property
     def forecasts(self) -> bool:
-        """Whether training forecasts the gain from more training documents."""
+        """Whether training forecasts the gain from more documents: `forecast` is set, and there is no shortlist."""
         return self.forecast and not self.shortlist
 
     @property
     def measures_aging(self) -> bool:
-        """Whether training measures how rankings get worse with time."""
+        """Whether training measures how rankings get worse with time: `aging` is set, and there is no shortlist."""
         return self.aging and not self.shortlist
 
 
