@@ -192,7 +192,7 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
 
 
 def settings_like(origin: Mapping[str, Any], name_or_path: str | Path) -> InputSettings | None:
-    """Return settings to read data like those of a `Corpus.origin`; None if the data have a card.
+    """Return settings to read data like those of a `Corpus.origin`; None if it has none, or the data have a card.
 
     A card determines how its data are read.
     """

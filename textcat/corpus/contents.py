@@ -93,7 +93,10 @@ def _log_empty_texts(card: Card, documents: list[Document]) -> None:
 
 
 def _why_unlabelled(data: str, contents: "_Contents") -> str:
-    """Return why no record has a topic, as the end of a sentence; raise TextcatError if the named field is in none."""
+    """Return why no record has a topic, as the end of a sentence; "" if the records have no fields.
+
+    Raise TextcatError if the settings name a field of topics, and no record has this field.
+    """
     settings = contents.settings
     documents = read_documents([data], settings._replace(fields=EVERY_FIELD), contents.wanted, contents.open)
     names = dict.fromkeys(name for document in documents for name in document.fields or ())

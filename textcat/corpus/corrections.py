@@ -156,6 +156,7 @@ class Corrections:
         """Return each corrected document once: its topics are those confirmed or added, `labelled_for` those judged.
 
         If answers contradict each other, the last one is used; a document's texts are those of its last correction.
+        Documents without an answer are left out.
         """
         answers_of: dict[str, dict[str, bool]] = {}
         document_of: dict[str, Document] = {}

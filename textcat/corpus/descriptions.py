@@ -26,9 +26,10 @@ def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, s
     """Return the descriptions in a file, by topic; raise TextcatError if the file is malformed or describes no topic.
 
     ``.json`` and ``.toml``: an object, or table, of topics and texts. ``.tsv`` and ``.csv``: a topic and a text per
-    line, after an optional line "name, text". ``.txt``: the list of Reuters-21578, where each long name precedes the
-    topic's code in parentheses, and a code without a long name has an empty description; or any other list of topics,
-    one per line, without descriptions. Error messages name the file by `location`, or else by `name`.
+    line, after an optional line "name, text" or "topic, description". ``.txt``: the list of Reuters-21578, where each
+    long name precedes the topic's code in parentheses, and a code without a long name has an empty description; or any
+    other list of topics, one per line, without descriptions. Error messages name the file by `location`, or else by
+    `name`.
     """
     location, suffix = location or name, PurePosixPath(name).suffix.lower()
     text = decoded_text(data, location)

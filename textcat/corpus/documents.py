@@ -250,7 +250,7 @@ class Corpus:
         Raises
         ------
         TextcatError
-            If `frame` is not a table or has no rows, a column is missing, or a row has no text or no topics.
+            If `frame` is not a table or has no rows, a column is missing, or a row has no text, or no value as topics.
         """
         if not is_table(frame):
             raise TextcatError(
@@ -262,9 +262,10 @@ class Corpus:
         """Return a corpus whose test part is a stratified sample of the training documents of this one.
 
         Each topic is as frequent in the test part as in the training part, as far as whole documents allow: see
-        `textcat.base.folds`. Every document is equally likely to be drawn, so figures on the test part are
-        unbiased estimates of those on new documents. A topic that has neither a document left in the training part nor
-        a description cannot be learnt, and is left out of the topics of the result.
+        `textcat.base.folds`. Every document is equally likely to be drawn, so figures on the test part are unbiased
+        estimates of those on new documents. A topic whose training documents are all drawn cannot be learnt, and is
+        left out of the topics of the result, unless `topic_rule` is "described" and the topic has a description or
+        names. If `topic_rule` is "both", topics without a document in the test part are left out, too.
 
         Parameters
         ----------
@@ -284,7 +285,8 @@ class Corpus:
         Raises
         ------
         TextcatError
-            If the corpus has a test part already, `test_size` is out of range, or the parts share no topic.
+            If the corpus has a test part already, `test_size` or `seed` is out of range, no group fits into the test
+            part, or the parts share no topic.
         """
         if self.test:
             raise TextcatError(

@@ -142,7 +142,7 @@ class Vocabulary:
         ----------
         documents : iterable of Document
         warn : bool, default=True
-            Log both as warnings.
+            Log as warnings which topics are replaced and which are removed.
 
         Returns
         -------
@@ -230,7 +230,7 @@ def _from_tsv(location: str, lines: list[str]) -> Iterator[tuple[str, str]]:
 def _from_csv(
     location: str, lines: list[str], language: str
 ) -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
-    """Return ids and names in a language (or in the column `label` if there is none), and those of each language."""
+    """Return the ids and names in a language (or in the column `label` if it has none), and those by language."""
     try:
         rows = [*csv.reader(lines)]
     except csv.Error as error:
