@@ -92,7 +92,10 @@ def evaluate_at_k(
     Raises
     ------
     ValueError
-        If shapes do not match, or a document's ranking has an invalid column number, or the same number twice.
+        If shapes do not match, a k is below 1, or a document's ranking has an invalid column number, or the same number
+        twice.
+    TextcatError
+        If a band cannot be parsed, or names an unknown topic.
     """
     ks, sizes = tuple(sorted(set(ks))), np.asarray(train_sizes)
     if not ks or ks[0] < 1:
@@ -149,7 +152,7 @@ class _TopicSets:
 
     names: list[str]
     members: NDArray[np.bool_]  # shape (n_sets, n_topics)
-    set_of_band: list[int]  # the first set is all topics
+    set_of_band: list[int]  # the position of each band's set; at position 0 is the set of all topics
     relevant: NDArray[np.int64]  # numbers, shape (n_sets, n_documents); the first set includes topics without a column
     is_tested: NDArray[np.bool_]  # whether a topic has a test document
 
@@ -214,12 +217,12 @@ def _sums(
     ks: Sequence[int],
     resampled: Sequence[str],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sums of `_SUMMED` over documents for each set of topics, and each document's value of some measures.
+    """Return sums over documents of the quantities in `_SUMMED`, and each document's values of `resampled` measures.
 
-    The shapes are (n_sets, n_summed, n_ks) and (n_sets, n_resampled, n_documents). `weights` has a weight per
-    topic (its inverse propensity), for PSP. `resampled` names the measures of the second array,
-    such as "ndcg@10"; intervals are computed from their values. A value is nan if no topic of the set is relevant to
-    the document.
+    The sums are for each set of topics and each k: shape (n_sets, n_summed, n_ks). The values have the shape (n_sets,
+    n_resampled, n_documents); a value is nan if no topic of the set is relevant to the document. `resampled` has names
+    of measures, such as "ndcg@10", that get intervals, computed from their values. `weights` has a weight per topic,
+    its inverse propensity, for PSP.
     """
     n_documents, n_topics = labels.shape
     sums = np.zeros((len(sets.members), len(_SUMMED), len(ks)))

@@ -97,7 +97,7 @@ class TopicQuality:
 class BandQuality:
     """The measures of a band of topics, such as TOP10; get one by its name, as in ``row["macro_f1"]``.
 
-    A measure is None if no topic of the band has a positive.
+    A measure is None if there is nothing to average.
 
     For models of few topics, *macro* averages are means over the topics that have a test positive, *micro* averages are
     computed from the decisions of all topics of the band together, and *sample* averages are means over documents:
@@ -248,14 +248,14 @@ class Evaluation:
     """Rows of topics in the order of the columns; empty if the evaluation is by `textcat.evaluate_at_k`."""
     measured_on: MeasuredOn = MeasuredOn.TEST
     accuracy: float | None = None
-    """The share of documents with a topic that got a right topic; None unless each document gets exactly one topic."""
+    """The share of documents with a topic that got a right topic; None unless topics are given one per document."""
     confusion: _Confusion | None = None
     """Tuples (right topic, assigned topic, number of documents), largest number first; None if `accuracy` is None.
 
     A document that got a right topic counts for this topic alone, any other document for all its topics.
     """
     overall: BandQuality | None = None
-    """The row of all topics, even without a column. This and the next four fields are None with few topics."""
+    """The row of all topics, also of those without a column. This and the next four fields are None with few topics."""
     ks: tuple[int, ...] | None = None
     propensity: tuple[float, float] | None = None
     without_topic: int | None = None  # test documents without a relevant topic, which are left out
@@ -469,7 +469,7 @@ def one_topic(scores: ArrayLike) -> NDArray[np.float64]:
 def _confusions(labels: Any, assigned: NDArray[np.bool_], topics: Sequence[str]) -> tuple[float | None, _Confusion]:
     """Return the accuracy over the documents that have a topic, and the tuples of `Evaluation.confusion`.
 
-    `assigned` tells which document got which topic. The accuracy is None unless each document got exactly one.
+    `assigned` tells which document got which topic, at most one each. The accuracy is None if no document has a topic.
     """
     from scipy import sparse
 

@@ -86,7 +86,7 @@ def check_gates(
     """Check conditions against two models' evaluations on the same documents, topics and bands.
 
     `n_resamples` and `seed` are as for `compare_evaluations`. Raise TextcatError if the measure of a condition is not
-    defined because no test document has the topic.
+    defined because no test document has the topic, or gets an automatic tag.
 
     Of equally good models, 5 % may fail; several conditions share these 5 % (Bonferroni's correction). With `strict`,
     each condition has the full level, because the new model passes only if it passes every condition.

@@ -153,7 +153,8 @@ class Promises:
     def statuses(self, scores: NDArray[Any], columns: NDArray[Any], *, all_given: bool = False) -> list[Status | None]:
         """Return the status of each tag, given its score and the column of its topic.
 
-        The status is None below both thresholds, unless `all_given`, where tags are given whatever their scores.
+        The status is None below both thresholds; if `all_given`, tags are given whatever their scores, and it is
+        REVIEW.
         """
         automatic, review = scores > self.threshold[columns], scores > self.review_threshold[columns]
         return [

@@ -80,7 +80,7 @@ def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int 
 
 
 def interval_of_resamples(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
-    """Return the interval of a measure with values in [0, 1]; None if the measure is undefined."""
+    """Return the interval of a measure with values in [0, 1]; None if the measure is undefined, or all `values` are."""
     if measured is None or np.isnan(values).all():  # no resample has a document to measure
         return None
     low, high = centred_interval(measured, values)

@@ -1,10 +1,11 @@
 """Choose a threshold for each topic from out-of-fold scores of documents and their labels.
 
-A document gets a topic if ``score > threshold``; a threshold lies halfway between the lowest score that is to pass and
-the next lower one. Scores must be like those of new documents, so give out-of-fold scores. The strategies have the
-names of Yang ("A study on thresholding strategies for text categorization", SIGIR 2001). A topic without a positive in
-the sample gets the threshold +inf. Thresholds have the type of the scores. `Y` and `scores` are as in
-`textcat.evaluation.metrics`, except that a document whose score for a topic is nan is not in the topic's sample.
+A document gets a topic if ``score > threshold``; most thresholds lie halfway between the lowest score that is to pass
+and the next lower one. Scores must be like those of new documents, so give out-of-fold scores. The strategies have the
+names of Yang ("A study on thresholding strategies for text categorization", SIGIR 2001). By "scut", "scut-fbr" and
+"pcut", a topic without a positive in the sample gets the threshold +inf. Thresholds have the type of the scores. `Y`
+and `scores` are as in `textcat.evaluation.metrics`, except that a document whose score for a topic is nan is not in the
+topic's sample.
 """
 
 from typing import Any
