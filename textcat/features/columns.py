@@ -35,10 +35,9 @@ class NamedColumns:
 class TermColumns:
     """Look up the columns of terms and n-grams by the ids that `Tokens` gave them, and cache the results.
 
-    Terms belong to spaces: to one that all zones share, or to that of a single zone. The name of a term or n-gram
-    decides its column. In the shared space, the name is "word" or "word word"; in the space of the zone title it is
-    "title:word". `keys` has earlier results: for each space, the columns of the terms and those of the n-grams; -1:
-    none.
+    The name of a term or n-gram decides its column: "word" or "word word" if all zones share it, "title:word" if it
+    belongs to the zone title alone. `keys` has earlier results, by the name of a zone with terms of its own, or "" for
+    shared terms: the columns of the terms, and those of the n-grams; -1: none.
     """
 
     def __init__(self, terms: list[str], named: NamedColumns, keys: Any = None):
@@ -46,10 +45,10 @@ class TermColumns:
         self._keys: dict[str, tuple[np.ndarray, np.ndarray]] = keys or {}
 
     def of(self, spaces: Sequence[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of all terms and of all n-grams in each space; -1: no column.
+        """Return the columns of all terms and of all n-grams, for each name in `spaces`; -1: no column.
 
-        A space is "", which all zones share, or the name of a zone with terms of its own. The two arrays are int32, of
-        shape (n_spaces, n_terms) and (n_spaces, n_ngrams).
+        The name is that of a zone with terms of its own, or "" for terms that all zones share. The two arrays are
+        int32, of shape (n_spaces, n_terms) and (n_spaces, n_ngrams).
         """
         keys = [self._keys_of(space, counts) for space in spaces]
         return _stacked([terms for terms, _ in keys]), _stacked([ngrams for _, ngrams in keys])
@@ -78,10 +77,10 @@ def _stacked(rows: list[np.ndarray]) -> np.ndarray:
 
 
 def feature_names(space: str, terms: Sequence[str]) -> Sequence[str]:
-    """Return the names of the columns of terms or n-grams in a space.
+    """Return the names of the columns of terms or n-grams.
 
-    In the space of a zone, such as "title", a name is "title:word"; in the space "", which all zones share, it is
-    "word".
+    If `space` is the name of a zone with terms of its own, such as "title", a column's name is "title:word"; if it is
+    "", for terms that all zones share, it is "word".
     """
     return [f"{space}:{term}" for term in terms] if space else terms
 

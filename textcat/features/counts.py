@@ -41,7 +41,7 @@ class StoredCounts(NamedTuple):
     def of_batch(cls, parts: TextParts, counts: TermCounts) -> StoredCounts:
         """Return the counts of all documents of a batch, without n-grams; terms are in the order of `counts.terms`.
 
-        The terms of each text must belong to only one space (that of a zone, or the one that all zones share). The
+        Each text's terms must have been counted once: as terms of its zone alone, or as terms that all zones share. The
         result depends only on these documents, and on the order in which their terms were first counted.
         """
         used = np.zeros(len(counts.terms), np.bool_)

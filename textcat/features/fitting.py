@@ -50,11 +50,11 @@ def named_columns(
 ) -> FittedColumns:
     """Choose columns: one for each term and n-gram that neither too few nor too many documents have.
 
-    At most `max_features` columns are kept, those that the most documents have; None: all. Terms of `described`, the
-    texts of topics' descriptions, and terms with the ids `kept` get a column however rare they are, with a document
-    frequency of at least 1. Documents are first counted by the ids of terms, so that the many rare terms need no name.
-
-    `parts` and `counts` are the documents that `FeatureSteps.count_all` counted, and `allowed` has the limits.
+    Terms of `described`, the texts of topics' descriptions, and shared terms with the ids `kept` are chosen however
+    rare they are, with a document frequency of at least 1. Of the chosen columns, at most `max_features` are kept,
+    those that the most documents have; None: all. Documents are first counted by the ids of terms, so that the many
+    rare terms need no name. `parts` and `counts` are the documents that `FeatureSteps.count_all` counted, and `allowed`
+    has the limits.
     """
     common = _common(parts, counts, allowed, described)
     if kept is not None and SHARED_SPACE in parts.names:
@@ -150,11 +150,12 @@ def _inverse_frequency(df: int, m: int, kind: str) -> float:
 def _common(
     parts: TextParts, counts: TermCounts, allowed: Frequencies, described: TextParts | None = None
 ) -> np.ndarray:
-    """Return a bool array with a row per space and a column per term, followed by a column per n-gram.
+    """Return a bool array with a column per term, followed by a column per n-gram, and a row per name in `parts.names`.
 
-    A space holds the terms of one zone, or those that all zones share. The array is True where the number of documents
-    that have the term or n-gram in the space is within the limits `allowed`. The array is also True for all terms of
-    `described`, the texts of topics' descriptions, except for n-grams of characters that too many documents have.
+    A row is for the terms of the zone with this name or, if the name is "", for the terms that all zones share. The
+    array is True where the number of documents that have the row's term or n-gram is within the limits `allowed`. The
+    array is also True for all terms of `described`, the texts of topics' descriptions, except for n-grams of characters
+    that too many documents have.
     """
     n_terms = len(counts.terms)
     shape = (len(parts.names), n_terms + len(counts.ngrams))
@@ -196,9 +197,9 @@ def alphabetical(names: list[str]) -> tuple[list[str], np.ndarray]:
 
 
 def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
-    """Return the column names of the selected terms, followed by those of the selected n-grams, in a space.
+    """Return the column names of the selected terms, followed by those of the selected n-grams.
 
-    `selected` is a bool array over terms, then n-grams.
+    `selected` is a bool array over terms, then n-grams. `space` is as for `feature_names`.
     """
     n_terms = len(selected) - len(counts.ngrams)
     terms = picked(counts.terms, np.flatnonzero(selected[:n_terms]))
@@ -208,8 +209,8 @@ def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
 def _frequencies(parts: TextParts, counts: TermCounts, columns: np.ndarray, n_columns: int) -> np.ndarray:
     """Return the number of documents that have each column.
 
-    `columns` has a row per space (the terms of one zone, or those that all zones share): the columns of all terms,
-    followed by those of all n-grams; -1: no column.
+    `columns` has a row per name in `parts.names` (a zone with terms of its own, or "" for shared terms): the columns of
+    all terms, followed by those of all n-grams; -1: no column.
     """
     n_terms = columns.shape[1] - len(counts.ngrams)
     terms, ngrams = np.ascontiguousarray(columns[:, :n_terms]), np.ascontiguousarray(columns[:, n_terms:])

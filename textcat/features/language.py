@@ -110,7 +110,7 @@ class _Language:
         self._recut = tuple(rule for rule, cut in tables.cuts.items() if tables.tokens[rule] != cut)
 
     def special_edges(self) -> np.ndarray:
-        """Return the `special_edges` of the tables, of which there are none without tables."""
+        """Return `LanguageTables.special_edges` of the tables; an empty array without tables."""
         return np.zeros((0, 4), np.uint32) if self.tables is None else self.tables.special_edges
 
     def may_meet(self, left: str, last: str, right: str, first: str) -> bool:

@@ -119,7 +119,7 @@ def _ngram_rows(words: Sequence[str]) -> sp.csr_array:
 
 
 def _largest(cosines: sp.csr_array, least: float) -> sp.csr_array:
-    """Return only the largest entries of each row, without small ones; of equal ones, those of the first columns."""
+    """Return only the 30 largest entries of each row, without those below `least`; of equal ones, the first ones."""
     rows = np.repeat(np.arange(cosines.shape[0]), np.diff(cosines.indptr))
     is_large = cosines.data >= least
     rows, columns, data = rows[is_large], cosines.indices[is_large], cosines.data[is_large]

@@ -43,7 +43,10 @@ class Place(NamedTuple):
 
 
 class _Occurrences(NamedTuple):
-    """The terms and n-grams of a text with a wanted column, their columns and positions, in text order."""
+    """The places in a text of those terms and n-grams whose columns are looked for.
+
+    Terms and n-grams of terms come in the order of the text, followed by n-grams of characters in this order.
+    """
 
     columns: np.ndarray  # shape (n_occurrences,), int64
     starts: np.ndarray
@@ -124,9 +127,10 @@ def _spans_by_column(
 
 
 def _placed(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], TermPlaces]]:
-    """Yield, for each zone that is read, its name, the names of its terms' spaces, and the places of its terms.
+    """Yield the name of each zone that is read, the values of `space` for its terms, and the places of its terms.
 
-    A zone is a named part of a document; the spaces are the zone's own and the one that all zones share, "".
+    A zone is a named part of a document. Its terms are looked for among those of the zone alone (`space` is its name),
+    among those that all zones share (`space` is ""), or both.
     """
     numbers: dict[str, int] = {} if features.zone_terms is True else {SHARED_SPACE: 0}
     plan = plan_texts(tuple(texts), features.zones, features.zone_terms, numbers)
@@ -175,7 +179,10 @@ class _ColumnOf:
 
 
 def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, space: str) -> _Occurrences:
-    """Return the terms and n-grams of a text that have a wanted column, in a space: a zone's name, or "" (shared)."""
+    """Return where a text has the terms and n-grams that have a column in `column_of`: columns, starts and ends.
+
+    `space` is the name of the text's zone if its own terms are looked for; "" for terms that all zones share.
+    """
     prefix = f"{space}:" if space else ""
     is_in_run = _are_in_runs(features, placed.terms)
     parts = [_words(column_of, placed, space)]

@@ -60,7 +60,8 @@ class FeatureSteps(Parameters, FeatureSettings):
         """Return fitted features, given their settings and the attributes that fitting has computed.
 
         `terms` are the names of the columns in order; `idf`, `n_documents` and `average_lengths` are the attributes
-        `idf_`, `n_documents_` and `average_lengths_`. FeatureError is raised if `idf` does not fit the columns.
+        `idf_`, `n_documents_` and `average_lengths_`. FeatureError is raised if a setting is out of range, or `idf`
+        does not fit the columns.
         """
         restored = cls(**settings)
         check_settings(vars(restored))
@@ -109,8 +110,8 @@ class FeatureSteps(Parameters, FeatureSettings):
     ) -> _Self:
         """Fit to documents that `count` has counted: to all, or to those at the positions `chosen`, each listed once.
 
-        The documents at the positions `named` are not fitted to, but all of their terms get a column, as do the terms
-        with the ids `kept`.
+        The documents at the positions `named` are not fitted to, but all of their terms get a column, as do the shared
+        terms with the ids `kept`, unless `max_features` excludes them.
 
         The documents must have been counted with the same `tokens`, `zones`, `zone_terms`, `ngrams` and `chars`, and
         with an `ngram_min_df` that was not higher than the present one.
@@ -190,7 +191,10 @@ class FeatureSteps(Parameters, FeatureSettings):
         return texts.parts(), counts, text_lengths(counts.ends, counts.counts)
 
     def columns_of(self, parts: TextParts, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of terms and of n-grams: two arrays with a row per space; see `TermColumns.of`."""
+        """Return the columns of terms and of n-grams: two arrays with a row per name in `parts.names`.
+
+        See `TermColumns.of`.
+        """
         columns = self._columns
         if columns is None or columns.terms is not counts.terms:
             shared = self._terms.columns if self._terms is not None and self._terms.terms is counts.terms else None

@@ -228,7 +228,10 @@ class Tokens(Parameters, TokenSettings):
         return located
 
     def place_terms(self, texts: Iterable[str]) -> list[TermPlaces]:
-        """Return the result of `locate_tokens` in arrays, which long texts need; n-grams with stand-ins come last."""
+        """Return the result of `locate_tokens` in arrays, which long texts need, followed by n-grams with stand-ins.
+
+        A stand-in takes the place of a character outside of runs in an n-gram: see `textcat.features.scripts.STAND_IN`.
+        """
         counter, texts = self.term_counter(), [*map(self.as_read, texts)]
         with counter.lock:
             loaded = zip(counter.batches(texts), _batched(texts), strict=True)
@@ -237,7 +240,7 @@ class Tokens(Parameters, TokenSettings):
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
         """Return what `locate_tokens` returns for parts of texts, followed by the n-grams with stand-ins of each part.
 
-        The results of short parts are cached, as they recur.
+        For stand-ins see `place_terms`. The results of short parts are cached, as they recur.
         """
         kept = self.term_counter().pieces
         if len(kept) > _MOST_PIECES:

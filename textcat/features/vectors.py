@@ -57,7 +57,7 @@ class ColumnVectors(NamedTuple):
     step: float  # factor of all values
 
     def fit(self, n_columns: int) -> bool:
-        """Return whether there is a vector for each column, and the columns are columns of rows, in order."""
+        """Return whether each of `columns` has a vector, and these columns ascend and are below `n_columns`."""
         columns = self.columns
         return (
             self.values.ndim == 2

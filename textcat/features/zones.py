@@ -61,10 +61,10 @@ class TextParts(NamedTuple):
 
 
 class ZoneTexts:
-    """Yield the texts of the zones of documents, and record the parts of each document that is read.
+    """An iterable of the texts of documents' zones, which records the zones of each document that it reads.
 
-    A zone is a named part of a document. A part is a zone's text with a space to which its terms belong: the zone's
-    own, or the one that all zones share.
+    A zone is a named part of a document, such as the title. `parts` then says where the terms of each text are counted:
+    as terms of the zone alone ("title:word"), as terms that all zones share, or both.
     """
 
     def __init__(self, documents: Documents, zones: Mapping[str, float] | None, zone_terms: bool | Sequence[str]):
