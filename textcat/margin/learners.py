@@ -323,7 +323,7 @@ class MarginClassifier(Parameters):
         Raises
         ------
         ValueError
-            If X is not finite, y or left_out does not fit, or there is only one class.
+            If a parameter is out of range, X is not finite, y or left_out does not fit, or there is only one class.
         """
         self.check_parameters()
         if self.kernel is not None:
