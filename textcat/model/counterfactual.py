@@ -34,7 +34,7 @@ _ROUNDINGS = 1e-6, 1e-5, 1e-4  # safety margin below the threshold, because the 
 class Without(NamedTuple):
     """Words whose removal takes a tag from a document; `least`: no smaller set of words does so."""
 
-    words: list[str]  # strongest first; [] if the tag stays even without any words
+    words: list[str]  # strongest first; [] if the tag stays even if all words are removed
     least: bool  # True: no smaller set exists. False: each word is needed, but a smaller set may exist
 
 

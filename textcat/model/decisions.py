@@ -195,7 +195,7 @@ class Decisions:
         Returns
         -------
         list of Status or None
-            None below all thresholds, or if the model makes no promises.
+            None if the model makes no promises, or below all thresholds, unless each document gets exactly one topic.
         """
         if self.promises is None:
             return [None] * len(scores)

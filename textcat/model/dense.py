@@ -54,7 +54,7 @@ class Dense:
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays have the names, shapes and types of a dense scorer."""
+        """Return whether the shapes of stored arrays fit a dense scorer of so many features and topics."""
         return arrays[WEIGHTS].shape == (n_features, n_topics) and arrays[BIAS].shape == (n_topics,)
 
     @classmethod

@@ -73,11 +73,11 @@ def evaluate(
 
 
 def corpus_to_measure(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
-    """Open the corpus to measure a tagger on: a corpus, a table, records, or the name or path of a corpus.
+    """Return the corpus to measure a tagger on, given a corpus, a table, records, or the name or path of a corpus.
 
-    Its test part is measured; it lacks one only if the tagger was trained on it. `columns` are the arguments of
-    `evaluate` that name columns. Log a warning if some of the documents are not measured, or if the tagger may have
-    been trained on the documents.
+    Its test part is measured. If the source has none, all its documents become the test part, unless the tagger was
+    trained on it: then it is returned as it is. `columns` are the arguments of `evaluate` that name columns. Log a
+    warning if some of the documents are not measured, or if the tagger may have been trained on the documents.
     """
     called = "" if isinstance(source, Corpus) else str(source) if isinstance(source, str | Path) else "the table"
     if isinstance(source, Corpus | str | Path):

@@ -98,8 +98,9 @@ class Explanation:
     def documents(self) -> list[Neighbour]:
         """The training documents that raise the score most, then those that lower it most; [] if the model keeps none.
 
-        If n terms are listed, n / 2 documents of each kind are listed. The contributions of all training documents and
-        the bias add up to the score. The list is computed at the first access.
+        If n terms were asked for, at most n / 2 documents of each kind are listed (for the first kind, n / 2 is rounded
+        up). The contributions of all training documents and the bias add up to the score. The list is computed at the
+        first access.
         """
         return [] if self._neighbours is None else self._neighbours()
 
@@ -112,8 +113,8 @@ class Explanation:
         """The smallest set of words found whose removal takes the topic away; None if the document lacks the topic.
 
         Each occurrence of a removed word is replaced by an unknown word, so n-grams with it disappear, too, and the row
-        is normalised again. The list is empty if the document keeps the topic without any of its words. The set is
-        computed at the first access.
+        is normalised again. The list is empty if the document keeps the topic even if all of its words are removed. The
+        set is computed at the first access.
         """
         return None if self._fall is None else self._fall.words
 

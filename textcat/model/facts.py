@@ -9,7 +9,7 @@ import numpy as np
 from textcat.reading import named_in_training
 from textcat.recipes.recipe import Recipe
 
-UNKNOWN = Recipe("")  # used in place of a recipe's name, for taggers that were not trained by a recipe
+UNKNOWN = Recipe("")  # the recipe of taggers that were not trained by one
 
 
 @dataclass(frozen=True, eq=False)

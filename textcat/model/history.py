@@ -120,7 +120,7 @@ def descends_from(model: str | os.PathLike[str], id_: str) -> bool:
 def n_learnt(model: str | os.PathLike[str]) -> int:
     """Return the number of steps, without undone ones, in which the model in a folder has learnt since training.
 
-    Raise TextcatError as `learning_history` does.
+    It is 0 if another command has replaced the model since. Raise TextcatError as `learning_history` does.
     """
     steps = learning_history(model)
     is_last = bool(steps) and steps[-1].model == read_manifest(model).sha256

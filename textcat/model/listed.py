@@ -147,7 +147,7 @@ class Listed:
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays and settings have the names, shapes and types of a scorer with a shortlist."""
+        """Return whether stored arrays and settings fit a scorer with a shortlist, of so many features and topics."""
         return (
             are_parts(arrays, PARTS, n_features, n_topics)
             and are_parts(arrays, CENTROIDS, n_features, n_topics)
@@ -171,7 +171,7 @@ class Listed:
 
 
 def _are_related(arrays: Arrays, numbers: RelatedSettings, n_topics: int) -> bool:
-    """Return whether stored arrays and numbers have the shapes and types of related topics."""
+    """Return whether stored arrays and settings of related topics fit together, for so many topics."""
     return (
         are_parts(arrays, RELATED, n_topics, n_topics)
         and arrays[RELATED_CURVES].shape == (2, n_topics)

@@ -81,7 +81,7 @@ def promote(
     corpus : Corpus, DataFrame, iterable of dict, str or Path, optional
         With `fail_if`: the documents to measure both models on, as for `compare`.
     fail_if, strict, n_resamples, seed, stages
-        Conditions under which the new model fails, as for `compare`; if one is met, nothing changes.
+        Conditions under which the new model fails, as for `compare`; if it fails, nothing changes.
 
     Returns
     -------

@@ -57,7 +57,7 @@ class RuleFields:
     adds : dict of str to list of str
         A document that gets the topic also gets these, such as broader topics, and all topics that these add.
     parents : bool
-        A document that gets a topic also gets all broader topics.
+        A document that gets a topic also gets all topics that are broader than this one.
     only_with : dict of str to list of str
         A document gets the topic only if it also gets one of these.
     never_with : dict of str to list of str
@@ -65,7 +65,7 @@ class RuleFields:
     never : list of str
         No document gets these topics.
     narrowest_only : bool
-        A document that gets a topic gets none of the broader topics.
+        A document that gets a topic gets none of the topics that are broader than this one.
     at_most : int
         A document gets at most this many topics, those with the highest scores; 0: any number.
     """
@@ -146,7 +146,7 @@ class Rules:
     Within each field, rules for all documents come before those with a condition.
     """
 
-    groups: tuple[tuple[_Rule, ...], ...]  # of each field; the rule `parents` is among those that add
+    groups: tuple[tuple[_Rule, ...], ...]  # the rules of each field; `parents` is among those of `adds`
     repeated: int  # start of a group of rules that is repeated until it changes nothing; -1 if no repetition is needed
     conditions: tuple[Condition, ...]
     source: str  # the text of the file

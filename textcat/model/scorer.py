@@ -61,7 +61,7 @@ class Scorer(Protocol):
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays and settings have the names, shapes and types of this class."""
+        """Return whether stored arrays and settings fit together, for so many features and topics."""
 
     @classmethod
     def restored(cls, arrays: Arrays, settings: ScorerSettings, n_topics: int) -> "Scorer":

@@ -76,7 +76,7 @@ class Sparse:
 
     @classmethod
     def fit_together(cls, arrays: Arrays, settings: ScorerSettings, n_features: int, n_topics: int) -> bool:
-        """Return whether stored arrays have the names, shapes and types of a sparse scorer."""
+        """Return whether stored arrays fit a sparse scorer of so many features and topics."""
         return are_parts(arrays, PARTS, n_features, n_topics) and arrays[BIAS].shape == (n_topics,)
 
     @classmethod

@@ -237,7 +237,7 @@ class _Contents(NamedTuple):
 
     manifest: Manifest
     arrays: dict[str, Any]
-    terms: list[str]  # the features' names
+    terms: list[str]  # the names of the columns
     documents: SupportTexts | None
     tables: LanguageTables | None
 

@@ -238,7 +238,7 @@ class Tagger:
         """Return the topics of each document, the highest score first; by default, those above their thresholds.
 
         A document without any term of the model gets no topic. With a recipe for one topic per document (`single`),
-        each document gets exactly one topic.
+        each document gets exactly one topic, even without a term, unless `top`, `all_topics` or rules say otherwise.
 
         Parameters
         ----------
@@ -312,9 +312,9 @@ class Tagger:
         scores : ndarray of shape (n_documents, n_topics), float32
         top : int >= 1, optional
             Return this many topics of each document, those with the highest scores (with one topic per document: the
-            highest probabilities), regardless of thresholds.
+            highest probabilities), regardless of thresholds and rules.
         all_topics : bool, default=False
-            Return all topics of each document; with a shortlist, all topics on it.
+            Return all topics of each document, regardless of thresholds and rules; with a shortlist, all topics on it.
         min_probability : float in [0, 1], optional
             Return only topics with at least this probability, regardless of thresholds, unless each document gets
             exactly one topic.
