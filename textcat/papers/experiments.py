@@ -51,7 +51,7 @@ Answer = TypeVar("Answer")
 class Figure:
     """A number that we measured, next to the published one."""
 
-    ours: float | None  # None if the data is missing
+    ours: float | None  # None if it was not measured, because data are missing or a slow baseline was left out
     published: float | None = None  # None if the paper has no such figure
     digits: int = 0  # decimals to print, as many as the published figure has
 

@@ -1,4 +1,7 @@
-"""The lecture notes' experiments: a toy table, a topic learnt document by document, and bounds on mistakes."""
+"""Experiments from the lecture notes of Joachims (CS678, 2003) and Shalizi (36-350, 2009).
+
+They are a toy table, a topic learnt document by document, and bounds on mistakes.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -227,8 +230,9 @@ SEPARABLE = {"sonar": (1, 3.8121, 0.00841), "wbc-11": (30, 1716**0.5, 0.0243), "
 def mistake_bound_rows(name: str, settings: Settings) -> list[Row]:
     """Compare the perceptron's mistakes on the data set `name` with their upper bounds; return two rows.
 
-    In the first row, the bias has ρ = R, and the bound is 4(R/γ)². In the second row, ρ is that of `SEPARABLE`, or
-    there is no bias, and the bound is R²/δ².
+    R is the length of the longest row. In the first row, the bias has ρ = R, and the bound is 4(R/γ)², where γ is the
+    largest margin. In the second row, ρ is that of `SEPARABLE`, or there is no bias; the bound is (R/δ)², where δ is
+    the largest margin of a plane through the origin.
     """
     data, (rho, *printed) = datasets.load(name), SEPARABLE[name]
     label = f"augmented by ρ = {rho:g}" if rho else "no bias"

@@ -455,9 +455,9 @@ def unit_weight_vectors(rows: sp.csr_array, y: np.ndarray) -> dict[str, np.ndarr
 
 
 def region_corners(lines: np.ndarray) -> np.ndarray:
-    """Return the corners of the region where ``c + a·u + b·v`` is positive for all lines (c, a, b): shape (n, 2).
+    """Return the corners of the region within |u|, |v| ≤ 2 where ``c + a·u + b·v`` is positive for all lines.
 
-    The origin must be inside.
+    The lines are rows (c, a, b). The result has the shape (n, 2). The origin must be inside the region.
     """
     from scipy.spatial import HalfspaceIntersection
 
