@@ -185,7 +185,11 @@ def _chosen(answers: _Answers, asked: str, what: str) -> str:
 
 
 def _agreed(values: Iterable[Any], field: str) -> list[str]:
-    """Return the topics that more than half of several persons gave; raise UnreadableError if exactly half did."""
+    """Return the topics that more than half of several persons gave; raise UnreadableError if they do not agree.
+
+    They do not agree if exactly half gave a topic, or if half or more gave topics, but no topic was given by more than
+    half.
+    """
     topics_of_persons = [labels_in(value, field).topics for value in values]
     counts = Counter(topic for topics in topics_of_persons for topic in topics)
     agreed = [topic for topic, count in counts.items() if 2 * count > len(topics_of_persons)]

@@ -63,7 +63,7 @@ def read_batches(
 
 
 class _Step(NamedTuple):
-    """A block or a Rejection, the checkpoint after it, the bytes read so far, and its stretch."""
+    """A block or a Rejection, the checkpoint after it, the bytes read so far, and its stretch (consecutive files)."""
 
     item: Block | Rejection
     end: Checkpoint
@@ -72,7 +72,10 @@ class _Step(NamedTuple):
 
 
 class _Cutting:
-    """Gather steps of reading into batches; each stretch of files has batches of its own, numbered from 0."""
+    """Gather steps of reading into batches; each stretch of files has batches of its own, numbered from 0.
+
+    For stretches, which are consecutive files, see `textcat.reading.shares`.
+    """
 
     def __init__(
         self,

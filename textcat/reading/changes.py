@@ -80,7 +80,7 @@ class FileState(NamedTuple):
 
     name: str  # including the name of its source
     size: int  # in bytes; -1: unknown
-    state: int | str | None  # time of the last change, or another value that changes with the file; None: see below
+    state: int | str | None  # time of the last change, or another value that changes with the file; None: it is blocked
 
     @property
     def is_blocked(self) -> bool:

@@ -87,10 +87,10 @@ def texts_among(names: Collection[str], settings: InputSettings) -> tuple[str, t
 
 
 def check_labels(names: Collection[str], settings: InputSettings) -> None:
-    """Raise UnreadableError if a field that the settings name for ids, topics or parts is not among `names`.
+    """Raise UnreadableError if a field that the settings name for ids, topics, parts or dates is not among `names`.
 
-    A table must have a column of topics even if the settings do not name one; an object without a field of topics
-    has none. If labels are not wanted, only the field of ids is checked.
+    A table must have a column of topics even if the settings do not name one; an object without a field of topics has
+    none, and it may lack a date. If labels are not wanted, only the fields of ids and dates are checked.
     """
     for name, what in _LABEL_FIELDS[: 1 if settings.labels is None else None]:
         if what == "topics":
@@ -205,8 +205,8 @@ def titled_zones(title: str, texts: Sequence[str], settings: InputSettings) -> d
 def further_fields(names: Iterable[str], title: str, body: Sequence[str], settings: InputSettings) -> list[str]:
     """Return the names of the fields that records keep in addition to their zones.
 
-    These are the fields in `settings.fields` that exist; if it asks for all fields, all except the title and a body
-    that is a single field.
+    These are the fields in `settings.fields` that exist. `EVERY_FIELD` stands for all fields, and `ALL_FIELDS` for all
+    except the title and a body that is a single field.
     """
     if settings.fields == EVERY_FIELD:
         return [*names]

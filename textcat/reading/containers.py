@@ -500,9 +500,9 @@ class _TarFile:
         return data
 
     def part(self, size: int, consumed: Callable[[], int]) -> ByteStream:
-        """Return the stream of the next `size` bytes of the tar, which are those of one file in it.
+        """Return a stream of the next `size` bytes of the uncompressed tar: the content of one of its files.
 
-        `consumed` returns how many bytes of the stored tar have been used.
+        `consumed` returns how many bytes of the file on disk, which may be compressed, have been used.
         """
         end = self._offset + size
 

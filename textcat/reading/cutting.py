@@ -157,9 +157,9 @@ def _with_opening(ahead: LookAhead, template: Block, settings: InputSettings, la
 def _end_of_enclosed(
     ahead: LookAhead, template: Block, settings: InputSettings, position: int, name: str, is_array: bool
 ) -> Block | Rejection | None:
-    """Return the step for the rest of a file after its last whole record; None if there is no rest.
+    """Return the rest of a file after its last whole record as a block; None if there is no rest.
 
-    The step is a Rejection if the array or element that encloses all records is not closed.
+    If the array or element that encloses all records is not closed, a Rejection is returned instead.
     """
     rest = template._replace(offset=ahead.offset, position=position, data=ahead.data)
     if is_array:

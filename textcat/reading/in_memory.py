@@ -169,7 +169,7 @@ class _Fields(NamedTuple):
     called: str
 
     def zones(self, names: tuple[str, ...]) -> dict[str, str]:
-        """Return the texts of the named fields; by default, (), those of `zones`, or of title and text or body.
+        """Return the texts of the named fields; if none is named, those of `zones`, or of title and text or body.
 
         As in files, a title is a zone of its own unless it is the only field that is named.
         """

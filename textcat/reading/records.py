@@ -46,10 +46,10 @@ class Record(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """A part of the input that could not be read."""
+    """A part of the input that gives no document: it could not be read, or was left out; `reason` says why."""
 
     source: str
-    position: int  # as in `Record`; 0: the whole source, or the rest of it, could not be read
+    position: int  # as in `Record`; 0: the whole source, or the rest of it, is rejected
     reason: str  # one sentence
     #: Offset and length of the rejected bytes in the uncompressed source (converted to UTF-8 if it is in an encoding
     #: such as UTF-16); -1 if unknown.

@@ -267,8 +267,9 @@ def object_content(fields: Mapping[str, Any], settings: InputSettings) -> Record
     """Return the content (id, texts and labels) of a record that is a JSON object.
 
     The record's text is in the fields that the settings name. If they name none, it is in ``title`` and ``text`` or
-    ``body``, or in ``zones``, an object of texts by the names of zones. Other fields, null fields, and zones without
-    text are ignored. A NUL written as an escape of JSON is part of the text; a NUL byte is not valid JSON.
+    ``body``, or in ``zones``, an object of texts by the names of zones. Null fields and zones without text are ignored,
+    and so are other fields unless `settings.fields` asks for them. A NUL written as an escape of JSON is part of the
+    text; a NUL byte is not valid JSON.
     """
     check_labels(fields, settings)
     if has_subjects(fields):

@@ -44,7 +44,10 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
 
 
 def _values(text: str) -> dict[str, list[str]]:
-    """Return the texts of each field; a line without a field continues the one before, but keywords stand by line."""
+    """Return the texts of each field; a line without a tag continues the field before.
+
+    Each line of keywords has keywords of its own.
+    """
     texts: dict[str, list[list[str]]] = {}
     lines: list[str] = []
     for line in text.splitlines():

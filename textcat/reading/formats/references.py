@@ -142,7 +142,10 @@ _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+")
 
 
 class StartCutter:
-    """Cut a file of references into records: before each line with which a record begins."""
+    """Cut a file of references into records: before each match of `start`, with which a record begins.
+
+    In most formats, a record begins at the start of a line; in EndNote's XML, it may begin within a line.
+    """
 
     def __init__(self, start: re.Pattern[bytes]) -> None:
         self._start = start
@@ -178,7 +181,7 @@ class StartCutter:
 
 
 def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], Iterator[RecordSpan]]:
-    """Return a function that yields the span of each record of a block."""
+    """Return a function that yields the span of each record of a block; a record begins at each match of `start`."""
 
     def spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
         data, offset = block.without_mark(settings)

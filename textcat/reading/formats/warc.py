@@ -148,7 +148,7 @@ class RecordCutter:
         return n, False
 
     def fault(self, length: int) -> UnreadableError:
-        """Return the error for a record of the given length that was skipped: it is too long, or holds no page."""
+        """Return the error for a skipped record of the given length: it is cut off, holds no page, or is too long."""
         if length <= self._settings.max_bytes:
             return _damage("is cut off")
         try:
