@@ -314,7 +314,8 @@ class CorpusReader(NamedTuple):
     def stream(self, corpus: str) -> "ForkedCorpus | None":
         """Begin to read a corpus in another process, and return the corpus that will receive the documents.
 
-        Return None if another process is unsafe here, or takes too much memory.
+        Return None if the corpus is not a file on disk, if the file is too large, or if another process is unsafe or no
+        faster.
         """
         from textcat.corpus.catalogue import stream_corpus
 

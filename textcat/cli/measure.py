@@ -311,11 +311,11 @@ def evaluation_parts(
 
 
 def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[dict[str, str]]:
-    """Return a row per measure with a column per band, as in Table 2 of Li et al. (2002).
+    """Return a row per measure with a column per band: a group of topics to average over, such as ALL or TOP10.
 
-    Only the main measures have rows, unless `every_measure` is set. A measure that has intervals is followed by a row
-    with the intervals. Rows with counts of documents and topics follow. If topics were left out because they have no
-    positive in the test part, the last row counts these topics.
+    The table is like Table 2 of Li et al. (2002). Only the main measures have rows, unless `every_measure` is set. A
+    measure that has intervals is followed by a row with the intervals. Rows with counts of documents and topics follow.
+    If topics were left out because they have no positive in the test part, the last row counts these topics.
     """
     from textcat.cli import printing
 
@@ -475,7 +475,10 @@ def _plain_measures(compared: "Comparison", names: Sequence[str]) -> list[dict[s
 
 
 def rows_of_model(folder: Path, recipe: str, corpus: str, evaluation: "Evaluation") -> list[dict[str, Any]]:
-    """Return a row per band of a model: where it was measured, its main measures, and intervals."""
+    """Return a row per band (a group of topics such as ALL) of a model.
+
+    A row says where the model was measured, and has its main measures and their intervals.
+    """
     where = {"model": str(folder), "recipe": recipe, "corpus": corpus}
     where |= {"measured on": f"{evaluation.test_documents} {evaluation.measured_on}"}
     rows = []
@@ -490,7 +493,7 @@ def rows_of_model(folder: Path, recipe: str, corpus: str, evaluation: "Evaluatio
 
 
 def show_models(console: "Console", rows: Sequence[Mapping[str, Any]], form: str) -> None:
-    """Print one row per model: its folder, corpus, recipe, numbers and figures (those of `rows_of_model`)."""
+    """Print a row per model and band (a group of topics such as ALL); the rows are those of `rows_of_model`."""
     from textcat.cli.printing import Table, format_figure, format_interval, show
 
     names = [name.removesuffix(" low") for name in rows[0] if name.endswith(" low")]

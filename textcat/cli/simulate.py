@@ -113,7 +113,7 @@ def _report(
     per_topic: bool,
     out: Path | None,
 ) -> None:
-    """Print the results of the runs; if `out` is not None, write all results and a plot to this folder, too."""
+    """Print the results of the runs; if `out` is not None, write a summary, tables and a plot to this folder, too."""
     from textcat.base.disk import write_atomically
     from textcat.cli.printing import Note, Table, cost_of_stages, show
     from textcat.evaluation.export import markdown_table

@@ -291,7 +291,11 @@ def _warn(rejection: "Rejection") -> None:
 def _show(
     summary: "Summary | None", written: "WriteBackSummary | None", out: Path | None, back: WriteBack, form: str
 ) -> None:
-    """Print the summary of a run, the summary of the files written back, or both."""
+    """Print the summary of a run, the summary of the files written back, or both.
+
+    If the tags go to standard output, the summary of the run is printed only if `form` is not "text", or if standard
+    error is a terminal and there were several records.
+    """
     # After tags on standard output, print a summary only if requested, or on a terminal for several documents.
     is_shown = summary is not None and (out or form != "text" or (summary.counts.records > 1 and sys.stderr.isatty()))
     if written is None and not is_shown:

@@ -647,7 +647,7 @@ def show_update(console: "Console", result: "UpdateResult", stages: "Stages", fo
 
 
 def _changes(result: "UpdateResult") -> list[str]:
-    """Return the number of topics with names, and the number of changed documents."""
+    """Return sentences: how many topics have names, and how many documents were added, corrected and removed."""
     tagger, changes = result.tagger, []
     if names := tagger.topic_names:
         language = f" ({tagger.names_language})" if tagger.names_language else ""

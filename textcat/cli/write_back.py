@@ -95,7 +95,7 @@ def write_back_options(
         bool, _back("--copy-rest", help="With --write-back, copy all other files as they are, so that none is missing.")
     ] = False,
 ) -> WriteBack:
-    """Return where files are written again with their tags."""
+    """Return the options of writing news files again with their tags."""
     return WriteBack(write_back, codes, copy_rest)
 
 
