@@ -21,9 +21,11 @@ from news_versions import item, write_items
 from read_sources import tarred
 
 import textcat
+from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.reading import FileState, InputSettings
 from textcat.runs.files import ListedFile
+from textcat.runs.folder import LOCK
 from textcat.tagging import watch
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.planning import make_plan
@@ -164,6 +166,22 @@ def test_whenever_a_watching_process_is_killed_each_document_is_tagged_once(mode
     tags = Counter((tag.id, tag.topics) for tag in read_tags(out))
     for key, n in Counter((tag.id, tag.topics) for tag in read_tags(tmp_path / "anew")).items():
         assert tags[key] == n, key
+
+
+def test_watching_waits_for_another_run_into_its_folder(model, folder, tmp_path, caplog):
+    out, locks = tmp_path / "out", []
+
+    def during(n):
+        if n == 1:
+            locks.append(disk.acquire_lock(out / LOCK, "busy", thread_local=False))
+            make_archive(folder / "new.jsonl", 12, seed=9)
+            threading.Timer(3 * watch.SETTLED, locks[0].release).start()
+
+    first, second = watched(model, folder, out, 2, during)
+    assert "Another run is writing" in caplog.text
+    assert (first.counts.records, second.counts.records) == (12, 24)
+    with disk.acquire_lock(out / LOCK, "busy"), pytest.raises(disk.LockedError):
+        watched(model, folder, out, 1)
 
 
 def test_watching_goes_on_when_its_model_is_replaced(model, folder, tmp_path, caplog):

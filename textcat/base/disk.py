@@ -80,8 +80,12 @@ def raise_write_errors(target: object, remedy: str) -> Iterator[None]:
         raise TextcatError(f"Cannot write to {target} ({error.strerror or error}): {remedy}.") from error
 
 
+class LockedError(TextcatError):
+    """Another process holds a lock."""
+
+
 def acquire_lock(path: Path, refusal: str, **options: Any) -> Any:
-    """Acquire a lock file, and return the lock; raise TextcatError if another process holds it.
+    """Acquire a lock file, and return the lock; raise LockedError if another process holds it.
 
     The message of the error is `refusal`. The system releases the lock when the process ends, even if it is killed.
     `options` are keyword arguments of `filelock.FileLock`.
@@ -92,7 +96,7 @@ def acquire_lock(path: Path, refusal: str, **options: Any) -> Any:
     try:
         lock.acquire()
     except Timeout:
-        raise TextcatError(refusal) from None
+        raise LockedError(refusal) from None
     return lock
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from textcat.base.disk import LockedError
 from textcat.base.errors import TextcatError, install_hint
 from textcat.reading import FileState, Source, is_url
 from textcat.runs.growth import list_files
@@ -65,6 +66,7 @@ def watch_archive(
     """
     seen, clock, renew = SettledFiles(), _Clock(), Event()
     done: States | None = None
+    trusted = False  # whether no other run has written to the folder since the last round
     for is_changed in _looks(inputs, lambda: bool(seen.waiting), renew):
         is_due = clock.is_due()
         if not (is_changed or is_due):
@@ -92,11 +94,19 @@ def watch_archive(
         jobs = planned.jobs if done is None or n_bytes > _FEW_BYTES else 1
         round_ = planned._replace(sources=sources, jobs=jobs)
         try:
-            summary = tag_to_folder(round_, out, trusted=done is not None, **options)
+            summary = tag_to_folder(round_, out, trusted=trusted, **options)
         except ModelReplacedError as error:  # between planning and tagging
             log.warning("%s It is read again.", error)
             clock.set(0.0, began)
             continue
+        except LockedError as error:
+            if done is None:
+                raise
+            log.warning("%s It is tried again until then.", error)
+            trusted = False
+            clock.set(0.0, began)
+            continue
+        trusted = True
         options.pop("restart", None)  # the first round has already done it
         again = summary.growth.again if summary.growth else ()
         new |= {name: complete[name] for name in again if name in complete}
