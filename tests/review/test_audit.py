@@ -4,13 +4,28 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from textcat.corpus.corrections import Correction
+from textcat.corpus.corrections import PLACE, Correction
 from textcat.reading.document import Document
 from textcat.review.audit import audit_rows, sample_rows
+from textcat.tagging.shards import TaggedDocument
+
+
+def document(number, date="", topics=()):
+    return Document(
+        f"d{number}", {"text": "x"}, topics, date, fields=dict(zip(PLACE, ("a.jsonl", number), strict=True))
+    )
 
 
 def correction(number, date, answers, audited):
-    return Correction(Document(f"d{number}", {"text": "x"}, date=date), answers, audited=audited)
+    return Correction(document(number, date), answers, audited=audited, model="m")
+
+
+def tags(topics_of, model="m"):
+    """The present tags of documents, by number."""
+    return {
+        ("a.jsonl", number, f"d{number}"): TaggedDocument(f"d{number}", "a.jsonl", number, tuple(topics), model=model)
+        for number, topics in topics_of.items()
+    }
 
 
 def test_rows_are_of_all_of_topics_of_months_and_of_both():
@@ -20,7 +35,9 @@ def test_rows_are_of_all_of_topics_of_months_and_of_both():
         correction(3, "", {"a": False, "b": True}, ("a",)),  # b was not drawn
         correction(3, "", {"a": True}, ("a",)),  # the last answer counts
     ]
-    rows = {(row.topic, row.month): (row.judged, row.right) for row in audit_rows(made)}
+    rows = {
+        (row.topic, row.month): (row.judged, row.right) for row in audit_rows(made, tags({1: "ab", 2: "a", 3: "ab"}))
+    }
     assert rows == {
         ("", ""): (4, 3),
         ("a", ""): (3, 3),
@@ -31,34 +48,26 @@ def test_rows_are_of_all_of_topics_of_months_and_of_both():
         ("b", "2024-05"): (1, 0),
         ("a", "unknown"): (1, 1),
     }
-    assert audit_rows([]) == []
+    assert audit_rows([], {}) == []
+    # Only tags that the archive has now count, and those of a former model are others.
+    assert [row.judged for row in audit_rows(made, tags({1: "a", 2: "b"})) if not (row.topic or row.month)] == [1]
+    assert audit_rows(made, tags({1: "ab"}, model="new")) == []
 
 
 @pytest.mark.parametrize(("right", "judged"), [(0, 3), (3, 3), (17, 20)])
 def test_intervals_are_those_of_scipy(right, judged):
     made = [correction(number, "", {"a": number < right}, ("a",)) for number in range(judged)]
-    row = audit_rows(made)[0]
+    row = audit_rows(made, tags(dict.fromkeys(range(judged), "a")))[0]
     expected = binomtest(right, judged).proportion_ci(method="exact")
     np.testing.assert_allclose((row.low, row.high), (expected.low, expected.high), rtol=1e-9)
     assert row.precision == right / judged
 
 
-def whole(number, given, true):
-    """A completely judged document, with the tags that it had and the topics that it has."""
-    answers = {topic: topic in true for topic in {*given, *true}}
-    return Correction(Document(f"d{number}", {"text": "x"}, tuple(given)), answers, is_complete=True)
-
-
-def test_a_sample_of_documents_tells_precision_and_recall():
-    made = [
-        whole(1, "ab", "b"),
-        whole(2, "a", "ac"),
-        whole(3, "", ""),
-        whole(4, "b", ""),
-        whole(4, "b", "b"),  # the last answer counts
-        correction(5, "", {"a": True}, ("a",)),  # it was not judged completely
-    ]
-    rows = {row.topic: row for row in sample_rows(made)}
+def test_a_sample_of_documents_tells_precision_and_recall_of_the_present_tags():
+    true = {1: "b", 2: "ac", 3: "", 4: "b", 5: "a"}
+    judged = {("a.jsonl", number, f"d{number}"): {*topics} for number, topics in true.items()}
+    given = tags({1: "ab", 2: "a", 3: "", 4: "b", 6: "a"})  # of 5, the archive has no tags any more
+    rows = {row.topic: row for row in sample_rows(judged, given)}
     assert list(rows) == ["", "a", "b", "c"]
     assert {row.documents for row in rows.values()} == {4}
     assert {topic: (row.with_topic, row.tagged, row.right) for topic, row in rows.items()} == {
@@ -71,4 +80,4 @@ def test_a_sample_of_documents_tells_precision_and_recall():
     assert (rows["c"].precision, rows["c"].precision_low, rows["c"].recall) == (None, None, 0)
     expected = binomtest(3, 4).proportion_ci(method="exact")
     assert (rows[""].recall_low, rows[""].recall_high) == pytest.approx((expected.low, expected.high))
-    assert sample_rows(made[-1:]) == []
+    assert sample_rows(judged, {}) == []

@@ -71,7 +71,7 @@ def review(
     if sum([uncertain is not None, read is not None, report]) > 1:
         raise BadParameter("--uncertain, --read and --report are three things to do: give one of them")
     if report:
-        _report(corrections_of(folder, corrections), form)
+        _report(folder, corrections_of(folder, corrections), form)
         return
     if read is not None:
         result = read_sheet(read, folder, corrections, person or user_name())
@@ -129,12 +129,13 @@ def _check_open(queue: "Review") -> None:
         )
 
 
-def _report(corrections: Path, form: str) -> None:
+def _report(folder: Path, corrections: Path, form: str) -> None:
     from textcat.corpus.corrections import Corrections
-    from textcat.review.audit import audit_rows, sample_rows
+    from textcat.review.audit import audit_rows, present_tags, sample_rows
 
-    made = [*Corrections(corrections, must_exist=True)]
-    show_audit(terminal.console(), audit_rows(made), sample_rows(made), form)
+    stored = Corrections(corrections, must_exist=True)
+    tags = present_tags(folder, stored)
+    show_audit(terminal.console(), audit_rows(stored, tags), sample_rows(stored.judged_documents(), tags), form)
 
 
 def show_audit(console: "Console", rows: "list[AuditRow]", sample: "list[SampleRow]", form: str) -> None:

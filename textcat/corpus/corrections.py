@@ -193,11 +193,9 @@ class Corrections:
         """
         topics_of: dict[tuple[str, int, str], set[str]] = {}
         for correction in self:
-            fields = correction.document.fields or {}
-            if any(name not in fields for name in PLACE):
+            key = row_of(correction.document)
+            if key is None:
                 continue
-            source, position = (fields[name] for name in PLACE)
-            key = plain_text(str(source)), int(position), plain_text(correction.document.id)
             if correction.is_complete:
                 topics_of[key] = set()
             if key in topics_of:
@@ -221,6 +219,15 @@ class Corrections:
             ) from error
         except sqlite3.DatabaseError as error:
             raise TextcatError(f"{self._path} is damaged ({error}): restore it from a backup.") from error
+
+
+def row_of(document: Document) -> tuple[str, int, str] | None:
+    """Return the source and position of a corrected document in an archive, and its id; None if it is of no archive."""
+    fields = document.fields or {}
+    if any(name not in fields for name in PLACE):
+        return None
+    source, position = (fields[name] for name in PLACE)
+    return plain_text(str(source)), int(position), plain_text(document.id)
 
 
 def corrections_of(folder: Path, corrections: str | os.PathLike[str] | None) -> Path:

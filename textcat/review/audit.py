@@ -1,11 +1,13 @@
 """Estimate precision and recall of tags from random samples that people judged: of automatic tags, or of documents."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
+from pathlib import Path
 from typing import NamedTuple
 
-from textcat.corpus.corrections import Correction
+from textcat.corpus.corrections import Correction, row_of
 from textcat.evaluation.promises import clopper_pearson
+from textcat.tagging.shards import Row, TaggedDocument, find_documents
 
 _ALL = ""  # stands for all topics or all months
 
@@ -25,19 +27,37 @@ class AuditRow(NamedTuple):
     high: float
 
 
-def audit_rows(corrections: Iterable[Correction]) -> list[AuditRow]:
+def present_tags(folder: Path, corrections: Iterable[Correction]) -> dict[Row, TaggedDocument]:
+    """Return the present tags of the documents of an archive that were audited, or judged completely."""
+    judged = (row_of(made.document) for made in corrections if made.audited or made.is_complete)
+    rows = {row for row in judged if row is not None}
+    return find_documents(folder, rows) if rows else {}
+
+
+def audit_rows(corrections: Iterable[Correction], tags: Mapping[Row, TaggedDocument]) -> list[AuditRow]:
     """Return the audited precision of automatic tags: overall, by topic, by month, and by topic and month.
 
-    If a tag has several answers, the last one is used. Intervals are those of Clopper and Pearson (1934).
+    If a tag has several answers, the last one is used. Answers about tags that the archive no longer has, such as those
+    of a former model, do not count. Intervals are those of Clopper and Pearson (1934).
+
+    Parameters
+    ----------
+    corrections : iterable of Correction
+    tags : dict
+        The present tags of the audited documents, as of `present_tags`.
     """
-    answers: dict[tuple[str, str, str], tuple[str, bool]] = {}
+    answers: dict[tuple[Row, str], tuple[str, bool]] = {}
     for correction in corrections:
-        document = correction.document
-        month = document.date[:7] if document.date[:4].isdigit() else "unknown"
+        row, date = row_of(correction.document), correction.document.date
+        tagged = None if row is None else tags.get(row)
+        if row is None or tagged is None or tagged.model != correction.model:
+            continue
+        month = date[:7] if date[:4].isdigit() else "unknown"
         for topic in correction.audited:
-            answers[document.id, str(document.fields), topic] = month, correction.answers[topic]
+            if topic in tagged.topics:
+                answers[row, topic] = month, correction.answers[topic]
     counts = defaultdict[tuple[str, str], list[int]](lambda: [0, 0])
-    for (_, _, topic), (month, is_right) in answers.items():
+    for (_, topic), (month, is_right) in answers.items():
         for group in ((_ALL, _ALL), (topic, _ALL), (_ALL, month), (topic, month)):
             counts[group][0] += 1
             counts[group][1] += is_right
@@ -69,15 +89,22 @@ class SampleRow(NamedTuple):
     recall_high: float | None
 
 
-def sample_rows(corrections: Iterable[Correction]) -> list[SampleRow]:
+def sample_rows(judged: Mapping[Row, Set[str]], tags: Mapping[Row, TaggedDocument]) -> list[SampleRow]:
     """Return the precision and recall of the tags of completely judged documents: overall, then by topic.
 
-    If a document has several complete answers, the last one is used. Intervals are those of Clopper and Pearson (1934).
+    Intervals are those of Clopper and Pearson (1934).
+
+    Parameters
+    ----------
+    judged : dict
+        All topics of each judged document, as of `Corrections.judged_documents`.
+    tags : dict
+        The present tags of these documents, as of `present_tags`; documents without an entry do not count.
     """
-    last = {(made.document.id, str(made.document.fields)): made for made in corrections if made.is_complete}
+    last = {row: true for row, true in judged.items() if row in tags}
     counts = defaultdict[str, list[int]](lambda: [0, 0, 0])
-    for made in last.values():
-        given, true = {*made.before}, {topic for topic, belongs in made.answers.items() if belongs}
+    for row, true in last.items():
+        given = {*tags[row].topics}
         for topic in given | true:
             for group in (_ALL, topic):
                 counts[group][0] += topic in true

@@ -11,10 +11,12 @@ from zlib import crc32
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
+from textcat.base.spreadsheets import plain_text
 from textcat.corpus.corrections import PLACE, Correction, Corrections, corrections_of
 from textcat.model.manifest import Manifest, read_manifest
 from textcat.model.topic_names import topic_finder
 from textcat.reading.document import Document
+from textcat.review.audit import AuditRow, audit_rows, present_tags
 from textcat.review.queue import audited_tags, choose_documents, choose_sample, reviewed_tags
 from textcat.runs.files import present_names
 from textcat.tagging.origin import RunOrigin
@@ -135,6 +137,8 @@ class Review:
         progress(f"reading the texts of {len(rows):,} documents")
         self.documents, self.n_missing = self._read(rows)
         self._number_of = {_key(document.document): document.number for document in self.documents}
+        in_queue = {(plain_text(row.source), row.position, plain_text(row.id)): row for row in rows.values()}
+        self._tags = present_tags(self.folder, self.corrections) | in_queue
 
     @property
     def fingerprint(self) -> str:
@@ -271,6 +275,10 @@ class Review:
         """Return how many documents of the queue were answered; by this person, if people review independently."""
         with self._lock:
             return sum(self._is_answered(document, person) for document in self.documents)
+
+    def audited_precision(self) -> list[AuditRow]:
+        """Return the audited precision of the archive's automatic tags."""
+        return audit_rows(self.corrections, self._tags)
 
     def explain(self, number: int, topic: str, n: int = 60) -> "Explanation | None":
         """Return a document's terms for and against a topic; None if the model no longer exists or lacks the topic."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Query
 
 from textcat.reading import common_fields
-from textcat.review.audit import audit_rows
 from textcat.serving import review_schemas as s
 from textcat.serving.http.front import Call
 from textcat.serving.http.log import Log
@@ -99,7 +98,7 @@ def topics(query: Annotated[s.TopicsQuery, Query()], call: Call) -> dict[str, An
 @reading.get("/api/v1/review/audit", response_model=s.AuditAnswer, responses=problems(403, 412, 421))
 def audit(call: Call) -> dict[str, Any]:
     """Return the audit: how many of the automatic tags that were drawn at random and judged are right."""
-    return {"rows": [row._asdict() for row in audit_rows(call.app.review.corrections)]}
+    return {"rows": [row._asdict() for row in call.app.review.audited_precision()]}
 
 
 def _check(review: Review, number: int) -> None:
