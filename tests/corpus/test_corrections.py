@@ -6,11 +6,12 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.corrections import FILE, Correction, Corrections
+from textcat.corpus.corrections import FILE, PLACE, Correction, Corrections, apart
 from textcat.reading.document import Document
 
 WHEAT = Document("1", {"title": "Wheat", "body": "It rose."}, ("grain", "trade"), "2020-01-02", language="en")
@@ -136,7 +137,7 @@ def test_what_cannot_be_read_or_written_is_told_in_a_sentence(tmp_path):
 
 def test_documents_that_were_judged_completely_have_all_their_topics(tmp_path):
     def at(position, answers, is_complete):
-        place = {"tagged source": "a.jsonl", "tagged position": position}
+        place = dict(zip(PLACE, ("a.jsonl", position, "f"), strict=True))
         return Correction(Document(f"{position}", {"text": "x"}, fields=place), answers, is_complete=is_complete)
 
     corrections = Corrections(tmp_path)
@@ -148,5 +149,24 @@ def test_documents_that_were_judged_completely_have_all_their_topics(tmp_path):
         at(4, {"wheat": True, "grain": False}, False),
         Correction(WHEAT, {"grain": True}, is_complete=True),  # it is of no archive
     )
-    places = {("a.jsonl", 1, "1"): {"grain"}, ("a.jsonl", 3, "3"): set(), ("a.jsonl", 4, "4"): {"wheat"}}
+    places = {("a.jsonl", 1, "1", "f"): {"grain"}, ("a.jsonl", 3, "3", "f"): set(), ("a.jsonl", 4, "4", "f"): {"wheat"}}
     assert corrections.judged_documents() == places
+
+
+def test_documents_of_archives_with_one_id_and_other_texts_are_different_ones(tmp_path):
+    def of(source, text, answers, number=1):
+        fields = dict(zip(PLACE, (source, number, ""), strict=True))
+        return Correction(Document("7", {"body": text}, fields=fields), answers)
+
+    corrections = Corrections(tmp_path)
+    corrections.add(of("a.jsonl", "Wheat rose", {"wheat": True}))
+    corrections.add(of("b.jsonl", "Gold fell", {"gold": True}))
+    corrections.add(of("a.jsonl", "Wheat rose", {"grain": True}, number=2))  # it has moved
+    first, second = corrections.documents()
+    assert (first.id, first.zones, first.topics) == ("7", {"body": "Wheat rose"}, ("wheat", "grain"))
+    assert (second.id, second.topics) == (apart(replace(second, id="7")).id, ("gold",))
+    for _ in range(3):
+        corrections.take_back("", "review")
+        names = [document.id for document in corrections.documents()]
+        assert names == [each for each in (first.id, second.id) if each in names]  # none takes the other's id
+    assert names == []

@@ -12,7 +12,7 @@ from textcat.tagging.shards import TaggedDocument
 
 def document(number, date="", topics=()):
     return Document(
-        f"d{number}", {"text": "x"}, topics, date, fields=dict(zip(PLACE, ("a.jsonl", number), strict=True))
+        f"d{number}", {"text": "x"}, topics, date, fields=dict(zip(PLACE, ("a.jsonl", number, "f"), strict=True))
     )
 
 
@@ -23,7 +23,9 @@ def correction(number, date, answers, audited):
 def tags(topics_of, model="m"):
     """The present tags of documents, by number."""
     return {
-        ("a.jsonl", number, f"d{number}"): TaggedDocument(f"d{number}", "a.jsonl", number, tuple(topics), model=model)
+        ("a.jsonl", number, f"d{number}", "f"): TaggedDocument(
+            f"d{number}", "a.jsonl", number, tuple(topics), model=model
+        )
         for number, topics in topics_of.items()
     }
 
@@ -65,7 +67,7 @@ def test_intervals_are_those_of_scipy(right, judged):
 
 def test_a_sample_of_documents_tells_precision_and_recall_of_the_present_tags():
     true = {1: "b", 2: "ac", 3: "", 4: "b", 5: "a"}
-    judged = {("a.jsonl", number, f"d{number}"): {*topics} for number, topics in true.items()}
+    judged = {("a.jsonl", number, f"d{number}", "f"): {*topics} for number, topics in true.items()}
     given = tags({1: "ab", 2: "a", 3: "", 4: "b", 6: "a"})  # of 5, the archive has no tags any more
     rows = {row.topic: row for row in sample_rows(judged, given)}
     assert list(rows) == ["", "a", "b", "c"]

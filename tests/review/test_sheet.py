@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from functools import partial
 
 import pytest
@@ -253,3 +254,21 @@ def test_a_sample_with_a_document_that_is_judged_in_part_is_refused(sampled, tag
     with pytest.raises(TextcatError, match="the row has no topic"):
         read_sheet(path, tagged_archive, tmp_path / "said")
     assert [*Corrections(tmp_path / "said")] == []
+
+
+def test_documents_without_ids_of_their_own_are_found_only_if_their_file_is_the_same(newswire_model, tmp_path):
+    file = make_archive(tmp_path / "in" / "a.jsonl", 40)
+    lines = [re.sub(rb'^{"id": "[^"]*", ', b"{", line) for line in file.read_bytes().splitlines(keepends=True)]
+    file.write_bytes(b"".join(lines))
+    tag = partial(run, newswire_model, [tmp_path / "in"], tmp_path / "out")
+    tag()
+    path, read = tmp_path / "sheet.csv", partial(read_sheet, folder=tmp_path / "out", person="Ann")
+    write_sheet(Review(tmp_path / "out", most=10), path)
+    write(path, [row | {"answer": "yes"} for row in rows_of(path)])
+    assert read(path, corrections=tmp_path / "first").kept == 10
+    file.write_bytes(b'{"text": "Wheat rose."}\n' + b"".join(lines))
+    assert len(read(path, corrections=tmp_path / "second").missing) == 10  # it was not tagged again yet
+    assert Review(tmp_path / "out", most=10).documents == []
+    tag()
+    with pytest.raises(TextcatError, match=r"is about a document that .* has no tags of"):
+        read(path, corrections=tmp_path / "second")

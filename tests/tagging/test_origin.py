@@ -11,7 +11,7 @@ import pytest
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
-from textcat.runs.files import present_names
+from textcat.runs.files import tagged_files
 from textcat.tagging.origin import ORIGIN, RunOrigin
 from textcat.tagging.shards import read_tags
 
@@ -62,9 +62,12 @@ def test_documents_of_renamed_files_are_read_again(inputs, newswire_model, tmp_p
     assert len(tag().growth.renamed) == 3
     out = tmp_path / "out"
     places = {(row.source, row.position, row.id) for row in read_tags(out)}
-    assert {*RunOrigin.read(out).read_documents(places, present_names(out))} == places
+    assert {*RunOrigin.read(out).read_documents(places, tagged_files(out))} == places
     assert len(RunOrigin.read(out).read_documents(places)) == 5
-    assert present_names(tmp_path) == {}
+    assert tagged_files(tmp_path) == {}
+    (tmp_path / "in" / "new.txt").write_text("corn and tin")
+    found = RunOrigin.read(out).read_documents(places, tagged_files(out))
+    assert places - {*found} == {("in/c.txt", 1, "in/c.txt")}  # it has changed since it was tagged
 
 
 def test_documents_are_read_as_they_were_tagged(newswire_model, tmp_path):

@@ -30,7 +30,7 @@ from learning import (
 import textcat
 from textcat import Document, TextcatError
 from textcat.base.journal import read_whole_journal, rewrite_journal
-from textcat.corpus.corrections import Correction, Corrections
+from textcat.corpus.corrections import PLACE, Correction, Corrections, apart
 from textcat.features.language import open_language
 from textcat.model.history import descends_from, n_learnt
 from textcat.model.manifest import read_manifest
@@ -278,6 +278,29 @@ def test_a_folder_of_corrections_is_learnt_once(model, tmp_path):
     assert not (tmp_path / "other").exists()
     check_same(bytes_of(model), files)
     assert model.with_name("model.history.jsonl").read_bytes() == noted
+
+
+def test_a_document_of_an_archive_is_not_a_training_document_with_its_id(model, caplog):
+    before, files = labels(model), bytes_of(model)
+    place = dict(zip(PLACE, ("a.jsonl", 1, ""), strict=True))
+    same = document("d0", "ash").zones
+    other = Document("d1", {"body": "cedar and dogwood"}, fields=place)
+    Corrections("corr").add(
+        Correction(Document("d0", same, fields=place), {"cedar": True}), Correction(other, {"cedar": True})
+    )
+    learnt = textcat.learn(model, corrections="corr")
+    assert (learnt.corrected, learnt.added) == (("d0",), (apart(other).id,))
+    assert "'d1', have the ids of training documents, and other texts" in caplog.text
+    after = labels(model)
+    assert after["d1"] == before["d1"]
+    assert after[apart(other).id] == ({"cedar"}, {"cedar"})
+    assert textcat.learn(model, corrections="corr").number is None
+    Corrections("corr").add(Correction(other, {"cedar": False, "ash": True}))
+    assert textcat.learn(model, corrections="corr").corrected == (apart(other).id,)
+    for _ in range(3):
+        Corrections("corr").take_back("", "review")
+    textcat.learn(model, corrections="corr")
+    check_same(bytes_of(model), files)
 
 
 def test_answers_that_were_taken_back_are_unlearnt(model):

@@ -1,5 +1,6 @@
 """Store people's corrections of documents' topics in a folder, to which several processes can add."""
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -8,6 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import NamedTuple
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
@@ -18,7 +20,8 @@ from textcat.reading.document import Document
 FILE = "corrections.sqlite"  # name of the database in the folder
 _FORMAT = 2
 _COLUMNS = ("at", "person", "via", "model", "id", "document", "before", "answers", "audited", "note", "complete")
-PLACE = ("tagged source", "tagged position")  # fields of a corrected document that identify its row in the archive
+# Fields of a corrected document of an archive: its place there, and the checksum that its file had then.
+PLACE = ("tagged source", "tagged position", "tagged file")
 _TABLE = f"CREATE TABLE corrections (number INTEGER PRIMARY KEY AUTOINCREMENT, {', '.join(_COLUMNS)}, taken_back)"
 
 
@@ -70,6 +73,15 @@ class Correction:
         """The topics of the document after the correction: previous ones that were not rejected, then added ones."""
         kept = [topic for topic in self.before if self.answers.get(topic, True)]
         return (*kept, *(topic for topic, belongs in self.answers.items() if belongs and topic not in self.before))
+
+
+class ArchiveRow(NamedTuple):
+    """Where a document of an archive was when it was tagged, with its id and its file's checksum."""
+
+    source: str
+    position: int
+    id: str
+    file: str  # "": unknown
 
 
 class Corrections:
@@ -146,11 +158,34 @@ class Corrections:
 
     def __iter__(self) -> Iterator[Correction]:
         """Iterate over the corrections that were not retracted, in the order in which they were made."""
+        return (correction for correction, is_retracted in self._all() if not is_retracted)
+
+    def _all(self) -> Iterator[tuple[Correction, bool]]:
+        """Iterate over all corrections, in the order in which they were made, and whether each was retracted."""
         with self._connection() as connection:
             rows = connection.execute(
-                f"SELECT number, {', '.join(_COLUMNS)} FROM corrections WHERE taken_back IS NULL ORDER BY number"
+                f"SELECT taken_back, number, {', '.join(_COLUMNS)} FROM corrections ORDER BY number"
             ).fetchall()
-        return map(_correction, rows)
+        return ((_correction(row), retracted is not None) for retracted, *row in rows)
+
+    def by_document(self) -> dict[str, list[Correction]]:
+        """Return the corrections of each document by its id, in the order in which they were made.
+
+        Documents of archives that share an id, but not the text, are different documents: the ids of all but the first
+        get the checksum of their text (see `apart`).
+        """
+        texts_of: dict[str, list[str]] = {}
+        made_of: dict[str, list[Correction]] = {}
+        for correction, is_retracted in self._all():
+            document = correction.document
+            if row_of(document) is not None:
+                texts = texts_of.setdefault(document.id, [])
+                text = checksum_of_text(document)
+                texts += [] if text in texts else [text]
+                document = apart(document) if text != texts[0] else document
+            if not is_retracted:
+                made_of.setdefault(document.id, []).append(replace(correction, document=document))
+        return made_of
 
     def documents(self) -> list[Document]:
         """Return each corrected document once: its topics are those confirmed or added, `labelled_for` those judged.
@@ -158,21 +193,14 @@ class Corrections:
         If answers contradict each other, the last one is used; a document's texts are those of its last correction.
         Documents without an answer are left out.
         """
-        answers_of: dict[str, dict[str, bool]] = {}
-        document_of: dict[str, Document] = {}
-        for correction in self:
-            id_ = correction.document.id
-            document_of[id_] = correction.document
-            answers_of.setdefault(id_, {}).update(correction.answers)
-        return [
-            replace(
-                document_of[id_],
-                topics=tuple(topic for topic, belongs in answers.items() if belongs),
-                labelled_for=tuple(answers),
-            )
-            for id_, answers in answers_of.items()
-            if answers
-        ]
+        documents = []
+        for made in self.by_document().values():
+            answers: dict[str, bool] = {}
+            for correction in made:
+                answers |= correction.answers
+            topics = tuple(topic for topic, belongs in answers.items() if belongs)
+            documents += [replace(made[-1].document, topics=topics, labelled_for=tuple(answers))] if answers else []
+        return documents
 
     def topics_of(self, id_: str) -> set[str]:
         """Return the topics that a document has by its corrections."""
@@ -186,12 +214,12 @@ class Corrections:
             answers |= json.loads(str(text))
         return {topic for topic, belongs in answers.items() if belongs}
 
-    def judged_documents(self) -> dict[tuple[str, int, str], set[str]]:
-        """Return all topics of each completely judged document, by its source and position in an archive, and its id.
+    def judged_documents(self) -> dict[ArchiveRow, set[str]]:
+        """Return all topics of each completely judged document of an archive.
 
         Later answers about single topics of such a document are taken into account.
         """
-        topics_of: dict[tuple[str, int, str], set[str]] = {}
+        topics_of: dict[ArchiveRow, set[str]] = {}
         for correction in self:
             key = row_of(correction.document)
             if key is None:
@@ -221,13 +249,25 @@ class Corrections:
             raise TextcatError(f"{self._path} is damaged ({error}): restore it from a backup.") from error
 
 
-def row_of(document: Document) -> tuple[str, int, str] | None:
-    """Return the source and position of a corrected document in an archive, and its id; None if it is of no archive."""
+def row_of(document: Document) -> ArchiveRow | None:
+    """Return where a corrected document was in an archive; None if it is of no archive."""
     fields = document.fields or {}
     if any(name not in fields for name in PLACE):
         return None
-    source, position = (fields[name] for name in PLACE)
-    return plain_text(str(source)), int(position), plain_text(document.id)
+    source, position, file = (fields[name] for name in PLACE)
+    return ArchiveRow(plain_text(str(source)), int(position), plain_text(document.id), str(file))
+
+
+def checksum_of_text(document: Document) -> str:
+    """Return the first digits of the checksum of a document's zones; "" if it has no text."""
+    if not any(document.zones.values()):
+        return ""
+    return hashlib.sha256(json.dumps(document.zones).encode()).hexdigest()[:32]
+
+
+def apart(document: Document) -> Document:
+    """Return a document with the checksum of its text in its id, because another one has its id."""
+    return replace(document, id=f"{document.id} ({checksum_of_text(document)[:8]})")
 
 
 def corrections_of(folder: Path, corrections: str | os.PathLike[str] | None) -> Path:

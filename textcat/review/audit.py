@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from textcat.corpus.corrections import Correction, row_of
+from textcat.corpus.corrections import ArchiveRow, Correction, row_of
 from textcat.evaluation.promises import clopper_pearson
-from textcat.tagging.shards import Row, TaggedDocument, find_documents
+from textcat.tagging.shards import TaggedDocument, find_documents
 
 _ALL = ""  # stands for all topics or all months
 
@@ -27,14 +27,14 @@ class AuditRow(NamedTuple):
     high: float
 
 
-def present_tags(folder: Path, corrections: Iterable[Correction]) -> dict[Row, TaggedDocument]:
+def present_tags(folder: Path, corrections: Iterable[Correction]) -> dict[ArchiveRow, TaggedDocument]:
     """Return the present tags of the documents of an archive that were audited, or judged completely."""
     judged = (row_of(made.document) for made in corrections if made.audited or made.is_complete)
     rows = {row for row in judged if row is not None}
     return find_documents(folder, rows) if rows else {}
 
 
-def audit_rows(corrections: Iterable[Correction], tags: Mapping[Row, TaggedDocument]) -> list[AuditRow]:
+def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchiveRow, TaggedDocument]) -> list[AuditRow]:
     """Return the audited precision of automatic tags: overall, by topic, by month, and by topic and month.
 
     If a tag has several answers, the last one is used. Answers about tags that the archive no longer has, such as those
@@ -46,7 +46,7 @@ def audit_rows(corrections: Iterable[Correction], tags: Mapping[Row, TaggedDocum
     tags : dict
         The present tags of the audited documents, as of `present_tags`.
     """
-    answers: dict[tuple[Row, str], tuple[str, bool]] = {}
+    answers: dict[tuple[ArchiveRow, str], tuple[str, bool]] = {}
     for correction in corrections:
         row, date = row_of(correction.document), correction.document.date
         tagged = None if row is None else tags.get(row)
@@ -89,7 +89,7 @@ class SampleRow(NamedTuple):
     recall_high: float | None
 
 
-def sample_rows(judged: Mapping[Row, Set[str]], tags: Mapping[Row, TaggedDocument]) -> list[SampleRow]:
+def sample_rows(judged: Mapping[ArchiveRow, Set[str]], tags: Mapping[ArchiveRow, TaggedDocument]) -> list[SampleRow]:
     """Return the precision and recall of the tags of completely judged documents: overall, then by topic.
 
     Intervals are those of Clopper and Pearson (1934).

@@ -12,13 +12,13 @@ from zlib import crc32
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
 from textcat.base.spreadsheets import plain_text
-from textcat.corpus.corrections import PLACE, Correction, Corrections, corrections_of
+from textcat.corpus.corrections import PLACE, Correction, Corrections, corrections_of, row_of
 from textcat.model.manifest import Manifest, read_manifest
 from textcat.model.topic_names import topic_finder
 from textcat.reading.document import Document
 from textcat.review.audit import AuditRow, audit_rows, present_tags
 from textcat.review.queue import audited_tags, choose_documents, choose_sample, reviewed_tags
-from textcat.runs.files import present_names
+from textcat.runs.files import checksum_of_source, tagged_files
 from textcat.tagging.origin import RunOrigin
 from textcat.tagging.shards import TaggedDocument, read_tags
 
@@ -50,8 +50,13 @@ class ReviewDocument(NamedTuple):
     @property
     def place(self) -> tuple[str, int]:
         """The source and position of the document, as in the archive's tags."""
-        source, position = ((self.document.fields or {})[name] for name in PLACE)
+        source, position, _ = ((self.document.fields or {})[name] for name in PLACE)
         return source, position
+
+    @property
+    def file(self) -> str:
+        """The checksum of the document's file; "" if it is unknown."""
+        return str((self.document.fields or {})[PLACE[2]])
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -137,8 +142,10 @@ class Review:
         progress(f"reading the texts of {len(rows):,} documents")
         self.documents, self.n_missing = self._read(rows)
         self._number_of = {_key(document.document): document.number for document in self.documents}
-        in_queue = {(plain_text(row.source), row.position, plain_text(row.id)): row for row in rows.values()}
-        self._tags = present_tags(self.folder, self.corrections) | in_queue
+        self._tags = present_tags(self.folder, self.corrections)
+        for document in self.documents:
+            if (row := row_of(document.document)) is not None:
+                self._tags[row] = TaggedDocument(row.id, *row[:2], document.document.topics, model=document.model)
 
     @property
     def fingerprint(self) -> str:
@@ -152,7 +159,8 @@ class Review:
     def _read(self, rows: Mapping[int, TaggedDocument]) -> tuple[list[ReviewDocument], int]:
         """Return the documents of some rows, with their texts, and how many of them are not where they were tagged."""
         places = {(row.source, row.position, row.id) for row in rows.values()}
-        found = self._origin.read_documents(places, present_names(self.folder))
+        files = tagged_files(self.folder)
+        found = self._origin.read_documents(places, files)
         has_promises = any(status for row in rows.values() for status in row.statuses)
         documents: list[ReviewDocument] = []
         for _, row in sorted(rows.items()):
@@ -163,7 +171,8 @@ class Review:
             audited = audited_tags(row, self.audit)
             facts = zip(row.topics, row.probabilities, row.statuses, asked, audited, strict=True)
             tags = tuple(ReviewTag(*fact[:3], fact[3] or fact[4], fact[4]) for fact in facts)
-            place: dict[str, Any] = dict(zip(PLACE, (row.source, row.position), strict=True))
+            of_place = row.source, row.position, checksum_of_source(files, plain_text(row.source))
+            place: dict[str, Any] = dict(zip(PLACE, of_place, strict=True))
             zones, fields = {name: text for name, text in record.zones.items() if text}, (record.fields or {}) | place
             document = Document(row.id, zones, row.topics, record.date, fields=fields, language=record.language)
             documents.append(ReviewDocument(len(documents), document, tags, row.model))
@@ -351,5 +360,5 @@ def _key(document: Document | TaggedDocument) -> tuple[str, str, str]:
     if isinstance(document, TaggedDocument):
         return document.id, document.source, str(document.position)
     fields = document.fields or {}
-    source, position = (str(fields.get(name, "")) for name in PLACE)
+    source, position, _ = (str(fields.get(name, "")) for name in PLACE)
     return document.id, source, position

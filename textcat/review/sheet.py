@@ -13,12 +13,12 @@ from textcat.base.disk import write_atomically
 from textcat.base.errors import TextcatError, first_of, similar_files
 from textcat.base.spreadsheets import plain_text, safe_cell
 from textcat.base.surrogates import escape_undecodable
-from textcat.corpus.corrections import Correction
+from textcat.corpus.corrections import ArchiveRow, Correction
 from textcat.corpus.documents import shortened_text
 from textcat.review.review import Review, ReviewDocument, ReviewTag
 from textcat.tagging.shards import TaggedDocument, find_documents
 
-_KEY = ("row", "rows", "sample", "id", "source", "position", "topic")
+_KEY = ("row", "rows", "sample", "id", "source", "position", "file", "topic")
 _FILLED = ("answer", "add", "note")  # columns that people fill in
 _COLUMNS = (*_KEY, "name", "status", "probability", *_FILLED, "other tags", "text")
 _EXCERPT = 1000  # maximum number of characters of a text
@@ -54,7 +54,8 @@ def write_sheet(review: Review, path: Path) -> int:
         text = shortened_text(" ".join(read.zones.values()), _EXCERPT)
         others = f"{_BETWEEN} ".join(tag.topic for tag in document.tags if not tag.is_asked)
         shown = *[""] * len(_FILLED), others, text
-        cells = number, len(tags), is_sample, read.id, *document.place, tag.topic, *about, *shown
+        place = *document.place, document.file, tag.topic
+        cells = number, len(tags), is_sample, read.id, *place, *about, *shown
         writer.writerow(map(safe_cell, cells))
     write_atomically(path, escape_undecodable(rows.getvalue()))
     return len(tags)
@@ -181,7 +182,7 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
 
 def _tags_of(rows: Sequence[Mapping[str, str]], folder: Path) -> dict[str, TaggedDocument]:
     """Return the document of the archive that each row is about, by the row's number; rows without one are left out."""
-    keys = {row["row"]: (row["source"], _whole(row["position"]), row["id"]) for row in rows}
+    keys = {row["row"]: ArchiveRow(row["source"], _whole(row["position"]), row["id"], row["file"]) for row in rows}
     tags = find_documents(folder, {*keys.values()}, _is_same)
     return {number: tags[key] for number, key in keys.items() if key in tags}
 

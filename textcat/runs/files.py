@@ -186,14 +186,32 @@ class RunFiles:
             yield from [readings[key] for key in candidates if key in readings][:1]
 
 
-def present_names(folder: Path) -> dict[str, str]:
-    """Return the present names of renamed files, by the names that they have in the output of the run in a folder."""
+class TaggedFile(NamedTuple):
+    """A file in the output of a run: its present name, its size and time when it was read, and its checksum."""
+
+    name: str
+    content: tuple[int, int | str | None]
+    checksum: str  # "" if it is unknown
+
+
+def tagged_files(folder: Path) -> dict[str, TaggedFile]:
+    """Return the files that the run in a folder has read, by the names that they have in its output.
+
+    Return {} if there is no run, or if it read inputs whose files cannot be listed.
+    """
     journal = own_journal(folder)
     log = None if journal is None else replay(folder, journal, START_OVER)[0]
     if log is None or log.header.files is None or not has_files(log):
         return {}
-    files = RunFiles(log).known.items()
-    return {escape_undecodable(item.reading.name): name for name, item in files if item.reading.name != name}
+    return {
+        escape_undecodable(item.reading.name): TaggedFile(name, item.file.content, item.checksum)
+        for name, item in RunFiles(log).known.items()
+    }
+
+
+def checksum_of_source(files: Mapping[str, TaggedFile], source: str) -> str:
+    """Return the checksum of the file that equals or contains a source; "" if it is unknown."""
+    return next((files[above].checksum for above in paths_above(source) if above in files), "")
 
 
 def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:

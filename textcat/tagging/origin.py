@@ -12,6 +12,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import InputSettings, Record, Source, batch_records, find_sources, is_url, read_batches
+from textcat.runs.files import TaggedFile
 from textcat.tagging.shards import Row
 
 ORIGIN = "_origin.json"  # in the folder of tags
@@ -67,17 +68,16 @@ class RunOrigin:
         except MISFITS as error:
             raise TextcatError(f"{path} is damaged ({error}): give the command `textcat tag --out` again.") from error
 
-    def read_documents(
-        self, rows: Collection[Row], present_names: Mapping[str, str] | None = None
-    ) -> dict[Row, Record]:
+    def read_documents(self, rows: Collection[Row], files: Mapping[str, TaggedFile] | None = None) -> dict[Row, Record]:
         """Read documents of the archive again.
 
         Parameters
         ----------
         rows : collection of tuple of (str, int, str)
             The source, the position and the id of each document, as the tags have them.
-        present_names : dict of str to str, optional
-            The present names of files that were renamed since, by the names that they have in the tags.
+        files : dict of str to TaggedFile, optional
+            The files that were tagged, as of `tagged_files`: those that were renamed since are read by their present
+            names, and documents of those that have changed since are missing.
 
         Returns
         -------
@@ -87,17 +87,20 @@ class RunOrigin:
         settings = InputSettings.from_entries(self.settings)
         at: dict[tuple[str, int], list[tuple[str, Row]]] = {}  # news may have several items at one position
         for row in rows:
-            now = _renamed(_unquoted(row[0]), present_names or {})
+            now = _renamed(_unquoted(row[0]), files or {})
             id_ = now + row[2][len(row[0]) :] if row[2].startswith(row[0]) else row[2]  # it may be made of the name
             at.setdefault((self._absolute(now), row[1]), []).append((id_, row))
         above = {part for name, _ in at for part in _parts(name)}
+        contents = {self._absolute(file.name): file.content for file in (files or {}).values()}
         found: dict[Row, Record] = {}
         for source in self._sources(settings):
+            states = source.file_states() or []
+            changed = {state.name for state in states if contents.get(state.name, state[1:]) != state[1:]}
             if source.kind == "folder" and source.states is not None:
-                states = source.file_states() or []
                 names = [state.name for state in states if escape_undecodable(state.name) in above]
+                names = [name for name in names if name not in changed]
                 source = source.restricted({name: number for number, name in enumerate(names)})
-            elif source.kind != "folder" and escape_undecodable(source.name) not in above:
+            elif source.name in changed or (source.kind != "folder" and escape_undecodable(source.name) not in above):
                 continue
             for batch in read_batches([source], settings):
                 for item in batch_records(batch, settings, all_versions=True):
@@ -132,10 +135,10 @@ def _unquoted(name: str) -> str:
     return name.removeprefix("'") if name.startswith(("'=", "'+", "'-", "'@")) else name
 
 
-def _renamed(source: str, present_names: Mapping[str, str]) -> str:
+def _renamed(source: str, files: Mapping[str, TaggedFile]) -> str:
     """Return the present name of a source, which may be in a file that was renamed."""
-    above = next((part for part in _parts(source) if part in present_names), "")
-    return present_names[above] + source[len(above) :] if above else source
+    above = next((part for part in _parts(source) if part in files), "")
+    return files[above].name + source[len(above) :] if above else source
 
 
 def _parts(path: str) -> Iterator[str]:

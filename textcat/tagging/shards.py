@@ -14,10 +14,11 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.spreadsheets import plain_text, safe_cell
 from textcat.base.surrogates import escape_undecodable
+from textcat.corpus.corrections import ArchiveRow
 from textcat.model import Reason
 from textcat.reading import START_OVER, FaultKind, Rejection, superseded_reason
 from textcat.reading.dates import month_of
-from textcat.runs.files import is_within
+from textcat.runs.files import checksum_of_source, is_within, tagged_files
 from textcat.runs.news_version_chunks import hash_of_id
 from textcat.runs.news_versions import OldRows
 from textcat.runs.records import facts_of_run
@@ -280,25 +281,26 @@ def read_field(shard: Path, name: str) -> dict[tuple[str, int], str]:
 
 
 def find_documents(
-    folder: Path, wanted: Collection[Row], is_same: Callable[[str, str], bool] = operator.eq
-) -> dict[Row, TaggedDocument]:
-    """Find documents in a folder of tags where they were or, if a source has changed since, by their ids in it.
+    folder: Path, wanted: Collection[ArchiveRow], is_same: Callable[[str, str], bool] = operator.eq
+) -> dict[ArchiveRow, TaggedDocument]:
+    """Find documents in a folder of tags: in their place or, if their file has changed since, by their ids.
 
     Parameters
     ----------
     folder : Path
-    wanted : collection of tuple of (str, int, str)
-        The source, the position and the id of each document.
+    wanted : collection of ArchiveRow
+        Where the documents were.
     is_same : callable
         Called with a wanted id and the id in a document's place; returns whether they are the same.
 
     Returns
     -------
-    dict of tuple of (str, int, str) to TaggedDocument
-        Documents that are not in the folder are missing, and so are those whose place has another document, if their
-        source has several documents with their id.
+    dict of ArchiveRow to TaggedDocument
+        Documents that are not in the folder are missing. So are documents of a changed file that have no ids of their
+        own, or share them with other documents of the file.
     """
-    places, ids = {key[:2] for key in wanted}, {(source, id_) for source, _, id_ in wanted}
+    files, places = tagged_files(folder), {row[:2] for row in wanted}
+    ids = {(row.source, row.id) for row in wanted}
     in_place: dict[tuple[str, int], list[TaggedDocument]] = {}
     with_id: dict[tuple[str, str], list[TaggedDocument]] = {}
     for document in read_tags(folder):
@@ -307,13 +309,15 @@ def find_documents(
             in_place.setdefault((source, document.position), []).append(document)
         if (source, id_) in ids:
             with_id.setdefault((source, id_), []).append(document)
-    found: dict[Row, TaggedDocument] = {}
-    for key in wanted:
-        source, position, id_ = key
-        there = [each for each in in_place.get((source, position), ()) if is_same(id_, plain_text(each.id))]
-        moved = with_id.get((source, id_), [])
-        if there or len(moved) == 1:
-            found[key] = (there or moved)[0]
+    found: dict[ArchiveRow, TaggedDocument] = {}
+    for row in wanted:
+        is_made = row.id in (row.source, f"{row.source}:{row.position}")  # for want of an id in the document
+        if row.file == checksum_of_source(files, row.source):
+            there = [each for each in in_place.get(row[:2], ()) if is_same(row.id, plain_text(each.id))]
+        else:
+            there = [] if is_made else with_id.get((row.source, row.id), [])
+            there = [] if len(there) > 1 else there
+        found |= {row: there[0]} if there else {}
     return found
 
 

@@ -134,7 +134,7 @@ def _judged(folder: Path, corrections: str | os.PathLike[str] | None) -> _Judged
         return _Judged({}, 0)
     judged = Corrections(path, must_exist=True).judged_documents()
     found = find_documents(folder, judged) if judged else {}
-    places = {(plain_text(tags.source), tags.position): judged[key] for key, tags in found.items()}
+    places = {(plain_text(tags.source), tags.position): judged[row] for row, tags in found.items()}
     return _Judged(places, len(judged) - len(found))
 
 

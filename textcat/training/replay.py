@@ -6,14 +6,12 @@ document that got no text from any step has no such zone.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from textcat.corpus.corrections import FILE, Corrections
+from textcat.corpus.corrections import FILE, Corrections, checksum_of_text
 from textcat.corpus.documents import Corpus, Document
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.model.history import LearningStep
@@ -79,13 +77,6 @@ def answers_said(document: Document, answers: Mapping[str, bool], numbers: Itera
 def answers_in(document: Document) -> dict[str, bool]:
     """Return the answers that `Corrections.documents` made a document's labels from."""
     return {topic: topic in document.topics for topic in document.labelled_for or ()}
-
-
-def checksum_of_text(document: Document) -> str:
-    """Return the first digits of the checksum of a document's zones; "" if it has no text."""
-    if not any(document.zones.values()):
-        return ""
-    return hashlib.sha256(json.dumps(document.zones).encode()).hexdigest()[:32]
 
 
 def texts_in_folders(steps: Iterable[LearningStep], wanted: set[str]) -> dict[str, Document]:

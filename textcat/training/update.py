@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from textcat.base.frames import Frame, is_missing, is_table
 from textcat.base.progress import Stages
 from textcat.corpus.cards import Card
 from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, settings_like
-from textcat.corpus.corrections import Corrections
+from textcat.corpus.corrections import Corrections, apart, checksum_of_text, row_of
 from textcat.corpus.documents import Corpus, Document
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.model import storage
@@ -32,7 +31,6 @@ from textcat.training.replay import (
     TEXT,
     answers_in,
     answers_said,
-    checksum_of_text,
     documents_of,
     judged_partly,
     labels_said,
@@ -232,12 +230,13 @@ def _learn_corrections(
     """Learn the new corrections of a folder, and unlearn answers that were retracted."""
     corrections = Corrections(place, must_exist=True)
     folder, steps = str(corrections.folder.resolve()), opened.history.steps
-    numbers = defaultdict[str, list[int]](list)
-    for correction in corrections:
-        numbers[correction.document.id].append(correction.number)
-    document_of = {document.id: document for document in corrections.documents()}
-    answers = {id_: answers_in(document) for id_, document in document_of.items()}
     learnt = learnt_corrections(active_steps(steps)).get(folder, {})
+    made_of = corrections.by_document()
+    numbers, document_of = dict[str, list[int]](), dict[str, Document]()
+    for document, named in _named_apart(opened, corrections.documents(), learnt):
+        numbers[named.id] = [correction.number for correction in made_of[document.id]]
+        document_of[named.id] = named
+    answers = {id_: answers_in(document) for id_, document in document_of.items()}
     removed = removed_numbers(steps, folder)
     known = {document.id for document in opened.documents}
     same = {id_ for id_, said in learnt.items() if answers.get(id_) == said["answers"]}
@@ -272,6 +271,29 @@ def _learn_corrections(
     standing = {id_: entries["answers"] for id_, entries in step.documents.items()}
     learnt_now = documents_of(step, {document.id: document for document in opened.documents}, standing)
     return _learn(opened, step, [replace(d, zones=text_of[d.zones[TEXT]].zones if d.zones else {}) for d in learnt_now])
+
+
+def _named_apart(
+    opened: UpdatableModel, documents: Iterable[Document], learnt: Collection[str]
+) -> Iterator[tuple[Document, Document]]:
+    """Yield corrected documents, each as it is and with the id by which it is learnt.
+
+    Collections have the same ids, such as numbers from 1: a document of an archive is another document than the model's
+    with its id if it has other words. `learnt` are the ids by which documents were learnt before.
+    """
+    documents = [*documents]
+    new = [d for d in documents if row_of(d) is not None and not {d.id, apart(d).id} & {*learnt}]
+    in_model = {document.id for document in opened.documents}
+    others = {d.id for d in opened.with_new_texts(new, in_zones=False) if d.id in in_model and d.zones}
+    if others:
+        log.warning(
+            "%s corrected documents, such as %r, have the ids of training documents, and other texts: they are added "
+            "with checksums in their ids.",
+            *(len(others), min(others)),
+        )
+    for document in documents:
+        is_other = document.id in others or apart(document).id in learnt
+        yield document, apart(document) if is_other else document
 
 
 def _replay(opened: UpdatableModel, step: LearningStep, texts: Mapping[str, Document] | None = None) -> UpdateResult:
