@@ -1,4 +1,4 @@
-"""Push a model's folder to a remote place, and pull one: files are checked, no reader sees a part, no code runs."""
+"""Push a model's folder to a remote place, or pull one: files are checked, half a model is never read, no code runs."""
 
 import hashlib
 import logging
@@ -60,7 +60,8 @@ def push(
     Raises
     ------
     TextcatError
-        If the folder is no model or damaged, another model is at the target, or it cannot be written to.
+        If the folder is no model or damaged, if another model is at the target and `force` is not set, or if the target
+        cannot be written to.
     """
     place = place_of(target)
     if stages is None or isinstance(place, Repository):
@@ -116,15 +117,16 @@ def pull(
 ) -> Path:
     """Copy a model from a repository of the Hugging Face hub, or from a URL, to a folder, atomically.
 
-    Only the files that the model's manifest names are copied. Their checksums are verified, and the model is read once,
-    before it appears under its name. Nothing in it is executed, and a learner that it names is not imported.
+    Only the manifest, the files that it names, and the model's card are copied. The checksums in the manifest are
+    verified, and the model is read once, before it appears under its name. Nothing in it is executed, and a learner
+    that it names is not imported.
 
     Parameters
     ----------
     source : str
         ``hf://owner/name[@revision]``, ``owner/name``, or the model's folder as a URL of fsspec.
     folder : path, optional
-        The folder to write; by default ``models/`` with the last part of the source.
+        The folder to write; by default ``models/NAME``, where NAME is the last part of the source.
     force : bool, default=False
         Replace a model in this folder.
     max_bytes : int, default=10_000_000_000
@@ -141,7 +143,7 @@ def pull(
     ------
     TextcatError
         If there is no such place, no right or no connection; if it has no model, or one that is damaged or too large;
-        or if the folder has a model already, or cannot be written.
+        or if the folder cannot be written, or has a model already and `force` is not set.
     """
     place = place_of(source)
     target = expanded(folder if folder is not None else Path("models", _last_part(place))).resolve()

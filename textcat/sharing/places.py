@@ -51,7 +51,7 @@ class Folder(NamedTuple):
         return self._size(info)
 
     def sizes(self) -> dict[str, int]:
-        """Return the sizes of the files right in the folder; {} if there is no such folder."""
+        """Return the sizes of the files in the folder itself, by name; {} if there is no such folder."""
         with remote_errors(self.name):
             try:
                 listed = self.system.ls(self.root, detail=True, refresh=True)
@@ -103,7 +103,10 @@ class Folder(NamedTuple):
 
 
 class Repository(NamedTuple):
-    """A repository of models on the Hugging Face hub, at a branch, tag or commit; None: the main branch."""
+    """A repository of models on the Hugging Face hub.
+
+    `revision` is a branch, tag or commit; None: the main branch.
+    """
 
     id: str
     revision: str | None

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVEL = 0.05
-YEAR = 365  # days, after which all begins anew
+YEAR = 365  # days after which detection starts again from the reference
 _STEP = 7  # days between two at which a rate may have changed
 _FACTORS = np.array([1.5, 2.0, 4.0, 1 / 1.5, 1 / 2.0, 1 / 4.0])  # by which the odds may have changed
 _SCALES = np.array([0.5, 5.0, 50.0, 500.0])  # of Beta(1/2, scale), over which the rate before is averaged
-AT_ONCE = 200  # rates
+AT_ONCE = 200  # number of rates that are computed at a time
 
 
 class Alarm(NamedTuple):
@@ -30,9 +30,9 @@ class Alarm(NamedTuple):
     column : int
         The column of the rate.
     told, since : int
-        The rows of these two days.
+        The rows of these two days in the counts.
     before, now : float
-        The rate before `since`, and from then to the end of the year, or of the data.
+        The rate before `since`, the reference included; and the rate from then to the end of the year, or of the data.
     """
 
     column: int
@@ -92,7 +92,7 @@ class EProcess:
         self._gammas, self._factorials = gammaln(numbers + 0.5), gammaln(numbers + 1)
 
     def alarms(self, least: float) -> Iterator[Alarm]:
-        """Yield an alarm for each rate of which the logarithm of the e-process reaches a value."""
+        """Yield an alarm for each rate whose e-process reaches exp(`least`)."""
         starts = range(0, len(self._n) - 1, _STEP)
         values = np.stack([self.since_day(start) for start in starts])
         told = np.logaddexp.reduce(values, axis=0) - np.log(len(starts)) >= least
@@ -102,7 +102,7 @@ class EProcess:
             yield Alarm(column, day, since, *self._rates(column, since))
 
     def since_day(self, start: int) -> NDArray[np.float64]:
-        """Return the logarithm of the e-process that begins at a day; it is 0 until then."""
+        """Return the logarithms of the e-processes for a change on the day `start`; they are 0 until then."""
         from scipy.special import xlogy
 
         before, n_before = self._counts[start], self._n[start]

@@ -11,9 +11,9 @@ from textcat.trends.held_out import HeldOut
 from textcat.trends.sample import Judged, log_evidence
 
 _SAMPLES, _DOCUMENTS = 24, 2000
-_LARGEST = 5.0  # factor by which a topic's prevalence differs; in half of the samples it does not
+_LARGEST = 5.0  # largest factor by which a sample changes a topic's prevalence; every other sample does not
 _DRIFT = 0.3  # deviation of a constant that is added to the log odds of a sample, as texts change
-# Documents of a topic, in a sample and among those held out: the relative error of fewer says little.
+# Minimum number of a topic's documents, in a sample and among those held out, for the topic's error to count.
 _FEWEST = 5
 # Adjusted counts would be judged by the documents that they are adjusted by.
 _CANDIDATES = {name: estimate for name, estimate in ESTIMATORS.items() if name != "adjusted"}
@@ -29,9 +29,11 @@ class Choice(NamedTuple):
 def choose_estimator(held_out: HeldOut, seed: int = 0) -> Choice:
     """Choose the estimator with the smallest mean relative error of prevalences on simulated samples.
 
-    A sample has 2,000 documents, drawn for each topic from the held-out documents with the topic, and from the others,
-    after its prevalence was changed by a factor between 1/5 and 5, evenly on a logarithmic scale, or, in every other
-    sample, left as it is. If no topic has enough documents, the sum of probabilities is chosen.
+    For each topic, a sample has 2,000 documents, drawn from the held-out documents with the topic and from those
+    without it. In every other sample, the topic's prevalence is changed by a random factor between 1/5 and 5, evenly on
+    a logarithmic scale. Only topics with at least 5 documents, held out and in the sample, count; if there are none,
+    the sum of probabilities is chosen. The adjusted count is not compared, as it would be judged by the documents that
+    it is adjusted by.
     """
     chance, errors = np.random.default_rng(seed), {name: list[NDArray[np.float64]]() for name in _CANDIDATES}
     is_known = held_out.positives.sum(axis=1) >= _FEWEST
@@ -60,7 +62,7 @@ def choose_by_sample(counts: NDArray[Any], judged: Judged, held_out: HeldOut) ->
 def _sample(
     held_out: HeldOut, chance: np.random.Generator, largest: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the documents of a sample in each bin, (n_topics, n_bins), and the prevalence of each topic there."""
+    """Return the number of a simulated sample's documents by topic and bin, and the prevalence of each topic in it."""
     n_topics = len(held_out.below)
     factor = np.exp(np.log(largest) * chance.uniform(-1, 1, n_topics))
     wanted = np.minimum(held_out.prior * factor, 0.9) * (held_out.positives.sum(axis=1) > 0)

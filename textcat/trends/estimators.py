@@ -1,6 +1,6 @@
 """Estimate the prevalence of topics from the number of documents in each bin of log odds.
 
-The shape of `counts` is (..., n_topics, n_bins), that of what is returned (..., n_topics).
+`counts` has the shape (..., n_topics, n_bins); results have the shape (..., n_topics).
 """
 
 from collections.abc import Callable
@@ -27,10 +27,10 @@ def summed(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
 
 
 def adjusted(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
-    """Return the adjusted count (Forman 2008): (share - fpr) / (tpr - fpr), at even odds, within [0, 1].
+    """Return the adjusted count (Forman 2008): (share - fpr) / (tpr - fpr), clipped to [0, 1].
 
-    `share` is that of the documents at even odds or above, tpr and fpr the same of held-out documents with and without
-    the topic. If they are equal, nothing is known but the prior.
+    `share` is the fraction of the documents that more likely have the topic than not; tpr and fpr are this fraction
+    among held-out documents with and without the topic. Where tpr is not above fpr, the topic's prior is returned.
     """
     share = counts[..., _EVEN:].sum(axis=-1) / counts.sum(axis=-1)
     tpr, fpr = (
@@ -70,8 +70,8 @@ def most_likely(
 def damped(counts: NDArray[Any], held_out: HeldOut, weight: float = _WEIGHT) -> Prevalences:
     """Return a weighted mean of the sum of probabilities and EM, on the scale of log odds.
 
-    Where topics are found well, the sum errs little and EM errs by what has changed in the texts, apart from
-    prevalences; after a large shift, the sum is off by a multiple, and EM is not.
+    If the model finds topics well, the sum of probabilities errs little, and EM errs by changes of the texts other than
+    in prevalence. After a large shift of prevalences, the sum is wrong by a multiple, but EM is not.
     """
     sums = np.clip(summed(counts, held_out), 1e-9, 1 - 1e-9)
     return np.asarray(expit((1 - weight) * _log_odds(sums) + weight * _log_odds(shifted(counts, held_out))))

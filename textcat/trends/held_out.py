@@ -87,7 +87,7 @@ class HeldOut:
 
     @classmethod
     def from_table(cls, table: NDArray[Any], n_topics: int) -> "HeldOut":
-        """Return what `as_table` made an array of; raise ValueError if the array can be none of `n_topics` topics."""
+        """Return the counts that `as_table` stored in an array; raise ValueError if it cannot be such an array."""
         values = np.asarray(table, np.float64)
         if values.shape != (n_topics, 2 * N_BINS + 1) or not (values >= 0).all() or not (values[:, -1] < 1).all():
             raise ValueError("no counts of held-out documents are such an array")

@@ -1,4 +1,7 @@
-"""Compute 95 % intervals of prevalences by drawing held-out documents and documents of the period again."""
+"""Compute 95 % intervals of prevalences by drawing held-out documents and documents of the period again.
+
+If people have judged a random sample of documents, `sample.py` computes the intervals instead.
+"""
 
 from typing import Any
 
@@ -73,7 +76,7 @@ def _draws(counts: NDArray[Any], held_out: HeldOut, chance: np.random.Generator)
 
 
 def _densities(observed: NDArray[Any], expected: NDArray[Any], chance: np.random.Generator) -> NDArray[np.float64]:
-    """Return drawn shares of the bins: shape (n_draws, n_bins)."""
+    """Return shares of the bins, drawn from a Dirichlet distribution: shape (n_draws, n_bins)."""
     shape = observed + _PSEUDO * expected / max(expected.sum(), _TINY) + 0.01 / N_BINS
     drawn = chance.standard_gamma(shape, (_DRAWS, N_BINS)) + _TINY
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))

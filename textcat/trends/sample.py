@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from textcat.base.sigmoid import expit
 from textcat.trends.held_out import HeldOut
 
-#: Minimum number of judged documents; fewer are ignored.
+#: Minimum number of judged documents in all periods together; fewer are ignored.
 LEAST_DOCUMENTS = 30
 _OFFSETS = np.linspace(-4, 4, 161)  # constants that may be added to log odds
-# Scales of Student's t distribution with 3 degrees of freedom: of the constant of all periods, and of how far that of a
-# period is from it. Chosen on Reuters-21578, newswire and 20 Newsgroups.
+# Scales of Student's t distribution with 3 degrees of freedom: of the constant that all periods share, and of the
+# distance of a period's own constant from it. Chosen on Reuters-21578, newswire and 20 Newsgroups.
 _COMMON, _OF_PERIOD = 0.3, 0.3
 # Standard deviation of a further error of the log odds of documents that nobody has judged: errors differ by bin.
 _OF_OTHERS = 0.4
@@ -105,7 +105,7 @@ def _shifted(counts: NDArray[Any], p: NDArray[np.float64], estimates: NDArray[An
 
 
 def _constants(counts: NDArray[Any], log_odds: NDArray[Any], estimates: NDArray[Any]) -> NDArray[np.float64]:
-    """Return what is added to log odds, for their mean probability to be the estimate: shape (n_periods,)."""
+    """Return what to add to a period's log odds so that their mean probability is its estimate: shape (n_periods,)."""
     documents = counts.sum(axis=-1)
     low = np.full(len(counts), -_WIDEST)
     high = -low
@@ -125,7 +125,7 @@ def _of_topic(
 ) -> NDArray[np.float64]:
     """Return the estimate and the interval of a topic in each period: shape (3, n_periods).
 
-    `counts`, `having` and `lacking` have the shape (n_periods, n_bins), and `p` is that of `_shifted`.
+    `counts`, `having` and `lacking` have the shape (n_periods, n_bins), and `p` is what `_shifted` returns.
     """
     documents, known, rest = counts.sum(axis=-1), having.sum(axis=-1), counts - having - lacking
     posterior = _posterior(_likelihood(having, lacking, p))
@@ -148,13 +148,21 @@ def _likelihood(having: NDArray[Any], lacking: NDArray[Any], p: NDArray[np.float
 
 
 def _of_common(likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log likelihood of the constant of all periods, by what each period says: (n_periods, n_offsets)."""
+    """Return the log likelihood of each offset that all periods may share, given the labels of each period by itself.
+
+    The period's own offset is integrated out. The shape is (n_periods, n_offsets); `likelihood` is what `_likelihood`
+    returns.
+    """
     most = likelihood.max(axis=1, keepdims=True)
     return np.asarray(most + np.log(np.maximum(np.exp(likelihood - most) @ _GIVEN_COMMON.T, np.finfo(float).tiny)))
 
 
 def _posterior(likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the posterior of each period's offset, given its log likelihood: both of shape (n_periods, n_offsets)."""
+    """Return for each period the posterior probabilities of the offsets of its log odds: shape (n_periods, n_offsets).
+
+    `likelihood`, of the same shape, has the log likelihood of each offset, given the labels of the period. The part of
+    the offset that all periods share is integrated out; the other periods inform it.
+    """
     of_common = _of_common(likelihood)
     others = np.log(_PRIOR) + of_common.sum(axis=0) - of_common
     common = np.exp(others - others.max(axis=1, keepdims=True))
