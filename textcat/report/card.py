@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 _LISTED = 20  # maximum number of topics in the table of topics: the largest
-_FEW = 10  # number of training documents below which a topic is listed as poorly known
+_FEW = 10  # number of training documents below which a topic counts as small
 _BOUND = "A document gets each topic whose"
 _HELD_OUT = "is above the topic's threshold, which was chosen on held-out training documents"
 _DECISIONS = {
@@ -72,14 +72,14 @@ def measure_for_card(
 def write_card(
     path: str | os.PathLike[str], tagger: Tagger, evaluation: Evaluation | None, fields: CardFields = CardFields()
 ) -> Path:
-    """Write a tagger's card to a file; without an evaluation, the card says that no figures are known."""
+    """Write a tagger's card to a file; without an evaluation, the card says that nothing was measured."""
     path = Path(path)
     write_atomically(path, card_text(tagger, evaluation, fields))
     return path
 
 
 def card_text(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields = CardFields()) -> str:
-    """Return a tagger's card, with the figures of an evaluation."""
+    """Return the text of a tagger's card, with the figures of an evaluation if there is one."""
     title = fields.title or f"{tagger.facts.corpus or 'Model'}: {len(tagger.topics):,} topics"
     head = "\n".join(_front_matter(tagger, evaluation, fields, title))
     assigned = "one of them" if tagger.decisions.single else "those that apply"
@@ -179,7 +179,7 @@ def _data(tagger: Tagger) -> str:
 
 
 def _recipe(tagger: Tagger) -> str:
-    """Return the settings that training used, as a TOML file that `textcat train --recipe` reads."""
+    """Return the section with the settings that training used, as a TOML file for `textcat train --recipe`."""
     from textcat.training.tune import to_toml
 
     learner = markdown_text(tagger.facts.recipe.learner["name"])

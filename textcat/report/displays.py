@@ -113,7 +113,7 @@ class _Drawn:
 
 @dataclass(eq=False, repr=False)
 class PrecisionRecallBands(_Drawn):
-    """Draw precision against recall, with a curve for each band.
+    """Draw precision against recall, with a curve for each band (set of topics).
 
     The interpolated precision of a topic at a level of recall is its highest precision at this or a higher recall. The
     curve of a band is the mean of its topics' interpolated precision.
@@ -150,7 +150,7 @@ class PrecisionRecallBands(_Drawn):
 
 @dataclass(eq=False, repr=False)
 class CalibrationBands(_Drawn):
-    """Draw a calibration curve for each band: the fraction of correct topics by their probability.
+    """Draw a calibration curve for each band (set of topics): the fraction of correct topics by their probability.
 
     All pairs of a document and a topic of the band are used; a pair is correct if the document has the topic.
 

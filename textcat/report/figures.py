@@ -100,7 +100,7 @@ def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np
 
 
 def band_curves(scored: ScoredDocuments) -> dict[str, NDArray[np.float64]]:
-    """Return for each band the mean of its topics' interpolated precision at the `LEVELS` of recall.
+    """Return for each band (set of topics) the mean interpolated precision of its topics at the `LEVELS` of recall.
 
     Topics without a positive, and bands of only such topics, are left out.
     """
@@ -137,7 +137,7 @@ class LabelIssue(NamedTuple):
     topic: int  # column of the topic
     has_it: bool  # whether the document is labelled with the topic
     probability: float
-    limit: float  # the probability from which the contradiction is confident
+    limit: float  # the probability at which the contradiction becomes confident
 
 
 def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[LabelIssue]:

@@ -35,7 +35,7 @@ def about_evaluation(tagger: Tagger, evaluation: Evaluation) -> str:
 
 
 def bands_table(name: str, evaluation: Evaluation) -> str:
-    """Return an HTML table of the measures of an evaluation, with a column per band.
+    """Return an HTML table of the measures of an evaluation, with a column per band (set of topics).
 
     `name` is the id of the table.
     """
@@ -56,7 +56,7 @@ def bands_table(name: str, evaluation: Evaluation) -> str:
 def promises_table(evaluation: Evaluation) -> str:
     """Return an HTML table of promises: the share of topics' documents found, and the share of right tags.
 
-    It is "" if the model makes no promises, or was not measured on test documents.
+    Return "" if the model makes no promises, or was not measured on test documents.
     """
     if not evaluation.promises:
         return ""

@@ -26,7 +26,7 @@ def report_page(
 ) -> str:
     """Return the HTML file of a report.
 
-    A section is given as (id, heading, HTML); the script of this name draws `data`.
+    `sections` are tuples (id, heading, HTML). `script` is a key of `_SCRIPTS`: the script that draws `data`.
     """
     needs_script = _NEED_SCRIPT[script]
     curve = ["learning_curve.js"] if data.get("forecast") else []

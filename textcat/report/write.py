@@ -85,13 +85,14 @@ def write_report(
     corpus, text, topics, topics_separator
         The documents, as for `textcat.evaluate`.
     before : Tagger, str or Path, optional
-        An earlier tagger of the same topics, or its folder: the report shows and explains the changes since.
+        An earlier tagger of the same topics, or its folder: the report shows and explains the changes since. For 1,000
+        topics or more, it only shows the measures of both taggers.
     bands : str or iterable of str, optional
         As `spec` in `textcat.evaluate_scores`.
     folds : int, default=5
-        Parts of the training documents; each is scored by rankers trained on the others, to find labels that are
-        probably wrong. 0: only test documents are examined. Training documents are examined only if the tagger was
-        trained on them.
+        Number of parts of the training documents; each part is scored by rankers trained on the others, to find labels
+        that are probably wrong. 0: only test documents are examined. Training documents are examined only if the tagger
+        was trained on them.
     resamples : int, default=1000
         Resamples of the documents for 95 % intervals of the bands; 0: no intervals.
     label_issues : path, optional
@@ -115,7 +116,8 @@ def write_report(
     Raises
     ------
     TextcatError
-        If the corpus has no documents to measure on, the taggers' topics differ, or a file cannot be written.
+        If the corpus has no documents to measure on, the taggers' topics differ, `label_issues` is given for 1,000
+        topics or more, or a file cannot be written.
     """
     stages = stages or Stages()
     check_whole_number(folds, 0, "The number of folds")
@@ -168,8 +170,8 @@ def scored_out_of_fold(
 ) -> ScoredPart | None:
     """Score training documents by cross-validation in `folds` folds.
 
-    Return None if `folds` is 0, if the tagger was trained on other documents, or if its recipe is unknown or scores
-    only a document's nearest topics, its shortlist.
+    Return None if `folds` is 0, if the tagger was trained on other documents, if there is only one document, or if the
+    recipe is unknown or scores only a document's nearest topics, its shortlist.
     """
     from textcat.training.cross_validation import cross_validated
 
@@ -182,9 +184,10 @@ def scored_out_of_fold(
 def measured_documents(
     tagger: Tagger, corpus: Corpus, scored: ScoredPart | None, bands: Any, resamples: int, stages: Stages
 ) -> Measured:
-    """Measure a tagger on a corpus' test documents, or else on `scored`, its training documents.
+    """Measure a tagger on a corpus' test documents or, if there are none, on `scored`, its training documents.
 
-    `resamples` is the number of resamples for 95 % intervals, and 0 stands for no intervals.
+    Raise TextcatError if there are neither. `resamples` is the number of resamples for 95 % intervals, and 0 stands for
+    no intervals.
     """
     if corpus.test:
         evaluation, documents = evaluate_tagger(tagger, corpus, bands=bands, stages=stages), corpus.test
