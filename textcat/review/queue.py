@@ -18,7 +18,10 @@ _WITHOUT_PROMISE = 1e-6  # the weight of topics without a promise, which come la
 
 
 class Chosen(NamedTuple):
-    """The documents to review, as row numbers from 0; `n_open` is the number of candidates."""
+    """The documents to review, as positions in the archive's tags, from 0.
+
+    `n_open` is the number of documents that would be chosen if the queue could have any length.
+    """
 
     numbers: NDArray[np.intp]
     n_open: int
@@ -33,9 +36,10 @@ def choose_documents(
     """Choose documents to review, the largest gain first.
 
     The gain of a document is the expected increase of topics' recall if a person confirms its tags: the sum of ``p /
-    n`` over its tags for review, where p is the probability of the tag, and n the expected number of documents with the
-    topic in the archive. Topics with a promise come first, because they can be completed sooner. Documents with tags to
-    audit are placed at random, in the same proportion as in the archive.
+    n`` over its tags for review, where p is the probability of the tag (1/2 if the model has none), and n the expected
+    number of documents with the topic in the archive. If the model makes no promises, all tags are for review. Topics
+    with a promise come first, because they can be completed sooner. Documents with tags to audit are inserted at random
+    places.
 
     Parameters
     ----------

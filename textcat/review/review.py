@@ -60,7 +60,7 @@ class ReviewDocument(NamedTuple):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of its record."""
+        """The fields of the document's record."""
         return {name: value for name, value in (self.document.fields or {}).items() if name not in PLACE}
 
 
@@ -74,7 +74,8 @@ class Undone(NamedTuple):
 class Review:
     """A queue of documents whose tags people judge; any number of people and threads may use it.
 
-    The queue does not change while it is open. When it is opened again, answered documents are left out.
+    The queue does not change while it is open. When it is opened again, answered documents are left out, unless people
+    review independently.
 
     Parameters
     ----------
@@ -87,8 +88,8 @@ class Review:
     audit : float in [0, 1], default=0
         The share of automatic tags that is drawn at random for an audit.
     sample : int, default=0
-        Draw this many documents of each month at random, to judge all their topics, instead of taking documents whose
-        tags need review: see `choose_sample`. 0: no sample.
+        Draw up to this many documents of each month at random, to judge all their topics, instead of taking documents
+        whose tags need review: see `choose_sample`. 0: no sample.
     places : collection of tuple of (str, int), optional
         The sources and positions of the documents of the queue, answered or not; by default, those with the largest
         gain: see `choose_documents`.
@@ -181,7 +182,8 @@ class Review:
     def next(self, person: str = "") -> ReviewDocument | None:
         """Return the next document for a person to judge; None if none is left.
 
-        It is the first one in the queue that has no answer, and that nobody else is looking at.
+        It is the first one in the queue that has no answer, and that nobody else is looking at. If people review
+        independently, it is the first one that this person has not answered.
         """
         with self._lock:
             others = set() if self.independent else {n for who, n in self._shown.items() if who != person}
@@ -220,7 +222,8 @@ class Review:
         Raises
         ------
         TextcatError
-            If there is no such document or topic, or the answers cannot be written.
+            If there is no such document or topic, if a tag has no answer although `is_complete` is set, or if the
+            answers cannot be written.
         """
         with self._lock:
             made = self.correction(number, answers, person, note, via=via, is_complete=is_complete)
@@ -251,7 +254,7 @@ class Review:
         return Correction(document.document, judged, person, via, document.model, audited, note, is_complete)
 
     def undo(self, person: str = "") -> Undone | None:
-        """Retract a person's last answer of a review; return None if there is none."""
+        """Retract the last answer that a person gave with `via` "review"; return None if there is none."""
         with self._lock:
             correction = self.corrections.take_back(person, "review")
             if correction is None:
@@ -314,7 +317,7 @@ class Review:
         return any(self._is_said(each) and (not self.independent or each.person == person) for each in made)
 
     def _is_said(self, correction: Correction) -> bool:
-        """Return whether a document is done; a document of a sample is done if it was judged completely, or skipped."""
+        """Return whether an answer completes its document; in a sample, it must judge all topics, or skip it."""
         return not self.sample or correction.is_complete or not correction.answers
 
 

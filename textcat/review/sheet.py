@@ -32,9 +32,9 @@ def write_sheet(review: Review, path: Path) -> int:
 
     People fill in the columns `answer` (yes or no), `add` (ids or names of missing topics, separated by ";") and
     `note`; `add` and `note` may be in any row of the document. The column `other tags` has the document's tags that are
-    not to be judged. In the sheet of a random sample, a document without tags
-    has a row without a topic; the answer "no" in it means that the document has no topics. TextcatError is raised if
-    the file exists, unless it is a sheet that nobody has filled in.
+    not to be judged. In the sheet of a random sample, a document without tags has a row without a topic; the answer
+    "no" in it means that the document has no topics. TextcatError is raised if the file exists, unless it is a sheet
+    that nobody has filled in.
     """
     if path.exists() and any(map(_is_filled, _rows(path))):
         raise TextcatError(
@@ -66,12 +66,12 @@ class ReadSheet(NamedTuple):
 
     kept: int  # documents whose answers were stored
     repeated: int  # documents whose answers had been read before
-    emptied: int  # documents with answers that were read before, and none now: the former ones stay
+    emptied: int  # documents whose answers were read before, and have none now: the former ones stay
     missing: tuple[str, ...]  # ids of documents with answers whose file or tags have changed since
 
 
 class _Said:
-    """What the rows of a document say."""
+    """The answers, the topics to add and the notes in the rows of a document."""
 
     def __init__(self) -> None:
         self.answers: dict[str, bool] = {}
@@ -106,9 +106,9 @@ class _Said:
 
 
 def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person: str = "") -> ReadSheet:
-    """Read people's answers from a sheet, and store them as corrections; on an error, none.
+    """Read people's answers from a sheet, and store them as corrections; if there is an error, store none.
 
-    A document is looked up where it was tagged; if its file has changed since, by its id among the file's documents.
+    A document is looked up at its place in its file or, if another document is there now, by its id in the file.
 
     Parameters
     ----------
