@@ -1,4 +1,4 @@
-"""Find which files a run has read, and which documents in its output later readings of files have replaced.
+"""Find which files a run has read, and which documents in its output are stale, replaced by later readings of files.
 
 Each generation of a run has a list of files, in the order of reading. When a generation has read a file to its end,
 documents from an earlier reading of the file become stale. Documents of a partial reading are stale, too, if its
@@ -36,7 +36,7 @@ class ListedFile(NamedTuple):
     number: int  # number of the file in the source; -1: the file is the source
     name: str
     size: int
-    state: int | str | None
+    state: int | str | None  # its time, or another value that changes with the file; None: it cannot be read
     was: str = ""  # its former name, if it was renamed since the last generation
 
     @property
@@ -57,7 +57,7 @@ class ListedFile(NamedTuple):
         return self._replace(of=of, source=-1, number=-1, was=was)
 
     def is_before(self, end: Checkpoint) -> bool:
-        """Return whether the file was read to its end before the checkpoint `end`."""
+        """Return whether the file was read to its end when reading had reached the checkpoint `end`."""
         if self.source != end[0]:
             return self.source < end[0]
         return len(end) > _PATH and 0 <= self.number < end[_PATH]
@@ -117,7 +117,7 @@ class RunFiles:
         self.unblocked: list[Reading] = []
         self.cut: list[str] = []
         self.left: Sequence[ListedFile] = ()
-        self.gone: Sequence[str] = ()  # as the last generation says
+        self.gone: Sequence[str] = ()  # missing files, as the last generation has recorded them
         for part in log.generations:
             assert part.files is not None
             self._files = read_files(log.folder, part.number, part.files)

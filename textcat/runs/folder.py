@@ -331,9 +331,9 @@ def _grown(
 
 
 def record_missing_sums(log: Log, sources: Sequence[Source]) -> None:
-    """Record the checksums of files that a finished run has read to their ends without them, as of some zips and tars.
+    """Record the missing checksums of files that a finished run has read to their ends, such as some zips and tars.
 
-    A file that is renamed is recognised by its checksum, also if its time changes, too.
+    A file that is renamed later is recognised by its checksum, even if its time has changed, too.
     """
     files = read_files(log.folder, log.part.number, log.part.files) if log.part.files is not None else ()
     if all(file.source < 0 or file.is_blocked or file.name in log.part.sums for file in files):

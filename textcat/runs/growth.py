@@ -72,16 +72,16 @@ def _without_files(source: Source) -> Source:
 
 
 def goes_on(listed: Mapping[str, ListedFile], run: RunFiles) -> bool:
-    """Return whether the last generation can continue: it has files left to read, and none of them has changed.
+    """Return whether the last generation can continue: files of its list are left to read, and none has changed.
 
-    A generation lists the input files once, and reads them. A file has changed if it is missing, or if its size, time
-    or source differs from the list. `listed` has the present files by name.
+    A generation lists the input files once, and reads them. A file has changed if it is missing now, or if its size,
+    time or source is not as in that list. `listed` has the files that are there now, by name.
     """
     return bool(run.left) and all(_is_same(file, listed) for file in run.left)
 
 
 def outdated(log: Log, run: RunFiles, facts: Mapping[str, Any]) -> set[str]:
-    """Return the names of files that may have documents in shards that were written with other settings."""
+    """Return the names of files that may have documents in shards written with other settings than `facts`."""
     return {name for name, item in run.known.items() if any(log.are_others(shard, facts) for shard in item.shards)}
 
 
@@ -213,7 +213,7 @@ class _FormerNames:
     def take(self, file: ListedFile, sum_: str | None, *, by_state: bool) -> str:
         """Return the former name of a file, and mark that name as used; "" if there is none.
 
-        The file is recognised by its checksum or, if this is allowed, by its size and time.
+        The file is recognised by its checksum or, if `by_state` is set, by its size and time.
         """
         name = next(iter(self._by_sum.get((file.size, sum_), ())), "") if sum_ else ""
         if not name and by_state and (alike := self._by_state.get(file.content, "")):

@@ -59,7 +59,7 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
 def _reader_versions(sources: Iterable[Source], settings: InputSettings) -> dict[str, str]:
     """Return the versions of the libraries that read documents such as PDF, by the library's name.
 
-    The version "none" means that the library is not installed. Return {} if no source has such documents.
+    The version "none" means that the library is not installed. Return {} if no source can have such documents.
     """
     formats = {"folder", "warc", *ARCHIVES, *DOCUMENTS, *NEWS, *SCANS} - {"text"}
     if not any(source.format in formats for source in sources):

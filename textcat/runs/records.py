@@ -155,7 +155,7 @@ Record = Facts | Generation | Shard | Sums | Settled | Replaced | RejectionsRepl
 
 
 class Part:
-    """One generation in the journal: the shards and rejections of one call of `textcat tag`."""
+    """One generation of a run, as replayed from the journal: its list of files, its shards, and what it has settled."""
 
     def __init__(self, number: int, files: str | None, begun: Generation | None = None):
         self.number, self.files, self.begun = number, files, begun
@@ -178,7 +178,7 @@ class Log:
         self.generation_of: dict[str, int] = {}  # generations of the shards, by name
         self._facts_of: dict[str, dict[str, Any]] = {}  # settings with which each shard was written, by name
         self.rejected_spans: list[RejectedSpan] = []  # spans of the file of rejections
-        self.replaced: set[str] = set()  # replacements since the last generation was settled
+        self.replaced: set[str] = set()  # names of the files that the last generation has replaced
         self.last: Record | None = None
         #: The old state of the file that the last record replaces, if any: the checksum of a shard, or the spans of
         #: the rejections.

@@ -33,7 +33,10 @@ class Replacement(NamedTuple):
 
 
 def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -> Replacement:
-    """Find which output of a run was written with other settings, given the present sources."""
+    """Return whether a run has output of other settings than `facts`, and output to keep.
+
+    `sources` are the present inputs.
+    """
     if all(before.get(name) == value for before in all_facts(folder) for name, value in facts.items()):
         return Replacement(False, False)
     journal = own_journal(folder)
@@ -116,7 +119,7 @@ def end_replacement(folder: Path, kept: int = KEPT) -> None:
 
 
 def drop_replacement(folder: Path, kept: int = KEPT) -> None:
-    """Set aside, like former output, what a killed process has begun beside a folder and nobody continues."""
+    """Set aside, like former output, the new output that a killed process has begun, and that nobody continues."""
     new = beside(folder)
     shutil.rmtree(_unfinished(folder), ignore_errors=True)
     if new.is_dir() and own_journal(new) is None:  # the copy was only begun

@@ -25,10 +25,10 @@ class Counts:
     records: int = 0  # documents in the input: tagged + rejected
     tagged: int = 0  # documents that were written
     rejected: int = 0
-    untagged: int = 0  # documents without a topic above its threshold
+    untagged: int = 0  # documents without a topic, by thresholds and rules
     unknown: int = 0  # documents without a term of the model
-    left_out: int = 0  # rejected records that are valid but not documents, such as a request in a web archive
-    topics: Counter[str] = field(default_factory=Counter)  # documents above each topic's threshold
+    left_out: int = 0  # records rejected on purpose, such as a request in a web archive, or news under embargo
+    topics: Counter[str] = field(default_factory=Counter)  # documents with each topic, by thresholds and rules
     reasons: Counter[str] = field(default_factory=Counter)  # rejections by kind of reason, see `kind_of_reason`
     fields: Counter[str] = field(default_factory=Counter)  # documents with each of the fields that records keep
     inputs: Counter[str] = field(default_factory=Counter)  # documents read, by input

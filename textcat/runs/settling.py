@@ -37,8 +37,8 @@ class RemovedRows(NamedTuple):
     rejections: Sequence[Rejection] = ()  # rejections of removed documents that are now rejected
 
 
-#: A function that returns a shard's content without the documents of the named files, and without rows that newer
-#: versions replace; it empties the mapping.
+#: A function that returns a shard's content without the documents of the named files, and without the rows (in
+#: `OldRows`) that newer versions replace; it removes the rows that it finds from this mapping.
 RemoveRows = Callable[[Path, Collection[str], OldRows], RemovedRows]
 
 

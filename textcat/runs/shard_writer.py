@@ -21,7 +21,7 @@ from textcat.runs.results import BatchResult, Counts, encode_rejection
 from textcat.runs.settling import RemoveRows, settle
 
 COUNTED, SCORE_BINS = "_counted-{:05}.jsonl", "_bins-{:05}.bin"  # names of a shard's files
-HELD_OUT = "_held-out-{}.json"  # name of a model's file
+HELD_OUT = "_held-out-{}.json"  # name of the file with the counts of a model's held-out documents
 
 
 class EncodedBatch(NamedTuple):
@@ -149,7 +149,7 @@ class ShardWriter:
         self._rejected = _AppendedFile(folder / REJECTED, self.log.rejected_bytes)
         length, self._crc32 = self.log.part.versions
         self._versions = _AppendedFile(folder / VERSIONS.format(self.log.part.number), length)
-        self._last: EncodedBatch | None = None  # of the shard
+        self._last: EncodedBatch | None = None  # the last batch of the shard
         self._begin()
 
     def add(self, batch: Batch, result: BatchResult) -> None:

@@ -131,7 +131,7 @@ class _Tasks:
         self._n_bytes = 0
         self._losses = 0  # consecutive losses
         self._has_result = False
-        self._n_suspects = 0  # batches to be yielded among those in progress when workers were lost
+        self._n_suspects = 0  # batches that were in progress when workers were lost, and are not yielded yet
 
     def add(self, batch: Batch) -> None:
         self.batches.append(batch)
