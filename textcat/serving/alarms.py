@@ -53,7 +53,8 @@ class Alarms:
     Attributes
     ----------
     changes : list of RateChange
-        The topics whose share has changed in the present year since the server began, as of the end of yesterday.
+        The topics whose share has changed in the present year, as of the end of yesterday; years begin with the
+        server's first day.
     """
 
     def __init__(

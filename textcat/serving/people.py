@@ -81,7 +81,7 @@ async def _called(executor: ThreadPoolExecutor, function: Callable[[], T]) -> T:
 
 
 class _Guard:
-    """Refuses requests from pages of other sites, and from pages of another session.
+    """Refuse requests below /api/ from pages of other sites, and all requests from pages of another session.
 
     A browser may still show the page of an earlier session that was served at the same address.
     """

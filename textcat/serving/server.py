@@ -39,9 +39,9 @@ def serve_models(
 
     `folders` has the folder of each model by its name, `open_listener` returns the listening socket as a context, and
     `workers` is the number of processes. `on_start` is called with the address of the server; `shadow` is the name of a
-    model and the folder of its shadow; `shadow_sample` is a file for documents that they tag differently; `monitor` is
-    the name of a model and a folder of tags, with which those of clients are compared; `options` are passed to
-    `Service`.
+    model and the folder of its shadow (a new model that tags the same documents, to compare the tags); `shadow_sample`
+    is a file for documents that they tag differently; `monitor` is the name of a model and a folder of tags, with which
+    those of clients are compared; `options` are passed to `Service`.
     """
     if workers > 1 and not hasattr(os, "fork"):
         raise TextcatError(f"This system cannot share a socket among {workers} processes: give --workers 1.")

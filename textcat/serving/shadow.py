@@ -168,14 +168,14 @@ class Shadow:
 
 
 class Reservoir:
-    """Keep up to n lines, each of all that were added with the same probability (Vitter's algorithm R, 1985)."""
+    """Keep a random sample of up to n of all lines that are added (Vitter's algorithm R, 1985)."""
 
     def __init__(self, n: int) -> None:
         self._n, self._seen, self._random, self.has_changed = n, 0, random.Random(0), False
         self.lines: list[dict[str, Any]] = []
 
     def add(self, line: dict[str, Any]) -> None:
-        """Keep a line with the probability that it has among all so far, in the place of another."""
+        """Add a line; if the sample is full, chance decides whether the line takes the place of another."""
         self._seen += 1
         place = self._random.randrange(self._seen) if self._seen > self._n else len(self.lines)
         if place < self._n:

@@ -117,7 +117,7 @@ def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
 
 @changing.post("/api/v1/teach/undo", response_model=s.UndoAnswer, responses=_OF_CHANGES)
 def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
-    """Retract a person's last answer, keyword or split, and ask about its document again."""
+    """Retract a person's last answer, keyword or split of duplicates; ask about the answered document again, if any."""
     session, person = call.app.session, person_of(call, body.person)
     _check(session, body.topic)
     undone = session.undo(person)
@@ -312,7 +312,7 @@ def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]
 
 @downloads.get("/api/v1/teach/export", response_model=None, responses={**_OF_QUERIES, **_DOWNLOAD})
 async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
-    """Download labels, included documents, counts, a corpus, a trained model, the log of actions, or all records."""
+    """Download labels, included documents, counts, a corpus, a model, the log of actions, all records or duplicates."""
     formats = _EXPORTS[query.what]
     made_as = query.format or formats[0]
     if made_as not in formats:
@@ -366,7 +366,7 @@ def _filled(zones: Mapping[str, str]) -> dict[str, str]:
 
 
 def _shown_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record without its RIS lines, which repeat them."""
+    """Return the fields of a record under their common names, without its RIS lines, which repeat them."""
     return {name: value for name, value in common_fields(fields).items() if name != "ris"}
 
 

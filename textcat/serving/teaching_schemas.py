@@ -58,7 +58,7 @@ class AnswerSent(RequestModel):
 
 
 class UndoSent(RequestModel):
-    """A request to retract a person's last answer or keyword, and to ask the next question on a topic."""
+    """A request to retract a person's last answer, keyword or split, and to ask the next question on a topic."""
 
     topic: Name
     person: Person = ""

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 
 from textcat.serving.http.problems import Problem
 
-# An element of the header Forwarded (RFC 7239): for=192.0.2.1, for="192.0.2.1:80" or for="[2001:db8::1]:80".
 _REMEMBERED = 100  # number of cached values of the header Host
+# An element of the header Forwarded (RFC 7239): for=192.0.2.1, for="192.0.2.1:80" or for="[2001:db8::1]:80".
 _FORWARDED_FOR = re.compile(r'(?i)(?:^|[;,\s])for="?([^;,"\s]+)')
 
 

@@ -23,14 +23,14 @@ Versions: TypeAlias = Callable[[], list[tuple[str, str]]]
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_MOST_CHILDREN = 5000  # other methods are grouped, because clients may send any
+_MOST_CHILDREN = 5000  # number of counters that are cached: clients may send any method
 
 
 class Metrics(Collector):
     """Count the requests and documents of a server process.
 
-    `versions` returns the names and versions of its models; `shadow` is the shadow model of one of them, if any, and
-    `alarms` are those of one of them, if any.
+    `versions` returns the names and versions of its models. `shadow` is the shadow model of one of them, if any;
+    `alarms` are the alarms about the tags of one of them, if any.
     """
 
     def __init__(self, versions: Versions = list, shadow: Shadow | None = None, alarms: Alarms | None = None) -> None:
