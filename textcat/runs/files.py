@@ -176,7 +176,10 @@ class RunFiles:
             self.again.update(self._readings(part.settled.again))
 
     def _readings(self, sources: Iterable[Reading]) -> Iterator[Reading]:
-        """Yield the readings of known files that equal or contain a source, which has its name in the output."""
+        """Yield for each source the reading of the known file that is the source or contains it.
+
+        Sources are given by their names in the output.
+        """
         readings = {
             (item.reading.generation, escape_undecodable(item.reading.name)): item.reading
             for item in (self.known.values() if sources else ())
