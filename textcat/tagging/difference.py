@@ -33,8 +33,8 @@ class TagDifference(NamedTuple):
 
     documents: int  # documents in both runs
     changed: int  # those of them with different topics
-    only_before: int
-    only_now: int
+    only_before: int  # documents in the earlier run only
+    only_now: int  # documents in the later run only
     topics: list[TopicDifference]  # topics with differences, the largest number of differences first
 
 

@@ -74,9 +74,9 @@ def find_duplicates(
     """Find the documents of an archive that repeat an earlier one, and write a line of JSON for each to a file.
 
     Documents that repeat each other form a group, named by the id of its first document. If the run is interrupted, the
-    same call resumes it. If the archive has grown, the same call reads new and changed files only, and all other
-    documents stay in their groups. For this, sketches are kept in a folder beside the file, named like it with
-    ``.sketches`` added.
+    same call resumes it. If the archive has grown, the same call reads new and changed files only. Documents of
+    unchanged files keep their groups, unless a document of the group was in a file that has changed. For this, sketches
+    are kept in a folder beside the file, named like it with ``.sketches`` added.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
 
 
 def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
-    """Return a Rejection for a block of a file whose encoding does not allow edits; otherwise the block."""
+    """Return a Rejection for a block that has an editor, but an encoding that allows no edits; otherwise the block."""
     encoding = settings.for_file(block.source).encoding
     if not block.decoded or block.format not in EDITORS or is_cut_by_characters(encoding):
         return block

@@ -59,7 +59,7 @@ class Job(NamedTuple):
         return ", ".join(of_languages) or model_id(self.digest)
 
     def jobs(self) -> "dict[str, Job]":
-        """Return the job of each model by the model's language; "" if there is a single model."""
+        """Return the job of each model by the model's language; the only key is "" if there is a single model."""
         if not self.by_language:
             return {"": self}
         parts = self.by_language
@@ -229,7 +229,11 @@ def tag_records(
 def _count_by_month(
     counts: Counts, topics: Sequence[str], records: list[Record], above: "np.ndarray", has_terms: "np.ndarray"
 ) -> None:
-    """Count records by the month of their date; `above` says which topics each record got."""
+    """Count records by the month of their date.
+
+    `above` says which topics each record has by thresholds and rules, whatever topics are written; `has_terms` says
+    which records have a term of the model.
+    """
     months = months_of([record.date for record in records])
     counts.months.update(months)
     has_topics = above.sum(axis=1).tolist()

@@ -80,7 +80,7 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
     ------
     TextcatError
         If a part is missing, unfinished, damaged or given twice, if parts belong to different runs, or if the folder
-        cannot be written.
+        exists and is not empty, is inside a part, or cannot be written.
 
     Examples
     --------

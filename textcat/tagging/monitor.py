@@ -30,7 +30,8 @@ class RateChange(NamedTuple):
         Its id; ``(no topic)`` stands for documents without a topic, ``(no known term)`` for documents without a term of
         the model.
     before, now : float
-        The share before `since`, and the share from then to the last day, or to the end of the year of the alarm.
+        The share of all documents before `since`, and the share from then to the last day, or to the end of the year of
+        the alarm.
     since, told : str
         The day on which the share probably changed, accurate to a week; and the day on which the change became
         significant.
@@ -63,7 +64,7 @@ class Monitoring(NamedTuple):
     changes : list of RateChange
         Sorted by `told`.
     is_alarm : bool
-        Whether a change became significant in the current year, counted from `since`.
+        Whether a change became significant in the year of the last day; years are counted from `since`.
     """
 
     since: str
@@ -88,8 +89,8 @@ def monitor_tags(
     folders : iterable of path
         Folders that `textcat tag --out` has written, all by the same model. Tags by former models are ignored.
     since : str, optional
-        A day, such as "2026-01-01": documents from then on are compared with earlier ones. By default, the first day
-        after the first half of the documents.
+        A day, such as "2026-01-01": documents from then on are compared with earlier ones. By default, the day of the
+        middle document in the order of dates.
     level : float, default 0.05
         An upper bound of the probability of any false alarm in each year from `since`, however often you look.
 

@@ -25,7 +25,7 @@ _OF_TOPIC = ("topic", "name", "score", "probability", "status")
 _OF_TOPICS = ("topics", "names", "scores", "probabilities", "statuses")
 BETWEEN_TOPICS = "; "  # separator of topics in one cell
 
-RECALL = "expected_recall"  # recall of a document's tags, from models that make promises
+RECALL = "expected_recall"  # expected recall of a document's tags, from models that make promises
 REASON = "reason"  # reason why a document gives no evidence for any topic
 # A document's tags: topic, score, probability (None if the model has no probabilities), and status (None if it makes no
 # promises, or the score is below all thresholds).
@@ -102,7 +102,10 @@ class OutputSettings(NamedTuple):
 
     @property
     def shows_counted(self) -> bool:
-        """Whether rows have exactly the topics that the summary counts: those above their thresholds."""
+        """Whether the topics that the summary counts, by thresholds and rules, can be read from the rows again.
+
+        They cannot if rows have others (`top`, `all_topics`), and are not read from CSV.
+        """
         return self.top is None and not self.all_topics and self.to != "csv"
 
 
@@ -110,7 +113,7 @@ _DEFAULT = OutputSettings()
 
 
 def check_output(settings: OutputSettings) -> None:
-    """Raise a TextcatError if settings contradict each other, or need a library that is not installed."""
+    """Raise a TextcatError if settings are invalid, contradict each other, or need a library that is not installed."""
     top, least, all_topics = settings.top, settings.min_probability, settings.all_topics
     taken = next(
         (
@@ -196,7 +199,7 @@ def _encode_jsonl(
 
 
 def _rounded(recalls: Sequence[float] | None, records: Sequence[Record]) -> list[float | None]:
-    """Return the expected recall of each record, rounded; None where it is unknown."""
+    """Return the expected recall of each record, rounded; None for each record if `recalls` is None."""
     return [None] * len(records) if recalls is None else [round(recall, DECIMALS) for recall in recalls]
 
 

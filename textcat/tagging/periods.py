@@ -27,10 +27,10 @@ _Value = TypeVar("_Value")
 class Periods(NamedTuple):
     """Numbers of documents by period (or by value of a field), topic and bin of log odds."""
 
-    names: list[str]
+    names: list[str]  # of the periods, or values of the field
     counts: NDArray[np.int64]  # (n_periods, n_topics, n_bins)
     tagged: NDArray[np.int64]  # (n_periods, n_topics)
-    model: str
+    model: str  # its id
     model_counts: ModelCounts
     left_out: int  # documents that only earlier models have tagged
     judged: list["JudgedDocument"]
@@ -165,7 +165,7 @@ class _Sums:
                     self._judged_documents.append(_judged(frame, row, has, str(names[row]), self.model_counts.topics))
 
     def _check_size(self, n: int, n_topics: int, *, is_field: bool) -> None:
-        """Raise TextcatError if the counts of n periods would take too much memory, or if a field has n values."""
+        """Raise TextcatError if n is too many values of a field, or if counts of n periods take too much memory."""
         if is_field and n > MOST_VALUES:
             raise TextcatError(
                 f"The field {self._by!r} has more than {MOST_VALUES:,} values: name one with fewer, or a period."
@@ -177,7 +177,7 @@ class _Sums:
             )
 
     def periods(self, model_counts: ModelCounts) -> Periods:
-        """Return the sums; documents without a date or a value come last."""
+        """Return the sums in the order of the periods' names; documents without a date or a value come last."""
         last = (UNDATED, NO_VALUE)
         names = sorted((name for name, n in self._documents.items() if n), key=lambda name: (name in last, name))
         counts = np.array([self._counts[name] for name in names]).reshape(len(names), len(model_counts.topics), N_BINS)

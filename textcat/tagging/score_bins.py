@@ -60,15 +60,15 @@ class FrameArrays(NamedTuple):
     days: np.ndarray  # days since 1970, or `NO_DAY`
     reprints: np.ndarray
     rows: np.ndarray  # (n_entries,): the document of each entry
-    topics: np.ndarray
-    bins: np.ndarray
+    topics: np.ndarray  # (n_entries,): columns of the topics
+    bins: np.ndarray  # (n_entries,)
     given: np.ndarray  # whether the document got the topic
 
 
 def encode_frame(
     tagger: "Tagger", model: str, records: Sequence[Record], scores: np.ndarray, given: np.ndarray
 ) -> bytes:
-    """Encode the scores of records as a frame; return b"" if the tagger has no counts of held-out documents.
+    """Encode the scores of records as a frame; return b"" if the tagger has no calibration or no held-out counts.
 
     Parameters
     ----------

@@ -332,9 +332,9 @@ def distinct_folders(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
 
 def present_models(folders: Iterable[Path]) -> set[str]:
-    """Return the id of the model by which folders were tagged last, or the ids of its models by language.
+    """Return the id of the model by which folders were tagged last, or the ids of the models by language.
 
-    A TextcatError is raised if the folders were tagged by different ones.
+    A TextcatError is raised if the folders were last tagged by different models.
     """
     models = sorted({str(facts_of_run(folder).get(MODEL, "")) for folder in folders})
     if len(models) > 1:

@@ -22,7 +22,7 @@ class Drift(NamedTuple):
     """A topic that is much more or less frequent in an archive than in training."""
 
     topic: str
-    rate: float  # fraction of the archive's documents above the topic's threshold
+    rate: float  # fraction of the archive's documents that have the topic, by thresholds and rules
     prevalence: float  # fraction of the training documents that have the topic
     g: float  # significance of the difference: `log_likelihood_ratio`
 
@@ -67,7 +67,7 @@ class Summary(NamedTuple):
     seconds: float  # duration of this run
     memory: int  # peak memory of this run's processes in bytes
     changes: "tuple[InputChange, ...]" = ()  # inputs that changed while they were read
-    growth: "Growth | None" = None  # inputs that are new since the previous run; None: this is the first run
+    growth: "Growth | None" = None  # changes of the inputs since the previous run; None: they were not compared
     wake: float | None = None  # the earliest time to read a file again, see `Rejection`; None: never
 
     def __repr__(self) -> str:
@@ -143,8 +143,9 @@ def find_drifts(
 
 
 def may_be_missed(size: int, documents: int, train_documents: int) -> bool:
-    """Return whether it can be significant that no document has a topic, given its number of training documents.
+    """Return whether it can be significant that none of `documents` has a topic that `size` of `train_documents` have.
 
-    For k = 0, G² is at most 2·n·(size / (n + other_n - size) + size / other_n), which grows with the size.
+    G² is then at most 2 · documents · (size / (documents + train_documents - size) + size / train_documents), which
+    grows with the size; below 10.8, nothing is significant.
     """
     return 2 * documents * (size / max(documents + train_documents - size, 1) + size / train_documents) >= _LEAST_G

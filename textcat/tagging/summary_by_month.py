@@ -20,7 +20,7 @@ def write_summary(folder: Path, model: str, trained: Trained, topics: Sequence[s
 
     `model` is the id of the model that tagged last, `topics` are the topics that the run writes, and `counts` are the
     counts of all documents in the folder. If an earlier version of textcat, which did not count by month, has tagged
-    some of them, no file is written.
+    some of them, no file is written, and an existing one is removed.
     """
     path = folder / SUMMARY
     if counts.months.total() != counts.tagged:

@@ -33,7 +33,7 @@ class TrendRow(NamedTuple):
     topic: str
     period: str  # such as "2024", "2024-05" or "2024-05-31", or the value of a field; `UNDATED`, `NO_VALUE`
     documents: int
-    judged: int  # of which people have judged all topics
+    judged: int  # those whose topics people have all judged; 0 if the estimate does not use them
     tagged: int
     prevalence: float
     low: float
@@ -49,7 +49,7 @@ class Trends(NamedTuple):
     model: str  # its id
     names: dict[str, str]  # of topics
     documents: int
-    topics: int  # of which all, or the most frequent ones, have rows
+    topics: int  # number of topics; with `most`, only the most frequent ones have rows
     left_out: int = 0  # documents that only former models have tagged
     judged: int = 0  # documents of a random sample, judged by people, that the estimates use
     judged_gone: int = 0  # judged documents that are not in the archive any more
@@ -77,7 +77,8 @@ def estimate_trends(
     topics : sequence of str
         Topics of the model, by id or name; (): all.
     reprints : {"all", "once"}
-        Whether documents that repeat another one count, if the archive was tagged with a file of duplicates.
+        Whether documents that repeat another one count ("all") or not ("once"), if the archive was tagged with a file
+        of duplicates.
     estimator : {"", "summed", "adjusted", "em", "damped"}
         How prevalences are estimated from scores. "": by the estimator under which the labels of the judged sample are
         most likely or, without such a sample, by the most accurate one on simulated samples of the model's held-out

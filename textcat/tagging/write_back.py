@@ -45,7 +45,7 @@ class WriteBackSummary(NamedTuple):
     counts: Counts  # documents in the files that were read
     written: int  # files written
     before: int  # files written by earlier runs
-    left_out: int  # files without a tagged document, and broken files
+    left_out: int  # files without a tagged item, broken or changed files, and those whose name is not possible
     formats: Counter[str]  # files of formats without a place for tags
     copied: Counter[str]  # files copied unchanged, by the reason why they have no tags
     seconds: float
