@@ -22,7 +22,7 @@ def evidence_for(view: View, topic: str, position: int, n: int = 30) -> Explanat
     position : int
         Position of the document in the pool.
     n : int, default=30
-        Number of terms: the n that contribute most to the score.
+        Number of terms: the n that contribute most to the score; function words are left out.
 
     Returns
     -------

@@ -48,7 +48,7 @@ class _Decision(NamedTuple):
     label: bool | None  # the label; None: it has none
     exclusion_reason: str
     is_disputed: bool
-    rank: int  # rank by score in the latest ranking, among all documents, from 1
+    rank: int  # rank by score in the latest ranking, from 1; each group of near-duplicates counts once
     answers: list[str]  # each person's answer, such as "ada: yes"
     notes: list[str]
 
@@ -172,7 +172,10 @@ def _write_records(
 
 
 def _exported(view: View, topics: list[str]) -> Iterator[_Exported]:
-    """Yield all documents, group by group, as they are at the first call of `next`."""
+    """Yield all documents of the pool, near-duplicates together, each with its decision and rank for the given topics.
+
+    Decisions and ranks are those of the first call of `next`: later answers change nothing.
+    """
     with view.unchanged():
         states = {topic: view.topic(topic) for topic in topics}
         ranks = {topic: _ranks(view.scores(topic), view.groups) for topic in topics}
@@ -247,8 +250,7 @@ def _notes(view: View, record: _Exported) -> Iterator[str]:
 def write_duplicates(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write the records of each group of near-duplicates of at least two, as JSON Lines or CSV.
 
-    `group` is the position of the group's first record, and `position` that of the record, both counted from 0. The
-    groups are those of all topics.
+    `group` is the position of the group's first record, and `position` that of the record, both counted from 0.
 
     Parameters
     ----------
@@ -256,7 +258,7 @@ def write_duplicates(view: View, out: str | os.PathLike[str], topics: Sequence[s
     out : path
         Its extension decides the format.
     topics : sequence of str, optional
-        By default all.
+        Not used: the groups do not depend on topics.
 
     Returns
     -------
@@ -356,10 +358,10 @@ def write_model(
 def write_audit(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write all steps of the session in order, as JSON Lines or CSV, by the extension of `out`.
 
-    A step is an answer, a topic, a change of a topic, a keyword, a split of duplicates, or an undo. The line of an
-    answer has the person, the time, the document's rank and score, the number of the model that computed both (the
-    number of earlier changes to the topic), why the document was shown, where it was answered, and whether the answer
-    was undone.
+    A step is an answer, a topic, a change of a topic, a keyword, a split of duplicates, or an undo. Splits and undos
+    belong to no topic, and are always written. The line of an answer has the person, the time, the document's rank and
+    score, the number of the model that computed both (the number of earlier changes to the topic), why the document was
+    shown, where it was answered, and whether the answer was undone.
 
     Parameters
     ----------

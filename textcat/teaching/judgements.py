@@ -274,7 +274,7 @@ class Judgements:
     """The current answers on all topics of a session, derived from the lines of its journal.
 
     An answer applies to all near-duplicates of its document. If records are split off from a group, earlier answers
-    apply to the part that has their document.
+    apply to the group that then has their document.
     """
 
     def __init__(self, journal: SessionJournal, groups_of_pool: NDArray[np.int32]):
@@ -348,7 +348,10 @@ class Judgements:
             topic.n_changes += 1
 
     def last_of(self, person: str) -> SessionStep | None:
-        """Return a person's last answer, keyword or split; None if there is nothing left to undo."""
+        """Return a person's last step that can be undone; None if there is none.
+
+        It is an answer, a keyword, or a split of a group of near-duplicates.
+        """
         done = self._done.get(person)
         return done[-1] if done else None
 

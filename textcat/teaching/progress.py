@@ -35,11 +35,11 @@ class Progress(NamedTuple):
     yes: int  # documents with this label, i.e. relevant documents found
     no: int
     skipped: int  # documents that were skipped, and have no label
-    at_random: int  # answers to questions drawn at random
+    at_random: int  # documents whose first answer, yes or no, was to a question drawn at random
     disagreements: int  # disagreements not adjudicated yet
     persons: list[str]
     model: int  # number of changes to the topic so far; the next ranking includes all of them
-    curve: list[int]  # documents found after each answer
+    curve: list[int]  # relevant documents found after each answer; one answer counts for each document
     pace: float | None  # answers per minute, by the median time between the last answers
 
     @property
@@ -49,7 +49,7 @@ class Progress(NamedTuple):
 
     @property
     def open(self) -> int:
-        """The number of documents without an answer."""
+        """The number of documents without a label; skipped documents are among them."""
         return self.n_documents - self.yes - self.no
 
     def points(self, most: int) -> list[tuple[int, int]]:

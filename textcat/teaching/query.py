@@ -24,7 +24,7 @@ class Reason(str, Enum):
     UNCERTAIN = "uncertain"
     AT_RANDOM = "at random"
     TAKEN_BACK = "taken back"  # its answer was retracted
-    NOT_ASKED = ""  # it was answered in a list or in search results
+    NOT_ASKED = ""  # it was an example, or was answered in a list, in search results or to adjudicate
 
     __str__ = str.__str__
 

@@ -30,11 +30,12 @@ class Examples(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights of a ranker: ``score(x) = x·w + bias``, where w has `values` at `columns` and is 0 elsewhere.
+    """The weights of a ranker: ``score(x) = f x·w + bias``, where w has `values` at `columns` and is 0 elsewhere.
 
-    If the attribute `background` is not 0, ``score(x) = (x - m)·(w - background·m) + bias``. In this formula,
-    `background` is that attribute, a number that training finds; m is the mean row of the pool times another number,
-    the recipe's setting `RankerSettings.background`. See `Ranker.whole`.
+    f is the document's entry in `Ranker.factors`: 1 if `RankerSettings.length` is 0. If the attribute `background` is
+    not 0, ``score(x) = f (x - m)·(w - background·m) + bias``. In this formula, `background` is that attribute, a number
+    that training finds; m is the mean row of the pool times another number, the recipe's setting
+    `RankerSettings.background`. See `Ranker.whole`.
     """
 
     columns: NDArray[np.int32]  # distinct, in no particular order

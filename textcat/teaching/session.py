@@ -262,7 +262,7 @@ class Session:
         ------
         TextcatError
             If the topic exists already, its name is empty or too long, an exclusion reason is too long, there is no
-                    such document or strategy, the model has no such topic, or the model shares no term with the pool.
+            such document or strategy, the model has no such topic, or the model shares no term with the pool.
         """
         with self._lock:
             topics = self._judgements.topics
@@ -395,7 +395,7 @@ class Session:
         ------
         TextcatError
             If there is no such topic, document, answer or source, an exclusion reason is too long or comes with another
-                    answer than "no", or the journal cannot be written.
+            answer than "no", or the journal cannot be written.
         """
         answer_of = {topic: answer, **(others or {})}
         with self._lock:
@@ -440,8 +440,8 @@ class Session:
     def split(self, positions: Iterable[int], person: str = "") -> None:
         """Split records off from their group of near-duplicates into a group of their own.
 
-        Earlier answers apply to the part that has their document. TextcatError is raised if the records are not of one
-        group, or are the whole group.
+        Earlier answers apply to the group that then has their document. TextcatError is raised if the records are not
+        of one group, or are the whole group.
 
         Parameters
         ----------

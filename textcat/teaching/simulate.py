@@ -43,8 +43,8 @@ _RULES_LOOK = 1.02  # minimum ratio of successive numbers of answers at which st
 class Run(NamedTuple):
     """The questions and answers of a simulated run, in order; all arrays have the shape (n_documents,).
 
-    After the last relevant document is found, a run that is not `whole` stops asking: the remaining documents follow in
-    the order of their scores.
+    When all relevant documents are found, a run stops asking, unless it is `whole` or still watched: the remaining
+    documents follow in the order of their scores.
     """
 
     order: NDArray[np.int32]  # positions of the documents
@@ -247,7 +247,7 @@ class SimulatedTopic:
 
     @cached_property
     def checksum(self) -> str:
-        """A checksum of these rows and labels."""
+        """A checksum of the rows, labels, examples and embeddings."""
         digest = hashlib.sha256(np.packbits(self.labels).data)
         parts = [] if self.examples is None else [self.examples.rows.data, self.examples.rows.indices]
         parts += [] if self.embeddings is None else [self.embeddings]
@@ -333,7 +333,8 @@ class Result(NamedTuple):
     seed: int
     n_documents: int
     found: list[int]  # the `curve` that `measures` take
-    stops: dict[str, int]  # by stopping rule: the number of answers after which it said stop
+    # by stopping rule: the number of answers after which it said stop, or of all answers if it never did
+    stops: dict[str, int]
     supervised: int | None  # the result of `supervised`; None if it was not called
     seconds: float  # seconds of processor time
 

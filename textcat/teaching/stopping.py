@@ -54,7 +54,7 @@ class Course(NamedTuple):
     n: int  # number of answers
     N: int  # number of documents
     recent: float  # sum over the finds: Σ (t / unit)^FADE, where t is the number of the answer, counted from 1
-    unit: float  # unit: the number of answers when the sum was computed; a later "no" changes only n
+    unit: float  # the number of answers when the sum was computed; a later "no" changes only n
     # Random questions: the number of answers, and of "yes" answers; and the number of documents that were open before
     # the first random question. None: there were none.
     drawn: tuple[int, int, int] | None = None
@@ -220,7 +220,7 @@ def fit_missing(course: Course) -> tuple[float, float]:
 
 
 def sure_missing(course: Course) -> _Sure:
-    """Return a function of m: the confidence of the rule "learned" that at most m relevant documents are missing."""
+    """Return a function of m: how sure the rule "learned" is that at most m relevant documents are missing."""
     a, odds = fit_missing(course)
     return lambda m: float(betainc(a, _whole(m) + 1, 1 / (1 + odds)))
 

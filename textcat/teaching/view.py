@@ -56,7 +56,7 @@ class View:
 
     @property
     def groups(self) -> Groups:
-        """The groups of near-duplicates, without the records that persons have split off."""
+        """The groups of near-duplicates, after the splits that persons have made."""
         return self._judgements.groups
 
     @property

@@ -20,8 +20,8 @@ def same_works(
 ) -> NDArray[np.int32]:
     """Divide and join groups of near-duplicate texts, so that each group has the records of one work.
 
-    Return the position of the first record of each record's group: shape (n_documents,). `firsts` has the same for the
-    groups of texts.
+    Return the position of the first record of each record's group: shape (n_documents,). `firsts` has the position of
+    the first record of each record's group of texts.
 
     A group of texts is divided where records conflict (see `Identity.conflicts`): each joins the first part that it
     does not conflict with. Then all parts with the same DOI are joined; then those with the same PMID, unless their DOI

@@ -39,9 +39,10 @@ Array = NDArray[np.float32]
 def embeddings_of(documents: Iterable[dict[str, str]]) -> Array:
     """Return a vector for each document, given as a dict of its texts by zone: shape (n_documents, n_dimensions).
 
-    The vector of a document has two parts, one for the title and one for the other zones. The first is made from the
-    sentence embedding of the title, the second from the sum of the tokens' vectors, weighted by tf-idf. In each part,
-    the mean over the documents is subtracted, and all vectors get the same length.
+    The vector of a document has two parts, one for the title (without a title, the beginning of the text) and one for
+    the other zones. The first is made from the sentence embedding of the title, the second from the sum of the tokens'
+    vectors, weighted by tf-idf. In each part, the mean over the documents is subtracted, 64 principal components are
+    kept, and all vectors get the same length.
     """
     model = read_minilm()
     titles, texts = [], []

@@ -39,8 +39,9 @@ class Identity(NamedTuple):
     def conflicts(self, other: Identity) -> bool:
         """Return whether two records must be of different works, whatever their texts.
 
-        They conflict if they differ in DOI or, if one has none, in PMID or year. If either has no text besides the
-        title, they also conflict if they have no author in common, or different first pages.
+        If both have a DOI, they conflict if the DOIs differ; otherwise, if both have a PMID, they conflict if the PMIDs
+        differ. Otherwise, they conflict if their years differ; or, if either has no text besides the title, if they
+        have no author in common, or different first pages. Unknown facts do not differ.
         """
         if self.doi and other.doi:
             return self.doi != other.doi

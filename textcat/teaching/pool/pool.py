@@ -179,7 +179,7 @@ class Pool:
         Raises
         ------
         TextcatError
-            If the model cannot be downloaded, or there are too many documents.
+            If the package tokenizers is missing, the model cannot be downloaded, or there are too many documents.
         """
         if self._embeddings is None:
             if len(self) > ALL_UP_TO:
@@ -292,7 +292,8 @@ def build_pool(
 def open_pool(folder: str | os.PathLike[str], *, verify: bool = True) -> Pool:
     """Open a pool made by `build_pool`; raise PoolError if the folder is not a pool, or a file is missing or damaged.
 
-    If `verify`, all files are read once and compared with their checksums; else only sizes and offsets are checked.
+    If `verify`, all files are read once and compared with their checksums; otherwise, this is done only for files that
+    are read whole anyway, and sizes and offsets are checked.
     """
     folder = expanded(folder)
     index = read_index(folder, verify=verify)
