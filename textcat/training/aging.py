@@ -43,8 +43,8 @@ def measure_aging(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = N
     -------
     dict or None
         ``until`` is the last day of the documents trained on; ``parts`` is a list of `AgedPart`, of which the first is
-        of the same period. None if fewer than about 1,100 documents have a date and a topic, or if half of them have
-        the same date.
+        of the same period. None if, of the dated documents with a topic, fewer than 500 are before the day of the
+        middle one, or fewer than 500 on that day and after it.
     """
     labels = counted.labels.tocsr()
     dates = [day_of(document.date) if document.date else "" for document in counted.corpus.train]

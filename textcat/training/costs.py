@@ -66,7 +66,7 @@ class Cost(NamedTuple):
     tested: int
     seconds: Mapping[str, Seconds]  # by stage; a stage that did not run has no entry
     used_memory: int | None  # bytes before training; None: the system does not report them
-    memory: Mapping[str, float]  # peak bytes of each stage above `used`; {} if unknown
+    memory: Mapping[str, float]  # peak bytes of each stage above `used_memory`; {} if unknown
     model_bytes: float
 
 

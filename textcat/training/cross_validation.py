@@ -351,7 +351,7 @@ class HeldOutFold:
         self.positives = rows_by_column(labels)
         self.sizes = np.array([len(rows) for rows in self.positives])
         self._held_out_labels = self.labels[held_out]
-        # number of positives of each topic
+        # number of positives of each topic among the documents to train on
         self.trained = self.sizes - np.asarray(self._held_out_labels.sum(axis=0)).ravel()
         self.rare_topics = [] if random is None else list(self._simulate(random))
         self._rare_labels = self._held_out_labels[:, [rare.topic for rare in self.rare_topics]]

@@ -97,7 +97,7 @@ class CountedCorpus:
             features.set_params(tokens=tokens)
         features.take_tokens()
         self._take_vectors(recipe)
-        zones: list[dict[str, str]] = []  # the counts of all documents
+        zones: list[dict[str, str]] = []  # the texts of all counted documents, by zone
         counted_parts = (corpus.train, corpus.test if updatable else []) if isinstance(corpus, Corpus) else ()
 
         def documents() -> Iterator[_Texts]:

@@ -91,7 +91,7 @@ def train_by_names(
     ------
     TextcatError
         If there are no topics or no documents, no document contains a word of a topic's name or description or one of
-        similar meaning, or the recipe has a shortlist.
+        similar meaning, the recipe has a shortlist, or the weights do not fit into memory.
     """
     corpus = names_corpus(names, unlabelled, text)
     recipe = recipe_for(corpus, recipe, single=single).with_values({"topics": {"description_copies": 1}})

@@ -135,8 +135,9 @@ def _with_related(
 def topic_shares(labels: sp.csr_matrix) -> sp.csr_array:
     """Return for each pair of topics the share of the first topic's documents that also have the second topic.
 
-    Only the largest shares of each first topic are kept. Two documents without the second topic are added to the
-    documents of the first, so that a topic of one or two documents has no share near 1.
+    Documents of more than 100 topics are ignored, and only the 100 largest shares of each first topic are kept. Two
+    documents without the second topic are added to the documents of the first, so that a topic of one or two documents
+    has no share near 1.
 
     Parameters
     ----------

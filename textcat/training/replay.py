@@ -47,7 +47,10 @@ def replayed(steps: Sequence[LearningStep]) -> Corpus:
 
 
 def learnt_corrections(steps: Iterable[LearningStep]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return for each folder of corrections the answers last learnt from it: `answers_said` of each document, by id."""
+    """Return what the steps have learnt last of each document, by folder of corrections and by the document's id.
+
+    The facts about a document are those that `answers_said` returns.
+    """
     learnt: dict[str, dict[str, dict[str, Any]]] = {}
     for step in steps:
         if step.corrections:

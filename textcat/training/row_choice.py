@@ -57,8 +57,8 @@ def choose_rows(counted: CountedCorpus, recipe: Recipe, seed: int = 0) -> RowCho
 
     With each kind of rows, the topics of held-out training documents are ranked, and nDCG@10 is measured.
 
-    N-grams of characters are chosen, and added to `counted`, if they raise nDCG@10 by a tenth or more. At most 53,000
-    random documents are used.
+    N-grams of characters are chosen, and added to `counted`, if they raise nDCG@10 by a tenth or more; with fewer than
+    30 held-out documents that have a topic, words are chosen. At most 53,000 random documents are used.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """Train on labelled and unlabelled documents by self-training (Yarowsky 1995), if this improves held-out accuracy.
 
-A first tagger is trained on the labelled documents. Each topic then gets the same number of unlabelled documents as
-pseudo-labelled examples: those in which it leads the other topics by most. A second tagger is trained on both kinds of
-documents. Which tagger is better, the thresholds and the figures come from labelled documents that neither was trained
-on.
+A first tagger is trained on the labelled documents. Each topic then gets at most the same number of unlabelled
+documents as pseudo-labelled examples: those in which it leads the other topics by most. A second tagger is trained on
+both kinds of documents. Cross-validation on the labelled documents decides which tagger is better, and gives the
+thresholds of the second one.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def train_with_unlabelled(
     Raises
     ------
     TextcatError
-        As for `train` and `train_by_names`; or if fewer than ten documents have a topic.
+        As for `train` and `train_by_names`; or if fewer than ten documents have a topic, or the corpus has only one
+        topic.
     """
     stages = stages or Stages()
     if (n := sum(bool(document.topics) for document in corpus.train)) < _FEWEST:

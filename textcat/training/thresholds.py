@@ -37,8 +37,8 @@ from textcat.training.cross_validation import score_units
 from textcat.training.examples import Examples
 from textcat.trends.held_out import HeldOut
 
-# Constants chosen on training documents of Reuters-21578, 20 Newsgroups and library titles. This one: number of
-# negatives to train on besides the support: shares of the support and of the documents, and a minimum.
+# Constants chosen on training documents of Reuters-21578, 20 Newsgroups and library titles. The first three give the
+# number of negatives to train on besides the support: shares of the support and of the documents, and a minimum.
 SHARE_OF_SUPPORT, SHARE_OF_DOCUMENTS, LEAST_NEGATIVES = 0.5, 1 / 32, 250
 ENOUGH_POSITIVES = 100  # number of held-out positives that is enough to choose a topic's threshold
 _NEAR_MINIMUM = 0.25, 1 / 64, 100  # the same three numbers, for a solution that is updated instead of trained again
@@ -147,9 +147,10 @@ def promise_scores(
 ) -> np.ndarray:
     """Return held-out scores that are distributed like the scores of future documents, as promises need.
 
-    They differ from those of `held_out_scores` in two ways. What a document's own surplus of α adds is subtracted in
-    full. And a row is scaled to length 1 without the terms that training without the document's fold would lack, as the
-    row of a future document is; otherwise, scores would be lower than those of future documents by some 5 %.
+    They differ from those of `held_out_scores` in two ways. What a document's own surplus of α (see
+    `textcat.margin._folds`) adds is subtracted in full. And a row is scaled to length 1 without the terms that training
+    without the document's fold would lack, as the row of a future document is; otherwise, scores would be lower than
+    those of future documents by some 5 %.
     """
     scores = held_out_scores(examples, learner, fold_of, own=1.0, progress=progress)
     biases = learner.intercept_ / score_units(learner.solutions_, learner.intercept_.dtype)

@@ -200,7 +200,7 @@ class UpdatableModel:
         return tagger
 
     def result(self, tagger: Tagger, step: LearningStep | None, kept: tuple[str, ...] = ()) -> UpdateResult:
-        """Return what an update has changed; without a step, nothing."""
+        """Return the result of an update; without a step, nothing was changed."""
         if step is None:
             return UpdateResult(tagger, self.folder, (), (), (), self.manifest.sizes, self.evaluation)
         ids = tuple(step.added), tuple(step.corrected), (*step.removed, *step.unlearnt)

@@ -396,9 +396,10 @@ def documents_to_learn(corpus: Corpus) -> list[Document]:
 
 
 def _called_with_ids(records: Any) -> Iterable[tuple[str, Any]]:
-    """Yield for each record or row of a table the words by which messages call it, and its id.
+    """Yield a name for messages, and the id, of each dict, or of each row of a table with a column "id".
 
-    Raise TextcatError if the rows of a table have neither a column of ids nor an index of names.
+    Yield nothing for other inputs, such as a table whose index has the ids. Raise TextcatError if a table has no column
+    "id", and its index only numbers the rows.
     """
     if not is_table(records):
         numbered = enumerate(records, start=1)
