@@ -108,7 +108,7 @@ class _Said:
 def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person: str = "") -> ReadSheet:
     """Read people's answers from a sheet, and store them as corrections; if there is an error, store none.
 
-    A document is looked up at its place in its file or, if another document is there now, by its id in the file.
+    A document is looked up at its place in its file or, if the file has changed since, by its id in the file.
 
     Parameters
     ----------

@@ -58,9 +58,10 @@ def watch_archive(
     show : callable
         Called with the summary of the first round, and of each later round with new documents or any `Growth`.
     rounds : int, optional
-        Stop after this many rounds; None: never.
+        Stop after this many rounds in which files were new or had changed; None: never.
     after : callable, optional
-        Called in each round, when the tags are written, with the plan of the files that are new or have changed.
+        Called when the tags of a round are written, with the plan of the files that are new or have changed; not in
+        later rounds without such files.
     **options
         Further options of `tag_to_folder`.
     """

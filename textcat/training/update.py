@@ -278,8 +278,9 @@ def _named_apart(
 ) -> Iterator[tuple[Document, Document]]:
     """Yield corrected documents, each as it is and with the id by which it is learnt.
 
-    Collections have the same ids, such as numbers from 1: a document of an archive is another document than the model's
-    with its id if it has other words. `learnt` are the ids by which documents were learnt before.
+    Several collections may have the same ids, such as numbers from 1. So a document of an archive that has the id of a
+    document in the model, but other words, is another document, and gets another id. `learnt` are the ids by which
+    documents were learnt before.
     """
     documents = [*documents]
     new = [d for d in documents if row_of(d) is not None and not {d.id, apart(d).id} & {*learnt}]
