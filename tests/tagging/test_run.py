@@ -335,6 +335,14 @@ def test_standard_input_is_gone_on_with_if_it_is_the_same(model, archive, out, g
     summary = run(model, ["-"], out)
     assert 0 < summary.before.counts.records < summary.counts.records == 200
     assert written(out)[1:] == written(out.with_name("undisturbed"))[1:]
+    for other in (content + b'{"text": "more"}\n', content.replace(b"0-0", b"9-9"), content[:100], b""):
+        give(pack(other))
+        with pytest.raises(TextcatError, match=r"^- does not give the same bytes"):
+            run(model, ["-"], out)
+    give(pack(content))
+    assert run(model, ["-"], out).before.finished
+    with pytest.raises(TextcatError, match="--model-changes all cannot replace"):
+        run(model, ["-"], out, model_changes="all")
 
 
 def test_a_run_that_is_broken_off_by_an_error_goes_on(model, archive, undisturbed, out):

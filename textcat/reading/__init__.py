@@ -11,7 +11,7 @@ from typing import Any
 # needs only settings loads only settings. Type checkers read the names in __init__.pyi, which `python
 # tests/test_front_door.py --write` generates.
 _NAMES_IN = {
-    "batches": "read_batches",
+    "batches": "check_pipes read_batches",
     "changes": "Change ChangeKind FileState",
     "columns": "FIELDS_OF_TOPICS",
     "compression": "plain_name unpacked_stream",

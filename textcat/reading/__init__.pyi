@@ -1,5 +1,6 @@
 """The names that `textcat.reading` imports at their first use."""
 
+from textcat.reading.batches import check_pipes as check_pipes
 from textcat.reading.batches import read_batches as read_batches
 from textcat.reading.changes import Change as Change
 from textcat.reading.changes import ChangeKind as ChangeKind

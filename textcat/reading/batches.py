@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import chain
 from typing import NamedTuple
 
@@ -60,6 +61,20 @@ def read_batches(
     for batch in cutting.batches(_steps(sources, settings, begin, taken, stretches), numbers[-1]):
         if stretches.owner(batch.number, share.n) == share.number:
             yield batch
+
+
+def check_pipes(sources: Iterable[Source], pipes: Mapping[str, PipeState], start_over: str = START_OVER) -> None:
+    """Read pipes to their ends; raise TextcatError if one sends other bytes than a finished run has read.
+
+    `pipes` has the number and checksum of the bytes that the run has read, for each pipe by name.
+    """
+    for source in sources:
+        if source.kind == "pipe":
+            pipe = _Pipe(source, pipes.get(source.name), start_over)
+            with closing(pipe.open()) as stream:
+                while stream.read(1 << 20):
+                    pass
+            pipe.check_end()
 
 
 class _Step(NamedTuple):
@@ -168,12 +183,20 @@ class _Pipe:
         left = max(self._before.n_bytes - self._n, 0)
         self._add(data[:left])
         if left and (not data or (left <= len(data) and self.state != self._before)):
-            raise TextcatError(
-                f"{self.name} does not give the same bytes as when the run began: give the same input, or "
-                f"{self._start_over}."
-            )
+            raise self._error()
         self._add(data[left:])
         return data
+
+    def check_end(self) -> None:
+        """Raise TextcatError if the pipe has sent more bytes than the earlier run has read."""
+        if self._n > self._before.n_bytes:
+            raise self._error()
+
+    def _error(self) -> TextcatError:
+        return TextcatError(
+            f"{self.name} does not give the same bytes as when the run began: give the same input, or "
+            f"{self._start_over}."
+        )
 
     def _add(self, data: bytes) -> None:
         self._sha256.update(data)

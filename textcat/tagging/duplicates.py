@@ -24,7 +24,17 @@ from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
 from textcat.base.surrogates import escape_undecodable
 from textcat.duplicates.groups import COPY, SKETCH, SKETCH_FORMAT, Groups, sketch_texts
-from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
+from textcat.reading import (
+    Batch,
+    InputSettings,
+    Record,
+    Rejection,
+    Source,
+    batch_records,
+    check_pipes,
+    find_sources,
+    read_batches,
+)
 from textcat.runs.files import is_within
 from textcat.runs.folder import Growing, open_folder
 from textcat.runs.inputs import (
@@ -139,7 +149,9 @@ def _run(
         read, is_whole = state.sources, True
         for number in range(state.shards):
             assignment.replay(folder / f"part-{number:05}{_SUFFIX}")
-        if not state.finished:
+        if state.finished:
+            check_pipes(sources, state.pipes)
+        else:
             batches = read_batches(read, settings, state.checkpoint, state.pipes)
             mapped = ordered_map(partial(sketch_batch, settings), batches, workers)
             results = assignment.watched(mapped, read)

@@ -11,7 +11,7 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
 from textcat.base.settings import check_whole_number
 from textcat.model.history import descends_from
-from textcat.reading import Batch, InputSettings, Share, read_batches
+from textcat.reading import Batch, InputSettings, Share, check_pipes, read_batches
 from textcat.runs.folder import Growing, open_folder, record_missing_sums
 from textcat.runs.growth import Growth
 from textcat.runs.inputs import (
@@ -150,6 +150,11 @@ def tag_to_folder(
     check_whole_number(keep, 1, "The number of folders of tags to keep")
     if restart or model_changes != "all":
         return _tag(plan, out, restart=restart, progress=progress, trusted=trusted, changes=model_changes, **limits)
+    if out.exists() and any(source.kind == "pipe" for source in plan.sources):
+        raise TextcatError(
+            f"Standard input may have other documents than those in {out}, so --model-changes all cannot replace their "
+            "tags: name the files, give --restart to begin again with the present input, or name another folder."
+        )
     end_replacement(out, keep)
     found = find_replacement(out, plan.sources, model=facts_of_job(plan.job, plan.sources)["model"])
     if not found.is_due:
@@ -197,6 +202,8 @@ def _tag(
             if is_part:
                 write_part_plan(plan, out)
             _log_growth(state.growth)
+            if state.finished:
+                check_pipes(plan.sources, state.pipes)
             tally, shards, is_whole = Tally(plan, state, progress), state.shards, True
             if not state.finished:
                 results = tagged_batches(plan, _batches_left(plan, state), workers, tally)

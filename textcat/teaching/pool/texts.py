@@ -30,6 +30,7 @@ from textcat.reading import (
     Rejection,
     Source,
     batch_records,
+    check_pipes,
     find_sources,
     read_batches,
 )
@@ -146,7 +147,9 @@ def read_archive(
             for stray in folder.glob(f".*{disk.UNFINISHED}"):  # left by a run that was killed
                 shutil.rmtree(stray, ignore_errors=True)
             _remove_pieces(folder / PIECES, state.counts.tagged)
-            if not state.finished:
+            if state.finished:
+                check_pipes(reading.sources, state.pipes, start_over)
+            else:
                 with stages.stage("read") as bar:
                     results = _read_with_pieces(folder / PIECES, reading, state, workers, bar, start_over)
                     write_shards(folder, state, PlainFile(".jsonl"), results, None, **limits)
