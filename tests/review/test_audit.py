@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from textcat.corpus.corrections import PLACE, Correction
 from textcat.reading.document import Document
-from textcat.review.audit import audit_rows, sample_rows
+from textcat.review.audit import Months, audit_rows, sample_rows
 from textcat.tagging.shards import TaggedDocument
 
 
@@ -66,10 +66,10 @@ def test_intervals_are_those_of_scipy(right, judged):
 
 
 def test_a_sample_of_documents_tells_precision_and_recall_of_the_present_tags():
-    true = {1: "b", 2: "ac", 3: "", 4: "b", 5: "a"}
-    judged = {("a.jsonl", number, f"d{number}", "f"): {*topics} for number, topics in true.items()}
-    given = tags({1: "ab", 2: "a", 3: "", 4: "b", 6: "a"})  # of 5, the archive has no tags any more
-    rows = {row.topic: row for row in sample_rows(judged, given)}
+    true = {1: "b", 2: "ac", 3: "", 4: "b"}
+    given = tags({1: "ab", 2: "a", 3: "", 4: "b"})
+    judged = [({*true[row[1]]}, tagged) for row, tagged in given.items()]
+    rows = {row.topic: row for row in sample_rows(judged, Months([0] * 4, np.array([10**9])))}
     assert list(rows) == ["", "a", "b", "c"]
     assert {row.documents for row in rows.values()} == {4}
     assert {topic: (row.with_topic, row.tagged, row.right) for topic, row in rows.items()} == {
@@ -82,4 +82,32 @@ def test_a_sample_of_documents_tells_precision_and_recall_of_the_present_tags():
     assert (rows["c"].precision, rows["c"].precision_low, rows["c"].recall) == (None, None, 0)
     expected = binomtest(3, 4).proportion_ci(method="exact")
     assert (rows[""].recall_low, rows[""].recall_high) == pytest.approx((expected.low, expected.high))
-    assert sample_rows(judged, {}) == []
+    all_judged = next(iter(sample_rows(judged, Months([0] * 4, np.array([4])))))
+    assert (all_judged.precision, all_judged.precision_low, all_judged.precision_high) == (0.75, 0.75, 0.75)
+    assert sample_rows([], Months([], np.array([], int))) == []
+
+
+def test_the_intervals_of_a_sample_contain_the_truth_whatever_the_sizes_of_months():
+    rng, sizes = np.random.default_rng(0), np.array([100, 1000, 3000])
+    months = []
+    for n, right in zip(sizes, (0.95, 0.5, 0.7), strict=True):
+        has = rng.random((n, 2)) < (0.2, 0.1)
+        given = np.where(has, rng.random((n, 2)) < right, rng.random((n, 2)) < 0.05)
+        months.append([(set(np.array([*"ab"])[a]), set(np.array([*"ab"])[b])) for a, b in zip(has, given, strict=True)])
+    n_right, n_given, n_true = (
+        sum(len(of(*document)) for month in months for document in month)
+        for of in (lambda a, b: a & b, lambda a, b: b, lambda a, b: a)
+    )
+    covered, means = np.zeros(2), np.zeros(2)
+    for _ in range(200):
+        drawn = [(month, int(i)) for month, n in enumerate(sizes) for i in rng.choice(n, 30, replace=False)]
+        of_documents = [months[month][i] for month, i in drawn]
+        judged = [(true, TaggedDocument("", "", 0, tuple(given))) for true, given in of_documents]
+        row = sample_rows(judged, Months([month for month, _ in drawn], sizes))[0]
+        covered += (
+            row.precision_low <= n_right / n_given <= row.precision_high,
+            row.recall_low <= n_right / n_true <= row.recall_high,
+        )
+        means += (row.precision / 200, row.recall / 200)
+    assert (covered / 200 >= 0.93).all()
+    assert means == pytest.approx((n_right / n_given, n_right / n_true), abs=0.03)

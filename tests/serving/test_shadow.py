@@ -97,6 +97,19 @@ def test_what_a_busy_shadow_cannot_take_is_left_out(newswire_tagger, other):
     assert time.monotonic() - started < 60
 
 
+def test_a_former_sample_is_kept_and_another_file_is_not_touched(newswire_tagger, other, tmp_path):
+    sample = tmp_path / "sample.jsonl"
+    sample.write_text('{"text": "Wheat", "served": ["wheat"], "shadow": []}\n')
+    Shadow("news", newswire_tagger, other, sample)
+    assert not sample.exists()
+    assert "Wheat" in (tmp_path / "sample.jsonl.before").read_text()
+    for content in ("precious notes\n", '{"text": "Wheat"}\n', "3\n"):
+        sample.write_text(content)
+        with pytest.raises(TextcatError, match="is no sample of a shadow"):
+            Shadow("news", newswire_tagger, other, sample)
+        assert sample.read_text() == content
+
+
 def test_a_sample_has_each_line_with_the_same_probability():
     kept = Reservoir(20)
     for number in range(1000):

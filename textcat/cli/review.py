@@ -131,11 +131,13 @@ def _check_open(queue: "Review") -> None:
 
 def _report(folder: Path, corrections: Path, form: str) -> None:
     from textcat.corpus.corrections import Corrections
-    from textcat.review.audit import audit_rows, present_tags, sample_rows
+    from textcat.review.audit import audit_rows, count_months, present_tags, sample_rows
 
     stored = Corrections(corrections, must_exist=True)
     tags = present_tags(folder, stored)
-    show_audit(terminal.console(), audit_rows(stored, tags), sample_rows(stored.judged_documents(), tags), form)
+    judged = [(topics, tags[row]) for row, topics in stored.judged_documents().items() if row in tags]
+    months = count_months(folder, [document for _, document in judged])
+    show_audit(terminal.console(), audit_rows(stored, tags), sample_rows(judged, months), form)
 
 
 def show_audit(console: "Console", rows: "list[AuditRow]", sample: "list[SampleRow]", form: str) -> None:

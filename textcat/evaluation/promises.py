@@ -288,8 +288,8 @@ def clopper_pearson(correct: ArrayLike, documents: ArrayLike, level: float = 0.9
 
     Parameters
     ----------
-    correct, documents : array-like of int
-        Successes, and trials; 0 trials have the interval from 0 to 1.
+    correct, documents : array-like
+        Successes, and trials; 0 trials have the interval from 0 to 1. Effective numbers need not be whole.
     level : float in (0, 1), default=.95
         Confidence that an interval contains the probability.
 
@@ -302,8 +302,8 @@ def clopper_pearson(correct: ArrayLike, documents: ArrayLike, level: float = 0.9
 
     k, n = np.asarray(correct, np.float64), np.asarray(documents, np.float64)
     beyond = (1 - level) / 2
-    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, beyond), 0.0)
-    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - beyond), 1.0)
+    low = np.where(k > 0, betaincinv(np.where(k > 0, k, 1), n - k + 1, beyond), 0.0)
+    high = np.where(k < n, betaincinv(k + 1, np.where(k < n, n - k, 1), 1 - beyond), 1.0)
     return np.stack([low, high])
 
 

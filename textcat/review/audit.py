@@ -1,13 +1,17 @@
 """Estimate precision and recall of tags from random samples that people judged: of automatic tags, or of documents."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from textcat.corpus.corrections import ArchiveRow, Correction, row_of
 from textcat.evaluation.promises import clopper_pearson
-from textcat.tagging.shards import TaggedDocument, find_documents
+from textcat.review.queue import month_of_day
+from textcat.tagging.shards import TaggedDocument, find_documents, read_tags
 
 _ALL = ""  # stands for all topics or all months
 
@@ -72,8 +76,9 @@ def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchiveRow, Tagg
 class SampleRow(NamedTuple):
     """The quality of the tags of a random sample of documents; "" as topic stands for all topics.
 
-    The intervals from `low` to `high` contain the share among all documents with a confidence of 95 %. Without a tag,
-    there is no precision; without a document that has the topic, there is no recall.
+    `with_topic`, `tagged` and `right` count in the sample. Precision and recall are estimates for the whole archive, in
+    which each month has the weight of its documents; the intervals from `low` to `high` contain them with a confidence
+    of 95 %. Without a tag, there is no precision; without a document that has the topic, there is no recall.
     """
 
     topic: str
@@ -89,36 +94,73 @@ class SampleRow(NamedTuple):
     recall_high: float | None
 
 
-def sample_rows(judged: Mapping[ArchiveRow, Set[str]], tags: Mapping[ArchiveRow, TaggedDocument]) -> list[SampleRow]:
+class Months(NamedTuple):
+    """The months of judged documents, and the numbers of documents that these months have in the archive."""
+
+    of_document: Sequence[int]  # for each judged document, the number of its month
+    sizes: NDArray[np.int64]
+
+
+def count_months(folder: Path, judged: Iterable[TaggedDocument]) -> Months:
+    """Count the documents of an archive in each month of which a document was judged."""
+    names = [month_of_day(document.date[:10]) for document in judged]
+    number_of = {month: number for number, month in enumerate(dict.fromkeys(names))}
+    sizes = Counter(month_of_day(document.date[:10]) for document in read_tags(folder))
+    return Months([number_of[name] for name in names], np.array([sizes[month] for month in number_of]))
+
+
+def sample_rows(judged: Sequence[tuple[Set[str], TaggedDocument]], months: Months) -> list[SampleRow]:
     """Return the precision and recall of the tags of completely judged documents: overall, then by topic.
 
-    Intervals are those of Clopper and Pearson (1934).
+    A sample has equally many documents of each month, so each document counts for as many of its month as were not
+    drawn. The intervals are those of Clopper and Pearson (1934) for the number of independent tags that would have the
+    same variance (Korn and Graubard 1998).
 
     Parameters
     ----------
-    judged : dict
-        All topics of each judged document, as of `Corrections.judged_documents`.
-    tags : dict
-        The present tags of these documents, as of `present_tags`; documents without an entry do not count.
+    judged : sequence of tuple of (set of str, TaggedDocument)
+        For each document, all topics that it has, and its present tags.
+    months : Months
+        Of these documents.
     """
-    last = {row: true for row, true in judged.items() if row in tags}
-    counts = defaultdict[str, list[int]](lambda: [0, 0, 0])
-    for row, true in last.items():
-        given = {*tags[row].topics}
-        for topic in given | true:
-            for group in (_ALL, topic):
-                counts[group][0] += topic in true
-                counts[group][1] += topic in given
-                counts[group][2] += topic in true and topic in given
-    return [
-        SampleRow(topic, len(last), true, given, right, *_share(right, given), *_share(right, true))
-        for topic, (true, given, right) in sorted(counts.items())
-    ]
+    counts = defaultdict[str, dict[int, tuple[int, int, int]]](dict)
+    for document, (true, tags) in enumerate(judged):
+        given = {*tags.topics}
+        for topic in true | given:
+            counts[topic][document] = int(topic in true), int(topic in given), int(topic in true and topic in given)
+        if true | given:
+            counts[_ALL][document] = len(true), len(given), len(true & given)
+    rows = []
+    for topic, of_topic in sorted(counts.items()):
+        documents, numbers = np.array([*of_topic]), np.array([*of_topic.values()])
+        true, given, right = numbers.T
+        precision, recall = (_share(months, documents, right, of) for of in (given, true))
+        n_true, n_given, n_right = (int(of.sum()) for of in (true, given, right))
+        rows.append(SampleRow(topic, len(judged), n_true, n_given, n_right, *precision, *recall))
+    return rows
 
 
-def _share(right: int, n: int) -> tuple[float | None, float | None, float | None]:
-    """Return a share with its interval; None if it is a share of nothing."""
-    if not n:
+_Share: TypeAlias = tuple[float | None, float | None, float | None]
+
+
+def _share(months: Months, documents: NDArray[Any], right: NDArray[Any], of: NDArray[Any]) -> _Share:
+    """Return the estimated share of `right` in `of`, numbers in some documents, with its interval; None of nothing."""
+    month = np.array(months.of_document)
+    n_judged = np.bincount(month, minlength=len(months.sizes))
+    weight = (months.sizes / n_judged)[month[documents]]
+    total = (weight * of).sum()
+    if not total:
         return None, None, None
-    low, high = clopper_pearson(right, n).tolist()
-    return right / n, low, high
+    share = float((weight * right).sum() / total)
+    if (n_judged == months.sizes).all():
+        return share, share, share
+    # The variance of a ratio in a stratified sample without replacement, by linearization (Cochran 1977, chapter 6).
+    rest = right - share * of
+    sums, squares = (np.bincount(month[documents], values, len(n_judged)) for values in (rest, rest**2))
+    within = (squares - sums**2 / n_judged) * n_judged / np.maximum(n_judged - 1, 1)
+    variance = ((months.sizes / n_judged) ** 2 * (1 - n_judged / months.sizes) * within).sum() / total**2
+    n = total**2 / (weight**2 * of).sum()  # of independent tags with these weights
+    if variance > 0 and 0 < share < 1:
+        n = min(n, share * (1 - share) / variance)
+    low, high = clopper_pearson(share * n, n).tolist()
+    return share, low, high

@@ -111,7 +111,7 @@ def choose_sample(
     month_of: dict[str, int] = {}
     months, draws, done = array("q"), array("d"), array("b")
     for row in rows:
-        months.append(month_of.setdefault(_month(row.date[:10]), len(month_of)))
+        months.append(month_of.setdefault(month_of_day(row.date[:10]), len(month_of)))
         draws.append(_draw(row))
         done.append(is_done(row))
     of_row = np.array(months, np.intp)
@@ -124,7 +124,8 @@ def choose_sample(
 
 
 @lru_cache(maxsize=4096)
-def _month(day: str) -> str:
+def month_of_day(day: str) -> str:
+    """Return the month of which a sample has a document with this day; "" without a day."""
     return day_of(day)[:7] if day else ""
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from textcat.base.disk import write_atomically
+from textcat.base.disk import raise_write_errors, write_atomically
 from textcat.base.errors import TextcatError
 from textcat.corpus.documents import Document
 from textcat.model import storage
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 COUNTS = ("documents", "differing_documents", "tags_only_served", "tags_only_shadow", "failed_documents")
 _SAMPLE, _CHARACTERS = 200, 2000  # maximum number of differing documents in the sample, and maximum characters of each
 _SECONDS = 1.0  # seconds between checks whether the server still runs, and minimum seconds between writes of the sample
+_KEYS = ("text", "served", "shadow")  # of a document in the sample
 _MOST_BYTES = 1 << 22  # maximum bytes of a message
 
 
@@ -49,7 +50,8 @@ class Shadow:
     folder : Path
         The folder of the shadow. It is loaded once, even if it is replaced later.
     sample : Path, optional
-        File for documents whose tags differ: a random sample of up to 200, as JSON Lines.
+        File for documents whose tags differ: a random sample of up to 200, as JSON Lines. A former sample is kept, as
+        ``FILE.before``.
 
     Attributes
     ----------
@@ -71,6 +73,8 @@ class Shadow:
                 f"The shadow {folder} has none of the {len(served.topics):,} topics of {name!r}: give a model of the "
                 "same topics."
             )
+        if sample is not None:
+            _set_aside(sample)
         other = [len(tagger.topics) - len(self._shared) for tagger in (served, self._tagger)]
         self.warning = ""
         if any(other):
@@ -164,7 +168,7 @@ class Shadow:
             for side, topics_of in enumerate((served - shadow, shadow - served)):
                 self._by_topic[side, [self._column_of[topic] for topic in topics_of]] += 1
             if served != shadow:
-                differing.add({"text": _beginning(text), "served": sorted(served), "shadow": sorted(shadow)})
+                differing.add(dict(zip(_KEYS, (_beginning(text), sorted(served), sorted(shadow)), strict=True)))
 
 
 class Reservoir:
@@ -187,6 +191,23 @@ class Reservoir:
         with suppress(OSError, TextcatError):  # a full disk does not end the comparison
             write_atomically(path, [orjson.dumps(line).decode() + "\n" for line in self.lines])
             self.has_changed = False
+
+
+def _set_aside(sample: Path) -> None:
+    """Rename a former sample; raise TextcatError if the file has something else."""
+    try:
+        lines = [orjson.loads(line) for line in sample.read_bytes().splitlines()]
+        is_sample = all(isinstance(line, dict) and {*line} == {*_KEYS} for line in lines)
+    except FileNotFoundError:
+        return
+    except ValueError:
+        is_sample = False
+    except OSError as error:
+        raise TextcatError(f"Cannot write the sample to {sample} ({error.strerror}): name another file.") from error
+    if not is_sample:
+        raise TextcatError(f"{sample} is no sample of a shadow, and would be replaced: name another file.")
+    with raise_write_errors(sample.parent, "name another file"):
+        os.replace(sample, f"{sample}.before")
 
 
 def _beginning(text: str | dict[str, str]) -> str | dict[str, str]:
