@@ -261,7 +261,7 @@ def has_files(log: Log) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def read_files(folder: Path, generation: int, sha256: str) -> Sequence[ListedFile]:
-    """Read the list of files of a generation, whose checksum is `sha256`; cache it for runs in the same process.
+    """Read the list of a generation's files, which has the checksum `sha256`; cache it for runs in the same process.
 
     A TextcatError is raised if there is no list in the folder.
     """

@@ -55,7 +55,7 @@ def list_files(sources: Sequence[Source]) -> list[ListedFile] | None:
 
 
 def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -> Sequence[Source]:
-    """Return the sources restricted to the files in the list that must be read, numbered as in the list."""
+    """Return the sources with only those of `files` that must be read; they are numbered as in `files`."""
     by_name = {source.name: source for source in sources}
     numbers = defaultdict[tuple[int, str], dict[str, int]](dict)
     for file in files:

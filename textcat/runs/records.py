@@ -201,7 +201,7 @@ class Log:
         return self.rejected_spans[-1].end if self.rejected_spans else 0
 
     def are_others(self, shard: str, facts: Mapping[str, Any]) -> bool:
-        """Return whether a shard was written with other values of these settings."""
+        """Return whether a shard was written with other values of the settings in `facts`."""
         return any(self._facts_of[shard].get(name) != value for name, value in facts.items())
 
     def append(self, record: Record) -> None:

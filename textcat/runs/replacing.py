@@ -129,7 +129,7 @@ def drop_replacement(folder: Path, kept: int = KEPT) -> None:
 
 
 def _unfinished(folder: Path) -> Path:
-    """Return the name of a folder that is not copied yet, or that is being removed."""
+    """Return the path of the folder for a copy that is not complete, or for former output that is being removed."""
     return folder.with_name(f"{beside(folder).name}{UNFINISHED}")
 
 

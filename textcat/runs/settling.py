@@ -50,7 +50,7 @@ class Settlement(NamedTuple):
 
 
 def settle(log: Log, remove: RemoveRows) -> Settlement:
-    """Remove the documents that the last generation replaces from the output, after all its files were read.
+    """Remove from the output the documents that the last generation replaces, after all its files were read.
 
     `remove` returns the new content of a shard. The journal records each step, so that an interrupted call can be
     repeated.
@@ -169,7 +169,8 @@ def _kept_rejections(
 ) -> tuple[bytes, list[RejectedSpan], Counts]:
     """Return the rejections to keep, the spans of their file, and the change of the counts.
 
-    Dropped are rejections of stale documents, and those of whole files and folders that are no longer blocked.
+    Rejections of stale documents are dropped, and so are rejections of whole files and folders that can be opened now,
+    or are gone.
     """
     stale, readable = defaultdict[int, set[str]](set), {(n, escape_undecodable(name)) for n, name in settled.unblocked}
     for reading, _ in settled.stale:
