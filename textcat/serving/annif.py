@@ -36,9 +36,10 @@ class Labels(NamedTuple):
         return [*dict.fromkeys([by_default, *sorted(languages)])]
 
     def find(self, topic: str, name: str, language: str, served: Served) -> str | None:
-        """Return the label of a topic in a language; for the language "", in the first language that has a label.
+        """Return the label of a topic in a language; for the language "", in the default language.
 
-        `name` is the topic's name in the model. Return None if the topic has no label in the language.
+        If there is none, return `name`, the topic's name in the model, for the language "" and for the language of the
+        model's names; return None for other languages.
         """
         by_default, *_ = self.languages(served)
         label = self.by_language.get(language or by_default, {}).get(topic)

@@ -87,7 +87,7 @@ def _topic_row(served: Served, topic: str) -> dict[str, Any]:
 
 @routes.get("/api/v1/shadow", response_model=s.ShadowAnswer, responses=problems(404))
 async def shadow(call: Call) -> dict[str, Any]:
-    """Return how the tags of a served model differ from those of its shadow; no text is shown."""
+    """Return how the tags of a served model differ from those of its shadow, a new model; no text is shown."""
     watched = call.app.shadow
     if watched is None:
         raise Problem(404, "No shadow runs here: start the server with --shadow FOLDER.")

@@ -108,7 +108,7 @@ class Metrics(Collector):
         return generate_latest(registry) + generate_latest(models)
 
     def collect(self) -> Iterable[Metric]:
-        """Yield a metric with the names and versions of the models in this process, and those of a shadow and alarms.
+        """Yield a metric with the names and versions of this process's models, and the metrics of shadow and alarms.
 
         After a model is replaced, other processes may have its former version for some seconds.
         """
@@ -130,7 +130,7 @@ class Metrics(Collector):
 
 
 def _alarm_metrics(alarms: Alarms) -> Iterator[Metric]:
-    """Yield the numbers of compared documents and of changed topics; for each of these, the ratio and the first day.
+    """Yield the numbers of compared documents and of changed topics, and the ratio and first day of each change.
 
     All processes yield the same values, which change once a day.
     """
