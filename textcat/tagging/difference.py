@@ -41,10 +41,10 @@ class TagDifference(NamedTuple):
 def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
     """Compare the tags in two folders of shards (the output files of a run).
 
-    A document is the same in both if its id, source and position are, or if its id is and no other document of either
-    run has this id: so documents that moved within a file, or to another one, are matched. (Documents without
-    ids get one that is made of source and position.) If both runs have documents in the same order, only a few are in
-    memory at a time.
+    A document of one run is compared with the document of the other run that has the same id, source and position. If
+    there is none, it is compared with the document that has the same id, unless either run has several documents with
+    this id: so documents that moved within a file, or to another one, are matched. (Documents without ids get one that
+    is made of source and position.) If both runs have documents in the same order, only a few are in memory at a time.
 
     Parameters
     ----------

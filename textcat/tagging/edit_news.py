@@ -52,7 +52,7 @@ class EditJob(NamedTuple):
 
 
 class EditedBlock(NamedTuple):
-    """The edits that write tags into a part of a file: one block of its records."""
+    """The edits that write tags into one block of a file's records."""
 
     source: str
     documents: int = 0  # number of items that were tagged

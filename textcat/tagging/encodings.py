@@ -15,8 +15,8 @@ def edits_in(encoding: str, editor: Editor, data: bytes, tags: Sequence[Tag], cr
     """Return the edits of an item in an encoding that extends ASCII; `editor` computes them for the item in UTF-8.
 
     `encoding` "" stands for UTF-8. LookupError is raised if the encoding is unknown. UnicodeError is raised if the item
-    is not valid in the encoding, if its characters have other bytes, too, or if the bytes of one character depend on
-    others, so that edits cannot be placed.
+    is not valid in the encoding, if its characters can also be written as other bytes, or if the bytes of one character
+    depend on others, so that edits cannot be placed.
     """
     if _is_read_by_bytes(encoding):
         return editor(data, tags, creator)

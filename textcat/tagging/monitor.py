@@ -163,7 +163,7 @@ def monitor_tags(
 
 
 class _Tags:
-    """Days of documents, and their tags: for each tag, the number of its document, and that of its topic's name.
+    """The days of documents, and their tags: for each tag, the number of its document and the number of its topic.
 
     Documents tagged by models that are not in `models` are left out.
     """

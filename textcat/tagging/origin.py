@@ -121,7 +121,7 @@ class RunOrigin:
                 continue  # the file is gone: its documents are missing
 
     def _is_same(self, id_: str, record: Record) -> bool:
-        """Return whether a record is the one with an id, which may have been derived from the name of its source."""
+        """Return whether a record has an id; the id may have been made of the name of the record's source."""
         id_read = escape_undecodable(record.id)
         return id_ in (id_read, f"'{id_read}") or self._absolute(id_) == id_read
 

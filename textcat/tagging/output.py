@@ -297,8 +297,8 @@ def _encode_csv(
 def _columns_of(tags: Tags, names: Mapping[str, str] | None) -> list[list[str]]:
     """Return the cells of a document's topics, as lists of texts: topics, names, scores, probabilities and statuses.
 
-    If `names` is None, there is no list of names. The list of probabilities is empty if the model has none, and so is
-    the list of statuses.
+    If `names` is None, there is no list of names. The list of probabilities is empty if no tag has a probability, and
+    the list of statuses if no tag has a status.
     """
     topics = [tag[0] for tag in tags]
     scores = [str(round(tag[1], DECIMALS)) for tag in tags]

@@ -111,7 +111,7 @@ def _shards(folder: Path) -> list[tuple[Path, bool]]:
 
 
 class _Sums:
-    """Add up frames by period."""
+    """Add up frames (documents that were scored together) by period."""
 
     def __init__(self, by: str, once: bool, models: Set[str], judged: Mapping[Path, Mapping[Place, Collection[str]]]):
         self._by, self._once, self._models, self._judged = by, once, models, judged

@@ -322,7 +322,7 @@ def find_documents(
 
 
 def distinct_folders(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """Return the paths of folders; raise a TextcatError if one of them is there twice, by whichever names."""
+    """Return the paths of folders; raise a TextcatError if two of them are the same folder, even by different names."""
     paths: dict[str, Path] = {}
     for path in map(expanded, folders):
         if (before := paths.setdefault(os.path.realpath(path), path)) is not path:

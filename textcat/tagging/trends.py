@@ -158,7 +158,7 @@ def _check_several(periods: Periods, by: str) -> None:
 
 
 def _columns(counts: ModelCounts, topics: Sequence[str]) -> list[int]:
-    """Return the columns of topics, given by id or name; raise TextcatError for one that the model has not."""
+    """Return the columns of topics, given by id or name; raise TextcatError for a topic that the model lacks."""
     by_name = {name: topic for topic, name in counts.names.items()}
     column_of = {topic: column for column, topic in enumerate(counts.topics)}
     columns = []
