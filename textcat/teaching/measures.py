@@ -20,7 +20,7 @@ _EXACT = 1e-9  # tolerance, so that 0.95 · 20 is 19 in spite of rounding errors
 def found_at(answers: ArrayLike) -> NDArray[np.int64]:
     """Return the number of answers after which each relevant document was found: the `curve` of other functions.
 
-    `answers` are those of a run in their order; True: the document is relevant.
+    `answers` has the answers of a run in order; True: the document is relevant.
     """
     return np.flatnonzero(np.asarray(answers, bool)) + 1
 

@@ -328,7 +328,7 @@ class Session:
         open to the person. Its `topics` are these topics; answer for all of them, by `answer(..., others=...)`. Its
         `topic` is the one whose score is closest to 0. Questions that a topic draws at random come first.
 
-        If a topic has another strategy, the question is the next one of the first topic that has one left.
+        If a topic has another strategy, the question is the next one of the first topic that still has a question.
 
         Parameters
         ----------

@@ -23,10 +23,11 @@ def same_works(
     Return the position of the first record of each record's group: shape (n_documents,). `firsts` has the position of
     the first record of each record's group of texts.
 
-    A group of texts is divided where records conflict (see `Identity.conflicts`): each joins the first part that it
-    does not conflict with. Then all parts with the same DOI are joined; then those with the same PMID, unless their DOI
-    differs; then those of the same title (see `Identity.is_same_title`) that do not conflict, and whose texts
-    `are_similar` if both have one. A record is compared with at most 32 parts, and 8 records of the same title.
+    A group of texts is divided where records conflict (see `Identity.conflicts`): each record joins the first part of
+    its group that it does not conflict with. Then all parts with the same DOI are joined; then those with the same
+    PMID, unless their DOI differs; then those of the same title (see `Identity.is_same_title`) that do not conflict,
+    and whose texts `are_similar` if both have one. A record is compared with at most 32 parts, and 8 records of the
+    same title.
     """
     works = _Works(firsts, identities)
     identified = [(i, identity) for i, identity in enumerate(identities) if identity is not None]
