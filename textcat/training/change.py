@@ -80,7 +80,10 @@ class Change(NamedTuple):
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
     def order(self) -> np.ndarray:
-        """Return the position of each document of the new corpus in `old` or, plus `len(old)`, in `counted`."""
+        """Return where the terms of each document of the new corpus are counted.
+
+        This is the document's position in `old` or, if it is in `counted`, its position there plus `len(old)`.
+        """
         position_of = {document.id: len(self.old) + i for i, document in enumerate(self.counted)}
         order = [
             position_of.get(id_, i)

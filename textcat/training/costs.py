@@ -105,7 +105,7 @@ def sampled(corpus: Corpus, n: int, n_topics: int) -> Corpus:
 
     If the corpus has no more than `n_topics` topics, all are kept. Test documents are sampled from those with one of
     these topics: as large a share of all test documents as n is of the training documents or, with 1,000 topics or
-    more, one batch. The documents are copies, because training may clear their texts.
+    more, as many as are scored at a time. The documents are copies, because training may clear their texts.
     """
     train, topics = at_equal_distances(corpus.train, n), corpus.topics
     if n_topics < len(topics):

@@ -115,7 +115,12 @@ class _Comparison(NamedTuple):
 
 
 def _splits(labels: sp.csc_matrix) -> Iterator[HoldOut]:
-    """Yield splits of the documents with a topic: enough folds, if need be of several partitions, for `_SCORED`."""
+    """Yield splits of the documents with a topic into documents to train on and held-out documents.
+
+    If fewer than `_FEWEST` documents have a topic, there is no split. Otherwise, there are as many splits as it takes
+    to hold out `_SCORED` documents in total, but at most `MOST_FOLDS`; if need be, the documents are divided into folds
+    several times.
+    """
     documents = np.flatnonzero(np.diff(labels.tocsr().indptr))
     if len(documents) < _FEWEST:
         return
