@@ -77,7 +77,7 @@ def _sample(
 
 
 def _moved(shares: NDArray[np.float64], drift: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Add a constant to the log odds of each topic's documents: a part of each bin moves to the next one.
+    """Add a constant to the log odds of each topic's documents: a share of each bin moves to the next bin.
 
     The first bin is too wide to tell which of its documents leave it: it loses none.
     """

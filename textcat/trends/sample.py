@@ -143,7 +143,7 @@ def _of_topic(
 
 
 def _likelihood(having: NDArray[Any], lacking: NDArray[Any], p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log likelihood of each period's offset, given judged documents: shape (n_periods, n_offsets)."""
+    """Return the log likelihood of each offset in each period, given judged documents: shape (n_periods, n_offsets)."""
     return np.asarray((having[:, None] * np.log(p) + lacking[:, None] * np.log1p(-p)).sum(axis=-1))
 
 
