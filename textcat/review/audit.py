@@ -112,9 +112,10 @@ def count_months(folder: Path, judged: Iterable[TaggedDocument]) -> Months:
 def sample_rows(judged: Sequence[tuple[Set[str], TaggedDocument]], months: Months) -> list[SampleRow]:
     """Return the precision and recall of the tags of completely judged documents: overall, then by topic.
 
-    A sample has equally many documents of each month, so each document counts for as many of its month as were not
-    drawn. The intervals are those of Clopper and Pearson (1934) for the number of independent tags that would have the
-    same variance (Korn and Graubard 1998).
+    A sample has equally many documents of each month, if there are so many. So the weight of a document is the number
+    of its month's documents in the archive, divided by the number of those that were judged. The intervals are those of
+    Clopper and Pearson (1934) for the number of independent tags that would have the same variance (Korn and Graubard
+    1998).
 
     Parameters
     ----------
@@ -144,7 +145,11 @@ _Share: TypeAlias = tuple[float | None, float | None, float | None]
 
 
 def _share(months: Months, documents: NDArray[Any], right: NDArray[Any], of: NDArray[Any]) -> _Share:
-    """Return the estimated share of `right` in `of`, numbers in some documents, with its interval; None of nothing."""
+    """Return the estimated share of `right` in `of`, with its interval; three times None if `of` adds up to 0.
+
+    `documents` has the numbers of some judged documents. For each of them, `of` has a number, such as that of its tags,
+    and `right` says how many of these are right.
+    """
     month = np.array(months.of_document)
     n_judged = np.bincount(month, minlength=len(months.sizes))
     weight = (months.sizes / n_judged)[month[documents]]
