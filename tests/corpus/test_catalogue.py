@@ -459,4 +459,4 @@ def test_a_search_folder_that_is_not_there_is_told_once(tmp_path, monkeypatch, c
 def test_documents_without_text_are_told_by_their_ids(tmp_path, caplog):
     (tmp_path / "a.csv").write_text("id,text,topics\n1,tin,tin\n2,,gold\n3, ,gold\n", encoding="utf-8")
     assert len(open_corpus(tmp_path / "a.csv").train) == 3
-    assert "a.csv: 2 of 3 documents have no text: 2, 3. They count like the others;" in caplog.text
+    assert "a.csv: 2 of 3 documents have no text: 2, 3. If that is wrong, name the field" in caplog.text

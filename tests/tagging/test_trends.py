@@ -167,6 +167,7 @@ def tags(archive, promising_model, tmp_path):
     [
         ({"by": "week"}, "no field 'week': give year, month, day or source"),
         ({"by": "year"}, "All dated documents are of 2024: count by month or by day"),
+        ({"reprints": "once"}, "do not say which documents are reprints: give --reprints all, or tag again"),
         ({"topics": ["erth"]}, "'erth'"),
         ({"estimator": "guess"}, "'guess'"),
         ({"reprints": "twice"}, "'twice'"),

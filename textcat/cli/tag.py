@@ -172,7 +172,8 @@ def tag(
     Documents that cannot be read are listed on standard error, or in _rejected.jsonl with --out; the exit code is then
     3, as it is if an input shrinks while it is read. An interrupted run resumes when the same command is given again.
     """
-    _check_tag(inputs, out, back, write, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
+    of_folder = {"--restart": restart, "--model-changes": bool(model_changes), "--keep": keep != 2}
+    _check_tag(inputs, out, back, write, by_line=by_line, stdout=stdout, of_folder=of_folder, watch=watch)
     _check_part(part, out, back, watch=watch)
     from textcat.runs.progress import progress_shown
     from textcat.tagging.planning import make_plan
@@ -345,15 +346,22 @@ def _check_tag(
     *,
     by_line: bool,
     stdout: bool,
-    restart: bool,
+    of_folder: dict[str, bool],
     watch: bool,
 ) -> None:
+    if out is not None and out.is_file():
+        raise TextcatError(f"{out} is a file: name a folder for the tags, which is made if there is none.")
     back.check(inputs, out, write)
     for is_wrong, sentence in (
         (inputs and by_line, "--stdin reads standard input: leave out the inputs, or --stdin"),
         (out is not None and stdout, "choose one of --out and --stdout"),
         (stdout and back.folder is not None, "choose one of --stdout and --write-back"),
-        (out is None and back.folder is None and restart, "--restart needs --out or --write-back"),
+        (out is None and back.folder is None and of_folder["--restart"], "--restart needs --out or --write-back"),
+        *(
+            (out is None and is_given, f"{name} needs --out")
+            for name, is_given in of_folder.items()
+            if name != "--restart"
+        ),
         (watch and (out is None or not inputs or "-" in inputs), "--watch needs --out, and files or folders as inputs"),
     ):
         if is_wrong:

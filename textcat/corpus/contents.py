@@ -86,8 +86,8 @@ def _log_empty_texts(card: Card, documents: list[Document]) -> None:
     if empty:
         shown = first_of(empty)
         _log.warning(
-            "%s: %d of %d documents %s no text: %s. They count like the others; leave them out, or name the field "
-            "that has their texts.",
+            "%s: %d of %d documents %s no text: %s. If that is wrong, name the field that "
+            "has their texts, or leave them out.",
             *(card.name, len(empty), len(documents), "has" if len(empty) == 1 else "have", shown),
         )
 

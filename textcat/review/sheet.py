@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from textcat.base.disk import write_atomically
+from textcat.base.disk import raise_write_errors, write_atomically
 from textcat.base.errors import TextcatError, first_of, similar_files
 from textcat.base.spreadsheets import plain_text, safe_cell
 from textcat.base.surrogates import escape_undecodable
@@ -57,7 +57,8 @@ def write_sheet(review: Review, path: Path) -> int:
         place = *document.place, document.file, tag.topic
         cells = number, len(tags), is_sample, read.id, *place, *about, *shown
         writer.writerow(map(safe_cell, cells))
-    write_atomically(path, escape_undecodable(rows.getvalue()))
+    with raise_write_errors(path, "name another file, or make room for it"):
+        write_atomically(path, escape_undecodable(rows.getvalue()))
     return len(tags)
 
 

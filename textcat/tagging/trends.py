@@ -11,6 +11,7 @@ import numpy as np
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.spreadsheets import plain_text
 from textcat.corpus.corrections import Corrections, corrections_of
+from textcat.runs.records import facts_of_run
 from textcat.tagging.periods import NO_VALUE, PERIODS, UNDATED, Periods, Place, read_periods
 from textcat.tagging.score_bins import ModelCounts
 from textcat.tagging.shards import distinct_folders, find_documents
@@ -110,6 +111,11 @@ def estimate_trends(
             "leave the corrections of each beside it, and out of the command."
         )
     samples = {path: _judged(path, corrections) for path in paths}
+    if reprints == "once" and (without := [path for path in paths if not facts_of_run(path).get("--duplicates")]):
+        raise TextcatError(
+            f"The tags in {without[0]} do not say which documents are reprints: give --reprints all, or tag again with --duplicates FILE "
+            "and --restart."
+        )
     judged = {path: sample.topics for path, sample in samples.items()}
     periods = read_periods(paths, by, once=reprints == "once", judged=judged)
     _check_several(periods, by)

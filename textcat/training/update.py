@@ -132,6 +132,13 @@ def learn(
         if names and not (new or gone or COUNTS in manifest.files):
             return _give_names(folder, target, manifest, names, stages or Stages())
         opened = UpdatableModel.read(folder, target, stages, n_jobs)
+        in_model = {document.id for document in opened.documents}
+        if empty := [d.id for d in new if d.id not in in_model and not any(d.zones.values())]:
+            log.warning(
+                "%s of the documents to learn, such as %r, have no text and are not in the model, so they are added as "
+                "empty documents: if an id is misspelt, remove that document, and learn it with the right id.",
+                *(len(empty), empty[0]),
+            )
         step = opened.history.next_step(
             "learn",
             documents={document.id: labels_said(document) for document in opened.with_new_texts(new)},
