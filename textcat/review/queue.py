@@ -125,7 +125,7 @@ def choose_sample(
 
 @lru_cache(maxsize=4096)
 def month_of_day(day: str) -> str:
-    """Return the month of which a sample has a document with this day; "" without a day."""
+    """Return the month of a day, by which samples are drawn, such as "2024-05"; "" if the text is no day."""
     return day_of(day)[:7] if day else ""
 
 

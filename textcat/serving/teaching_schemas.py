@@ -58,7 +58,7 @@ class AnswerSent(RequestModel):
 
 
 class UndoSent(RequestModel):
-    """A request to retract a person's last answer, keyword or split, and to ask the next question on a topic."""
+    """A request to retract a person's last answer, keyword or split of near-duplicates, and to ask again."""
 
     topic: Name
     person: Person = ""
@@ -289,7 +289,7 @@ class DuplicatesAnswer(BaseModel):
 
 
 class SplitAnswer(BaseModel):
-    """The session's numbers of documents and of their near-duplicates, after a split."""
+    """The session's numbers of documents and of their near-duplicates, after records were split off."""
 
     documents: int
     duplicates: int

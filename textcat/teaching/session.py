@@ -462,7 +462,7 @@ class Session:
             self._asked.clear()  # pending questions were about other groups
 
     def undo(self, person: str = "") -> list[Judgement] | None:
-        """Undo a person's last answer, keyword or split; return None if there is nothing to undo.
+        """Undo a person's last answer, keyword or split of near-duplicates; return None if there is nothing to undo.
 
         Otherwise return the judgements that were undone: one for each topic that was answered at the same time, or an
         empty list if a keyword or a split was undone.

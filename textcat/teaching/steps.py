@@ -83,7 +83,7 @@ class Split(_Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Undone(_Step):
-    """A person's last answer, keyword or split was undone."""
+    """A person's last answer, keyword or split of near-duplicates was undone."""
 
     undo: int  # number of the undone step
     person: str

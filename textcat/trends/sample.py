@@ -94,7 +94,7 @@ def log_evidence(counts: NDArray[Any], judged: Judged, held_out: HeldOut, estima
 
 
 def _shifted(counts: NDArray[Any], p: NDArray[np.float64], estimates: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the probabilities of a topic's bins in each period, for each offset: shape (n_periods, n_offsets, n_bins).
+    """Return a topic's probability for each period, offset of log odds and bin: shape (n_periods, n_offsets, n_bins).
 
     At the offset 0, the mean probability of a period's documents is its estimate.
     """
