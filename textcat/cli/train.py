@@ -530,7 +530,8 @@ def _aging_sentence(tagger: "Tagger") -> str:
         return f"{aging}, measured by a model of the earlier half of the training documents."
     if tagger.facts.recipe.topics.measures_aging:
         return (
-            "Aging was not measured: it takes some 1,100 training documents with a date and a topic, of several days."
+            "Aging was not measured: of the training documents with a date and a topic, at least 500 must be earlier "
+            "than the day of the middle one, and 500 on this day or later."
         )
     return ""
 
