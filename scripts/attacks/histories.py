@@ -1,7 +1,8 @@
 """Histories of an archive by chance, and what its folder of tags must hold after each run, worked out naively.
 
 Files come, change, move, go, are locked and unlocked, and fail to be read; news is under embargo, and comes again with
-another version; the clock jumps; runs are killed. `History` plays one of them, and `check` says what is wrong.
+another version; the clock jumps; runs are killed. `History` plays one of them, and `check` says what is wrong. In a
+`NewsHistory`, versions of news come in any order, and go.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class Doc(NamedTuple):
     version: int
     text: int
     release: float | None
+    is_canceled: bool = False
 
     @property
     def key(self) -> tuple[str, int]:
@@ -124,6 +126,9 @@ class History:
         self.latest = 0.0  # the latest time of a run
         self.held: set[tuple[str, int]] = set()  # documents that had rows at the last check
         self.told: set[str] = set()  # sources that were rejected at the last check, or since
+        self.withheld: set[tuple[str, int]] = set()  # news that a run may know to be canceled or under embargo
+        self.moved: set[str] = set()  # paths of renamed files, whose rows may have the former one as their source
+        self._n_ended = 0  # contents that were gone at the last check
         self.log: list[str] = []
 
     def close(self) -> None:
@@ -136,13 +141,17 @@ class History:
 
     def step(self) -> None:
         """Let something happen to the archive."""
-        steps: dict[Callable[[], object], int] = {
+        steps = self._steps()
+        (step,) = self.draw.choices([*steps], [*steps.values()])
+        self.log.append(f"{step.__name__} {step() or ''}")
+
+    def _steps(self) -> dict[Callable[[], object], int]:
+        """Return what may happen, with how often it does."""
+        return {
             self.add: 4, self.change: 3, self.rename: 2, self.replace_by_rename: 1, self.swap: 1, self.delete: 1,
             self.touch: 1, self.lock: 4, self.fail: 3, self.link: 1, self.folder_becomes_file: 1, self.reissue: 3,
             self.move_clock: 3, self.repair: 3,
         }  # fmt: skip
-        (step,) = self.draw.choices([*steps], [*steps.values()])
-        self.log.append(f"{step.__name__} {step() or ''}")
 
     def add(self) -> str:
         """Write a new file, perhaps under the name of one that was there before."""
@@ -163,8 +172,7 @@ class History:
         file = self._any(lambda file: self._may_end(file))
         if file is None:
             return ""
-        self._end(file, file.path)
-        self._write(File(file.path, self._members(file.path)))
+        self._change(file)
         return file.path
 
     def rename(self) -> str:
@@ -204,9 +212,7 @@ class History:
         file = self._any(lambda file: self._may_end(file))
         if file is None:
             return ""
-        self._end(file, "")
-        self._repair(file.path)
-        (self.archive / file.path).unlink()
+        self._delete(file)
         return file.path
 
     def touch(self) -> str:
@@ -267,15 +273,11 @@ class History:
         return path
 
     def reissue(self) -> str:
-        """Write a newer version of news, perhaps with another embargo or without one."""
-        news = [doc for file in self.files for doc in file.docs if doc.version]
-        if not news:
+        """Write another version of news into a file of its own."""
+        if not (again := self._reissued()):
             return ""
-        doc = self.draw.choice(news)
-        newest = max(one.version for one in news if one.id == doc.id)
         path = f"{self._new()}.jsonl"
-        again = Doc(doc.id, newest + 1, self.draw.randrange(len(TEXTS)), self._release())
-        self._write(File(path, [("", [again])]))
+        self._write(File(path, [("", again)]))
         return f"{again} in {path}"
 
     def move_clock(self) -> str:
@@ -318,9 +320,18 @@ class History:
         return self.draw.choice(files) if files else None
 
     def _may_end(self, file: File) -> bool:
-        """Return whether no news in the file has several versions: nobody could say then which is the newest."""
+        """Return whether no news in the file has several versions."""
         counts = Counter(doc.id for one in self.files for doc in one.docs)
         return all(counts[doc.id] == 1 for doc in file.docs)
+
+    def _change(self, file: File) -> None:
+        self._end(file, file.path)
+        self._write(File(file.path, self._members(file.path)))
+
+    def _delete(self, file: File) -> None:
+        self._end(file, "")
+        self._repair(file.path)
+        (self.archive / file.path).unlink()
 
     def _end(self, file: File, replaced_at: str) -> None:
         self.files.remove(file)
@@ -344,6 +355,15 @@ class History:
                 self._release() if is_news else None)
             for _ in range(self.draw.choice([1, 1, 2, 5, 12]))
         ]  # fmt: skip
+
+    def _reissued(self) -> list[Doc]:
+        """Return a newer version of some news; [] if there is no news."""
+        news = [doc for file in self.files for doc in file.docs if doc.version]
+        if not news:
+            return []
+        doc = self.draw.choice(news)
+        newest = max(one.version for one in news if one.id == doc.id)
+        return [Doc(doc.id, newest + 1, self.draw.randrange(len(TEXTS)), self._release())]
 
     def _release(self) -> float | None:
         hours = self.draw.choice([None, None, -5, 1, 3, 20, 30])
@@ -370,6 +390,7 @@ class History:
             path = os.path.basename(path)
         (self.archive / path).parent.mkdir(parents=True, exist_ok=True)
         (self.archive / file.path).rename(self.archive / path)
+        self.moved.update((file.path, path))
         moved = self.modes.pop(file.path, None), self.faults.pop(file.path, None)
         self.modes.pop(path, None)
         self.faults.pop(path, None)
@@ -395,6 +416,7 @@ class History:
             self.log.append(f"by {self.model.name}, {self.changes}")
         blocked = self._blocked()
         seen = [file for file in self.files if not self._is_hidden(file, blocked)]
+        self.withheld.update(doc.key for file in seen for doc in file.docs if not self._is_free_to_tag(doc))
         for file in seen:
             if file.known_as:
                 file.known_before.add(file.known_as)
@@ -480,7 +502,16 @@ class History:
                 expected.update({source: is_told[source] for source in inside} or ({name: 1} if is_needed else {}))
                 file.done_as = file.path if is_in and not inside and not is_hidden else file.done_as
         wrong += self._wrong_documents(by_id, blocked, in_rows)
-        ends = {doc.key: (file, at) for file, at in self.ended for doc in file.docs}
+        wrong += self._wrong_news(by_id, blocked, in_rows)
+        wrong += self._wrong_places(blocked, source_of, lines)
+        present = {doc.key for docs in by_id.values() for doc, _ in docs}
+        in_ended = Counter(doc.key for file, _ in self.ended for doc in file.docs)
+        ends = {
+            doc.key: (file, at)
+            for file, at in self.ended
+            for doc in file.docs
+            if doc.key not in present and in_ended[doc.key] == 1
+        }
         # Read again at an earlier time than before, as the clock was put back.
         waiting = {doc.key for file, _ in self.ended for doc in file.docs if (doc.release or 0) > self.clock}
         for key in {*in_rows, *self.held} & {*ends}:
@@ -494,9 +525,9 @@ class History:
                     wrong.append(f"{key} of {file.path} was replaced, and still has a row of {source}")
             elif there or replaced_at or any(_is_at(before, one) for before in file.known_before for one in self.files):
                 continue  # what has its name now replaced it
-            elif key in self.held and key not in in_rows and key not in waiting:
+            elif key in self.held and key not in in_rows and key not in waiting and not self._may_be_replaced(key):
                 wrong.append(f"{key} of {file.path}, which is gone, has no row")
-        strange = {key for key in in_rows if key not in ends and key[0] not in by_id}
+        strange = in_rows - present - in_ended.keys()
         wrong += [f"{key} is in no file" for key in strange]
         gone = {str(self.archive / file.known_as) for file, _ in self.ended if file.known_as}
         # What was rejected in a folder that cannot be listed now may be there still, or not.
@@ -510,7 +541,7 @@ class History:
         if (ended.code == 3) != bool(faults):
             wrong.append(f"exit {ended.code} with {len(faults)} faults")
         wrong += self._wrong_counts(ended.counts, rows, lines, topics_of)
-        self.held = in_rows
+        self.held, self._n_ended = in_rows, len(self.ended)
         if self.changes == "all":
             wrong += self._wrong_models(blocked)
         return wrong
@@ -534,21 +565,73 @@ class History:
     def _wrong_documents(
         self, by_id: Mapping[str, list[tuple[Doc, File]]], blocked: set[str], in_rows: set[tuple[str, int]]
     ) -> Iterator[str]:
-        for docs in by_id.values():
-            doc, file = max(docs, key=lambda pair: pair[0].version)
-            is_readable = all(self._is_readable(one, blocked) for _, one in docs)
-            has_row = doc.key in in_rows
-            others = [other.key for other, _ in docs if other is not doc and other.key in in_rows]
-            where = f"{doc.key} of {file.path}"
-            if is_readable and others:
-                yield f"{others} have rows, although {where} is newer"
-            is_free = doc.release is None or doc.release <= self.clock
-            if is_readable and is_free and not has_row:
-                yield f"{where} has no row"
-            elif is_readable and not is_free and has_row and (doc.release or 0) > self.latest:
-                yield f"{where} has a row, but is under embargo until {(doc.release or 0) - _START:.0f}"
-            elif not is_readable and len(docs) == 1 and file.done_as == file.path and {doc.key} & self.held - in_rows:
-                yield f"{where}, which cannot be read now, has lost its row"
+        for doc, file in (pair for docs in by_id.values() for pair in docs):
+            is_readable, is_lost = self._is_readable(file, blocked), doc.key in self.held - in_rows
+            if not doc.version and is_readable and doc.key not in in_rows:
+                yield f"{doc.key} of {file.path} has no row"
+            if not is_readable and file.done_as == file.path and is_lost and not self._may_be_replaced(doc.key):
+                yield f"{doc.key} of {file.path}, which cannot be read now, has lost its row"
+
+    def _wrong_news(
+        self, by_id: Mapping[str, list[tuple[Doc, File]]], blocked: set[str], in_rows: set[tuple[str, int]]
+    ) -> Iterator[str]:
+        """Yield which items have several rows, or the row of an older version than one that can be read."""
+        self.withheld -= {*self._replaced(blocked)}
+        rows = defaultdict[str, list[int]](list)
+        for id_, version in in_rows:
+            rows[id_].append(version)
+        yield from (f"{id_} has rows of the versions {found}" for id_, found in rows.items() if len(found) > 1)
+        for id_, docs in by_id.items():
+            readable = [pair for pair in docs if pair[0].version and self._is_readable(pair[1], blocked)]
+            if not readable:
+                continue
+            doc, file = max(readable, key=lambda pair: pair[0].version)
+            where, found = f"{doc.key} of {file.path}", max(rows[id_], default=-1)
+            is_withheld = any(key[0] == id_ and key[1] > doc.version for key in self.withheld)
+            if self._is_free_to_tag(doc):
+                self.withheld.discard(doc.key)
+                if found < doc.version and not (is_withheld and found < 0):
+                    yield f"{where} has no row, and version {found} has one"
+            elif 0 <= found < doc.version:
+                yield f"version {found} has a row, although {where} is newer"
+            elif found == doc.version and (doc.is_canceled or (doc.release or 0) > self.latest):
+                yield f"{where} has a row, but is canceled or under embargo"
+
+    def _replaced(self, blocked: set[str]) -> Iterator[tuple[str, int]]:
+        """Yield the documents of contents that were certainly replaced, under their names, by others that were read."""
+        n_contents = Counter(doc.key for file in [*self.files, *(file for file, _ in self.ended)] for doc in file.docs)
+        read = {file.path for file in self.files if self._is_readable(file, blocked)}
+        for file, replaced_at in self.ended:
+            if replaced_at in read and file.known_as == replaced_at and file.known_before <= {replaced_at}:
+                yield from (doc.key for doc in file.docs if n_contents[doc.key] == 1)
+
+    def _wrong_places(
+        self, blocked: set[str], source_of: Mapping[tuple[str, int], str], lines: list[dict[str, Any]]
+    ) -> Iterator[str]:
+        """Yield which documents of lines of JSON have not either a row, or one line as left out.
+
+        A file with the content of another one, or another one's former name, may pass for this one under a new name.
+        """
+        contents = [*self.files, *(file for file, _ in self.ended)]
+        n_left_out = Counter((line["source"], line["position"]) for line in lines if line.get("left_out"))
+        for file in self.files:
+            source = str(self.archive / file.path)
+            is_alone = file.path not in self.moved and sum(one.docs == file.docs for one in contents) == 1
+            if not file.path.endswith(".jsonl") or not is_alone or not self._is_readable(file, blocked):
+                continue
+            for position, doc in enumerate(file.docs, 1):
+                is_repeated = sum(one.key == doc.key for one in file.docs) > 1
+                has_row, n = source_of.get(doc.key) == source, n_left_out[source, position]
+                if not is_repeated and has_row + n != 1:
+                    yield f"{doc.key} of {file.path} has {int(has_row)} rows there, and is left out {n} times"
+
+    def _may_be_replaced(self, key: tuple[str, int]) -> bool:
+        """Return whether a run since the last check may have seen a newer version of news."""
+        files = [*self.files, *(file for file, _ in self.ended[self._n_ended :])]
+        return any(doc.id == key[0] and doc.version > key[1] for file in files for doc in file.docs)
+
+    def _is_free_to_tag(self, doc: Doc) -> bool:
+        return not doc.is_canceled and (doc.release is None or doc.release <= self.clock)
 
     def _wrong_counts(
         self, counts: Mapping[str, Any], rows: list[Any], lines: list[Any], topics_of: list[list[str]]
@@ -675,6 +758,58 @@ class History:
         return self.check(ended, topics_of) or ([] if ended.counts["is_done"] else ["something is left to do"])
 
 
+class NewsHistory(History):
+    """A history of few items with many versions, in whose archive any file may change or go."""
+
+    def __init__(self, *arguments: Any, **options: Any):
+        super().__init__(*arguments, **options)
+        self.versions = defaultdict[str, set[int]](lambda: {100})  # all versions that there have been, by id
+
+    def _steps(self) -> dict[Callable[[], object], int]:
+        return dict.fromkeys(super()._steps(), 1) | {self.repair: 3, self.reissue: 20, self.end_newest: 20}
+
+    def end_newest(self) -> str:
+        """Change or delete the file with the newest version of news, and perhaps that with the next older one."""
+        docs = defaultdict[str, list[tuple[Doc, File]]](list)
+        for file in self.files:
+            for doc in file.docs:
+                docs[doc.id].append((doc, file))
+        several = [found[0][0] for found in docs.values() if len({file.path for _, file in found}) > 1]
+        if not several:
+            return ""
+        found = sorted(docs[self._with_many_versions(several).id], key=lambda pair: -pair[0].version)
+        ended = [*dict.fromkeys(file for _, file in found)][: self.draw.choice([1, 1, 2])]
+        for file in ended:
+            self.draw.choice([self._change, self._delete])(file)
+        return str([file.path for file in ended])
+
+    def _with_many_versions(self, docs: list[Doc]) -> Doc:
+        """Return the document with the most versions of some, so that few items have many."""
+        return max(self.draw.choices(docs, k=12), key=lambda doc: len(self.versions[doc.id]))
+
+    def _may_end(self, file: File) -> bool:
+        return True
+
+    def _docs(self) -> list[Doc]:
+        n = self.draw.choice([1, 1, 2])
+        docs = [Doc(f"urn:{self._new()}", 100, self.draw.randrange(len(TEXTS)), self._release()) for _ in range(n)]
+        return docs if self.draw.random() < 0.7 else docs + self._reissued()
+
+    def _reissued(self) -> list[Doc]:
+        """Return another version of some news: a newer or an older one, or the same again; [] if there is no news."""
+        news = [doc for file in self.files for doc in file.docs if doc.version]
+        if not news:
+            return []
+        doc = self._with_many_versions(news)
+        if self.draw.random() < 0.2:
+            return [doc]
+        versions = self.versions[doc.id]
+        version = min(versions) - 1 if self.draw.random() < 0.2 else max(versions) + 1
+        versions.add(version)
+        release = self._release() if self.draw.random() < 0.2 else None
+        return [Doc(doc.id, version, self.draw.randrange(len(TEXTS)), release, self.draw.random() < 0.15)]
+
+
 def _ends_like(one: File, other: File | None) -> bool:
     return other is not None and one.path.partition(".")[2] == other.path.partition(".")[2]
 
@@ -724,6 +859,8 @@ def _fields(doc: Doc) -> dict[str, Any]:
         "uri": doc.id, "type": "text", "version": str(doc.version), "versioncreated": f"{_month(doc.key)}-01T00:00:00Z",
         "body_text": TEXTS[doc.text],
     }  # fmt: skip
+    if doc.is_canceled:
+        fields["pubstatus"] = "canceled"
     if doc.release is not None:
         zone = timezone(timedelta(hours=sum(doc.id.encode()) % 25 - 12))
         fields["embargoed"] = datetime.fromtimestamp(doc.release, zone).isoformat()
@@ -815,10 +952,14 @@ def model_with_the_same_tags(model: Path) -> Path:
 
 @contextmanager
 def history(
-    model: Path, seed: int, output: OutputSettings | None = None, other: Path | None = None
+    model: Path,
+    seed: int,
+    output: OutputSettings | None = None,
+    other: Path | None = None,
+    kind: type[History] = History,
 ) -> Iterator[History]:
     """Yield a history, perhaps by two models in turns, and remove its files in the end."""
-    one = History(model, seed, output, other)
+    one = kind(model, seed, output, other)
     try:
         yield one
     finally:
@@ -836,8 +977,13 @@ def trials(random: random.Random, seconds: float, part: str = "") -> Iterator[Tr
         topics_of, other = topics_of_texts(model), model_with_the_same_tags(model)
         while time.monotonic() < end:
             seed = random.randrange(1 << 30)
-            for of_kind, name in ((None, "a history of an archive"), (other, "a history of an archive by two models")):
-                with history(model, seed, other=of_kind) as one:
+            for name, second, kind in (
+                ("a history of an archive", None, History),
+                ("a history of an archive by two models", other, History),
+                ("a history of news", None, NewsHistory),
+                ("a history of news by two models", other, NewsHistory),
+            ):
+                with history(model, seed, other=second, kind=kind) as one:
                     wrong = one.play(8, topics_of)
                     detail = f"seed {seed}, after {'; '.join(one.log)}: {'; '.join(wrong)}"
                 yield name, not wrong, detail

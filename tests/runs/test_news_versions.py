@@ -1,5 +1,6 @@
 """Versions of news in different files: each item has one row, that of its newest version, whatever happens."""
 
+import errno
 import json
 import os
 import random
@@ -8,19 +9,22 @@ import zlib
 
 import pytest
 from archive_runs import make_archive, run, written
+from attacks.histories import Fault
 from interrupted_runs import EVERY, Killed
 from news_versions import item, make_news, newest_in, write_items
+from read_sources import tarred, zipped
 
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings, ItemVersion, VersionState
 from textcat.runs import workers
+from textcat.runs.growth import Growth
 from textcat.runs.news_version_chunks import encode_versions
 from textcat.runs.news_versions import Segment, VersionFile, find_superseded
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.shards import read_tags
 
 READ = InputSettings(block_bytes=1500)
-WITHDRAWN, OLDER = "whose newest one is canceled", "the newest one counts"
+WITHDRAWN, OLDER = "took its place, and was canceled", "or the same again, took its place"
 
 
 @pytest.fixture
@@ -187,6 +191,82 @@ def check_places(model, folder, out):
     newest, places = newest_in(sorted(folder.iterdir()))
     assert sorted(tags.id for tags in read_tags(out)) == sorted(newest)
     assert summary.counts.records == len(places)
+
+
+# What happens between two runs: file and version of urn:1 (a dict), "-" and a file that is deleted, "!" and one that
+# cannot be read, "?" and one that can again. A version 0 stands for another item, and a negative one is canceled.
+A, B, C = {"a": 1}, {"b": 2}, {"c": 3}
+STORIES = {
+    "gone before": ([A | B, "-b", {"d": 3}, {"d": 0}], "a1"),
+    "gone before, canceled": ([A | B, "-b", {"d": -3}, {"d": 0}], "a1"),
+    "not gone": ([A | B, {"d": 3}, {"d": 0}], "b2"),
+    "gone while the newer one is there": ([A | B, {"d": 3}, "-b", {"d": 0}], "a1"),
+    "gone when the newer one goes": ([A | B, {"d": 3}, ["-b", {"d": 0}]], "a1"),
+    "gone while the canceled one is there": ([A | B, {"d": -3}, "-b", {"d": 0}], "a1"),
+    "gone after": ([A | B, {"d": 3}, {"d": 0}, "-b"], "b2"),
+    "the older one comes later": ([B, A, "-b", {"d": 3}, {"d": 0}], "a1"),
+    "the oldest one comes last": ([B, "-b", {"d": 3}, A, {"d": 0}], "a1"),
+    "all are gone": ([A | B, "-b", {"d": 3}, "-a", {"d": 0}], ""),
+    "all are gone, the older one comes back": ([A | B, "-b", {"d": 3}, "-a", {"d": 0}, A], "a1"),
+    "all are gone, both come back": ([A | B, "-b", {"d": 3}, "-a", {"d": 0}, A, B], "b2"),
+    "it comes back": ([A | B, "-b", {"d": 3}, {"d": 0}, B], "b2"),
+    "it comes back under another name": ([A | B, "-b", {"d": 3}, {"d": 0}, {"e": 2}], "e2"),
+    "it comes back when the oldest one is gone": ([A | B, "-b", {"d": 3}, {"d": 0}, "-a", B], "b2"),
+    "two are gone": ([A | B | C, "-b", "-c", {"d": 4}, {"d": 0}], "a1"),
+    "two are gone, one comes back": ([A | B | C, "-b", "-c", {"d": 4}, {"d": 0}, B], "b2"),
+    "the newest of three": ([A | B | C, "-c", {"d": 4}, {"d": 0}], "b2"),
+    "the newest of three, then the next": ([A | B | C, "-c", {"d": 4}, {"d": 0}, "-b", {"d": 4}, {"d": 0}], "a1"),
+    "one after the other": ([A, B, C, {"d": 4}, {"d": 0}, {"c": 0}, {"b": 0}], "a1"),
+    "a row of a gone file": ([A | B, "-b", {"d": 1}, "-a", {"d": 0}], "b2"),
+    "the same twice": ([A | {"b": 1}, "-b", {"d": 2}, {"d": 0}], "a1"),
+    "the same twice, the first is gone": ([A | {"b": 1}, "-a", {"d": 2}, {"d": 0}], "b1"),
+    "unreadable": ([A | B, "!b", {"d": 3}, {"d": 0}], "a1"),
+    "unreadable, and the next is gone": ([A | B | C, ["!c", "-b"], {"d": 4}, {"d": 0}], "a1"),
+    "unreadable, until it can be read": ([A | B, "!b", {"d": 3}, {"d": 0}, "?b"], "b2"),
+    "unreadable, and deleted": ([A | B, {"d": 3}, "!b", {"d": 0}, "-b"], "a1"),
+    "the oldest one can be read later": ([A | B, "-b", {"d": 3}, "!a", {"d": 0}, "?a"], "a1"),
+    "a cancellation stays when its file is gone": ([A, {"d": -2}, "-d"], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["jsonl", "zip", "tar"])
+@pytest.mark.parametrize("story", STORIES)
+def test_the_newest_version_that_can_be_read_or_has_a_row_has_the_row(model, tmp_path, out, faults, story, form):
+    steps, expected = STORIES[story]
+    folder, ns = tmp_path / "in", {}
+    for number, step in enumerate(steps):
+        for change in step if isinstance(step, list) else [step]:
+            if isinstance(change, dict):
+                for name, version in change.items():
+                    # A file that comes back has its former content and time.
+                    ns.setdefault((name, version), number + 1)
+                    put_version(folder / f"{name}.{form}", version, ns[name, version])
+                continue
+            path = folder / f"{change[1:]}.{form}"
+            if change[0] == "-":
+                path.unlink()
+            faults.pop(str(path), None)
+            if change[0] == "!":
+                faults[str(path)] = Fault(errno.EIO)
+        summary = run(model, [folder], out)
+    found = [os.path.relpath(tags.source, folder)[0] for tags in read_tags(out) if tags.id == "urn:1"]
+    assert found == [*expected[:1]]
+    assert all("took its place" in one["reason"] or "canceled" in one["reason"] for one in rejected(out))
+    assert (summary.counts.rejected, summary.counts.faults) == (len(rejected(out)), 0)
+    assert summary.counts.tagged == len([*read_tags(out)])
+    assert run(model, [folder], out).growth == Growth()
+
+
+def put_version(path, version, ns):
+    """Write a file of two items, one of which is a version of urn:1; 0: it is another item."""
+    status = "canceled" if version < 0 else "usable"
+    items = [item(f"urn:1-{path.stem}", 1), item("urn:1" if version else "urn:9", abs(version), status)]
+    plain = write_items(path.with_name("x.jsonl"), items)
+    data = plain.read_bytes()
+    plain.unlink()
+    packed = {".zip": zipped, ".tar": tarred}.get(path.suffix)
+    path.write_bytes(packed(("x/a.jsonl", data)) if packed else data)
+    os.utime(path, ns=(ns * 10**9, ns * 10**9))
 
 
 @pytest.mark.sampled

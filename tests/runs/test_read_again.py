@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 from archive_runs import READ, make_archive, rows, run
-from attacks.histories import Fault, history, model_with_the_same_tags, topics_of_texts
+from attacks.histories import Fault, NewsHistory, history, model_with_the_same_tags, topics_of_texts
 from interrupted_runs import NOW
 from news_versions import item, write_items
 from read_sources import tarred, zipped
@@ -383,6 +383,14 @@ def test_topics_are_counted_as_in_a_new_run_after_files_have_changed(model, fold
 def test_a_history_of_an_archive_loses_and_doubles_nothing(model, seed):
     with history(model, seed) as archive:
         assert archive.play(4, topics_of_texts(model)) == [], archive.log
+
+
+# 15: the row of a deleted file gives way to a newer version, which then goes, too; an older one can be read.
+@pytest.mark.skipif(sys.platform != "linux", reason="system: rights are given up as Linux does it")
+@pytest.mark.parametrize("seed", range(40) if os.environ.get("TEXTCAT_LONG") else [15])
+def test_in_a_history_of_news_the_newest_version_that_can_be_read_or_has_a_row_has_the_row(model, seed):
+    with history(model, seed, kind=NewsHistory) as archive:
+        assert archive.play(8, topics_of_texts(model)) == [], archive.log
 
 
 # The first: killed between the announcement and the replacement of a shard, then another model. The second and third:

@@ -309,6 +309,36 @@ def test_older_news_counts_again_when_the_newer_one_goes_however_the_run_is_kill
     killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 7)
 
 
+@pytest.mark.parametrize("goes", ["before", "after the kill", "with the newest one"])
+def test_if_the_file_of_the_next_older_version_is_gone_the_one_before_counts_however_the_run_is_killed(
+    model, killed_anywhere, goes
+):
+    def before(folder, out):
+        for version, name in enumerate("abc", 1):
+            write_items(folder / f"{name}.jsonl", [item(f"urn:{i}", version) for i in range(version, 9)])
+            tag(model, folder, out)
+        if goes == "before":
+            (folder / "b.jsonl").unlink()
+            tag(model, folder, out)
+        write_items(folder / "c.jsonl", [item("urn:c", 1)], ns=10**18)
+        if goes == "with the newest one":
+            (folder / "b.jsonl").unlink()
+
+    def after(folder, out):
+        (folder / "b.jsonl").unlink(missing_ok=True)
+        for _ in range(2):
+            summary = tag(model, folder, out)
+            found = {tags.id: os.path.basename(tags.source)[0] for tags in read_tags(out)}
+            assert sorted(found) == [*(f"urn:{i}" for i in range(1, 9)), "urn:c"]
+            assert (found["urn:1"], found["urn:2"], found["urn:c"]) == ("a", "b", "c")
+            # If it was read again before it was deleted, its rows stay.
+            assert {found[f"urn:{i}"] for i in range(3, 9)} in ({"a"}, {"b"} if goes == "after the kill" else {"a"})
+            check_counts(out, summary)
+        assert not summary.growth
+
+    killed_anywhere(before, lambda folder, out: tag(model, folder, out), after, 3)
+
+
 # --- duplicates ------------------------------------------------------------------------------------------------------
 
 

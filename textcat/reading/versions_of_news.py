@@ -58,8 +58,9 @@ def without_superseded(
 def superseded_reason(id_: str, is_withdrawn: bool) -> str:
     """Return the reason for rejecting an older version of a news item, given its id.
 
-    `is_withdrawn` says that the newest version is canceled or the like.
+    It says what was so then, because the newer version may go again, or be replaced. `is_withdrawn` says that the newer
+    version was canceled or the like.
     """
     if is_withdrawn:
-        return f"It is an older version of {id_!r}, whose newest one is canceled, killed, withheld or under embargo."
-    return f"It is an older version of {id_!r}, or the same again: the newest one counts."
+        return f"A newer version of {id_!r} took its place, and was canceled, killed, withheld or under embargo."
+    return f"A newer version of {id_!r}, or the same again, took its place."

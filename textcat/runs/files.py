@@ -118,6 +118,7 @@ class RunFiles:
         self.cut: list[str] = []
         self.left: Sequence[ListedFile] = ()
         self.gone: Sequence[str] = ()  # missing files, as the last generation has recorded them
+        self.unread: Sequence[str] = ()  # files to read again that could not be read then
         for part in log.generations:
             assert part.files is not None
             self._files = read_files(log.folder, part.number, part.files)
@@ -129,6 +130,11 @@ class RunFiles:
         """The files that the last generation listed."""
         return self._files
 
+    @property
+    def lost(self) -> set[Reading]:
+        """The readings of files that could not be read when the last generation began."""
+        return {self.known[name].reading for name in (*self.gone, *self.unread) if name in self.known}
+
     def add_sums(self, sums: Mapping[str, str]) -> None:
         """Add checksums of files that the last generation has read, by name."""
         for name, sum_ in sums.items():
@@ -136,7 +142,7 @@ class RunFiles:
 
     def _begin(self, part: Part) -> None:
         """Begin a generation: apply renamings, and drop entries that are no longer blocked."""
-        self.gone = part.begun.gone if part.begun else ()
+        self.gone, self.unread = (part.begun.gone, part.begun.unread) if part.begun else ((), ())
         for name in part.begun.unblocked if part.begun else ():
             if name in self.blocked:
                 self.unblocked.append(self.blocked.pop(name).reading)
@@ -173,9 +179,9 @@ class RunFiles:
             self.stale += [StaleFile(Reading(part.number, file.name), tuple(shards[n])) for file in cut]
         if part.settled is not None:
             self.stale, self.unblocked = [], []
-            self.again.update(self._readings(part.settled.again))
+            self.again.update(part.settled.again)
 
-    def _readings(self, sources: Iterable[Reading]) -> Iterator[Reading]:
+    def readings(self, sources: Iterable[Reading]) -> Iterator[Reading]:
         """Yield for each source the reading of the known file that is the source or contains it.
 
         Sources are given by their names in the output.

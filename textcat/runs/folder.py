@@ -323,10 +323,11 @@ def _grown(
     if not state.finished and goes_on(listed, run):
         return state._replace(sources=restricted_sources(sources, run.files), is_last=False)
     work = find_growth(sources, listed, run, outdated(log, run, log.facts) if renews else frozenset())
-    if not (work.files or work.growth or work.unblocked) and state.finished:
+    is_changed = work.files or work.growth or work.unblocked or not {*run.unread}.issuperset(work.unread)
+    if not is_changed and state.finished:
         return state._replace(growth=work.growth, wake=work.wake)
     sum_ = write_files(log.folder, len(log.generations), work.files)
-    log.append(Generation(sum_, [*work.gone], [*work.unblocked]))
+    log.append(Generation(sum_, [*work.gone], [*work.unblocked], [*work.unread]))
     return _state(log, restricted_sources(sources, work.files))._replace(growth=work.growth, wake=work.wake)
 
 

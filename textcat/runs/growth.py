@@ -36,6 +36,7 @@ class Work(NamedTuple):
     gone: Sequence[str]  # all missing files
     #: Files and folders that could not be opened or listed before, and can be now or are gone: drop their rejections.
     unblocked: Sequence[str]
+    unread: Sequence[str]  # files that are to be read again because of older news in them, and cannot be read now
     wake: float | None  # the earliest time to read another file again, see `Rejection`; None: never
 
 
@@ -106,7 +107,7 @@ def find_growth(
         if name not in done and (item.due is not None or item.reading in run.again)
     ]
     waiting += [item.due for name, item in run.blocked.items() if name not in found.unblocked and item.due is not None]
-    return Work(since, [*read, *found.kept], growth.gone, found.unblocked, min(waiting, default=None))
+    return Work(since, [*read, *found.kept], growth.gone, found.unblocked, found.unread, min(waiting, default=None))
 
 
 def missing_sums(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles) -> dict[str, str]:
@@ -133,7 +134,8 @@ class _Found(NamedTuple):
     growth: Growth
     kept: list[ListedFile]  # files with the same content as before, but another name or time
     was: dict[str, str]  # former names of renamed files that are read again
-    unblocked: list[str]  # see `Work`
+    unblocked: list[str]  # see `Work`, also for `unread`
+    unread: list[str]
 
 
 def _compare(
@@ -151,6 +153,7 @@ def _compare(
     # Files in a folder that cannot be listed may or may not exist.
     lost = {name: item for name, item in known.items() if name not in listed or name in blocked}
     hidden = {name for name in lost if name in blocked or _is_hidden(name, blocked)} if blocked else set()
+    unread = [*hidden]
     former = _FormerNames(lost, due)
     sums = dict(_sums_of(sources, _names_to_sum(listed, known, due, former.sizes)))
     for name, file in listed.items():
@@ -162,6 +165,7 @@ def _compare(
         is_same = item is not None and file.content == item.file.content
         # A file that still cannot be read is not tried again: its rejection stays.
         if is_same and (name not in due or (sum_ is None and name not in unblocked | run.silent)):
+            unread += [name] if name in due else []
             continue
         if is_same and name not in waiting:  # it was read under this name before, so no other file was renamed to it
             again.append(name)
@@ -179,7 +183,8 @@ def _compare(
     gone = {*lost} - hidden - {was for _, was in renamed} - {*was_of.values()}
     are_reported = (name for name in gone - run.silent if known[name].due == 0)
     growth = Growth(tuple(new), tuple(changed), tuple(renamed), tuple(sorted(gone)), tuple(again))
-    return _Found(growth, kept, was_of, sorted(unblocked.union(are_reported)))
+    unread = sorted(name for name in unread if known[name].reading in run.again)
+    return _Found(growth, kept, was_of, sorted(unblocked.union(are_reported)), unread)
 
 
 def _due(listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> set[str]:

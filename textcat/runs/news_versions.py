@@ -65,14 +65,11 @@ class VersionFile(NamedTuple):
 
 
 class Superseded(NamedTuple):
-    """The rows that newer versions replace, found after a generation has read all its files.
-
-    `again` has the sources to read again, because older versions in them are now the newest ones.
-    """
+    """The rows that newer versions replace, found after a generation has read all its files."""
 
     chunk: bytes  # encoded list of the entries whose rows are replaced; b"" if there are none
     shards: dict[str, int]  # number of these rows by shard
-    again: list[Reading]  # sources to read again, because they have versions without a row that are now the newest ones
+    again: list[Reading]  # sources to read again, or as soon as they can be read: see `find_superseded`
 
 
 def version_files(log: Log, stale: Iterable[StaleFile] = ()) -> list[VersionFile]:
@@ -148,6 +145,8 @@ _read_small = lru_cache(maxsize=4096)(_read_whole)
 class _Versions:
     """The versions of all generations of a run, with masks of those that count and have a row.
 
+    Versions count unless their files have changed since.
+
     Rows replaced at the end of generation `until` or later still exist.
     """
 
@@ -158,7 +157,7 @@ class _Versions:
         self.contents = [_read(file) if file.length else None for file in files]
         of_entries = [np.empty(0, FIELDS) if content is None else content.entries for content in self.contents]
         self.entries: list[Any] = of_entries
-        self.counts: list[Any] = [self._are_there(i) for i in range(len(files))]
+        self.counts: list[Any] = [~self.are_in_files(i, file.gone) for i, file in enumerate(files)]
         self.have_rows = [
             counts & (entries["state"] == VersionState.READ)
             for counts, entries in zip(self.counts, of_entries, strict=True)
@@ -169,20 +168,20 @@ class _Versions:
                     at = content.replaced["entry"][content.replaced["generation"] == i]
                     self.have_rows[i][at.astype(np.intp)] = False
 
-    def _are_there(self, generation: int) -> "np.ndarray":
-        """Return which versions of a generation still count, because their files have not changed since."""
+    def are_in_files(self, generation: int, names: Collection[str]) -> "np.ndarray":
+        """Return which versions of a generation are in the named input files."""
         import numpy as np
 
-        are_there, content = np.ones(len(self.entries[generation]), bool), self.contents[generation]
-        if content is None or not self.files[generation].gone:
-            return are_there
-        is_gone = is_within({*map(escape_undecodable, self.files[generation].gone)})
+        are_in, content = np.zeros(len(self.entries[generation]), bool), self.contents[generation]
+        if content is None or not names:
+            return are_in
+        is_in = is_within({*map(escape_undecodable, names)})
         with open(self.files[generation].path, "rb") as file:
             for chunk in content.chunks:
-                gone = np.array([is_gone(source) for source in _sources_at(file, chunk)])
+                of_sources = np.array([is_in(source) for source in _sources_at(file, chunk)])
                 numbers = self.entries[generation]["source"][chunk.begin : chunk.end]
-                are_there[chunk.begin : chunk.end] = ~gone[numbers]
-        return are_there
+                are_in[chunk.begin : chunk.end] = of_sources[numbers]
+        return are_in
 
     def _chunks(self, generation: int) -> Iterator[tuple[_Chunk, Segment]]:
         content, file = self.contents[generation], self.files[generation]
@@ -222,8 +221,17 @@ def _sources_at(file: BinaryIO, chunk: _Chunk) -> list[str]:
     return sources
 
 
-def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
+def find_superseded(
+    files: Sequence[VersionFile],
+    first_new: int,
+    lost: Collection[Reading] = (),
+    waiting: Collection[Reading] = (),
+) -> Superseded:
     """Find the rows that newer versions of the same news items replace; of equal versions, the last one counts.
+
+    Of each item, the newest version that has a row or is left out (as canceled, for example) replaces older ones. Newer
+    versions may have lost their rows to a version that is gone now: they are read again, the newest one that can be
+    read at once, and those above it as soon as they can be read.
 
     Parameters
     ----------
@@ -231,11 +239,57 @@ def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
         One file per generation; the last generation has read all its files.
     first_new : int
         The first generation that has not been examined yet.
+    lost : collection of Reading
+        Readings of files that cannot be read now, because they are missing, for example.
+    waiting : collection of Reading
+        Those of them that are to be read again: the next older versions are sought.
     """
     import numpy as np
 
     versions = _Versions(files, len(files))
-    ids = _ids_to_compare(versions, first_new)
+    compared = _compare(versions, _ids_to_compare(versions, first_new, waiting))
+    place, newest = np.arange(len(compared.item)), compared.last_in(compared.has_row | compared.is_left_out)
+    old = compared.in_order_of_input(compared.has_row & (place < newest))
+    replaced = np.empty(len(old), _REPLACED)
+    replaced["generation"], replaced["entry"] = compared.generation[old], compared.entry[old]
+    replaced["is_withdrawn"] = compared.is_left_out[newest[old]]
+    again = _find_again(versions, compared, place > newest, lost)
+    chunk = HEAD.pack(0, len(replaced)) + replaced.tobytes() if len(replaced) else b""
+    return Superseded(chunk, _numbers_by_shard(versions, replaced), again)
+
+
+class _Compared(NamedTuple):
+    """Versions of the items to compare, as arrays with an entry for each version: an item's newest version is last."""
+
+    item: "np.ndarray"  # number of the item, in ascending order
+    generation: "np.ndarray"
+    entry: "np.ndarray"  # number of its entry in the generation's file
+    has_row: "np.ndarray"
+    is_left_out: "np.ndarray"
+
+    def last_in(self, mask: "np.ndarray") -> "np.ndarray":
+        """Return for each version the place of the newest version of its item that is in a mask; -1 if none is."""
+        import numpy as np
+
+        last = np.full(self.item[-1] + 1 if len(self.item) else 0, -1)
+        places = mask.nonzero()[0]
+        last[self.item[places]] = places  # of several assignments, the last one counts
+        of_versions: np.ndarray = last[self.item]
+        return of_versions
+
+    def in_order_of_input(self, mask: "np.ndarray") -> "np.ndarray":
+        """Return the places of the versions in a mask, in the order in which they were read."""
+        import numpy as np
+
+        places = mask.nonzero()[0]
+        in_order: np.ndarray = places[np.lexsort((self.entry[places], self.generation[places]))]
+        return in_order
+
+
+def _compare(versions: _Versions, ids: "np.ndarray") -> _Compared:
+    """Sort the versions that count by item, number and date, given the sorted first halves of the hashes of ids."""
+    import numpy as np
+
     numbers = [
         (counts & _are_in(entries["high"], ids)).nonzero()[0]
         for counts, entries in zip(versions.counts, versions.entries, strict=True)
@@ -249,37 +303,58 @@ def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
 
     # The sort is stable, so equal versions keep the order of the input.
     order = np.lexsort([of_field(name) for name in ("date", "number", "low", "high")])
-    is_newest = np.zeros(len(order), bool)
-    is_newest[-1:] = True
+    is_other = np.zeros(len(order), bool)  # whether it is a version of another item than the one before
     for name in ("low", "high"):
         half = of_field(name)[order]
-        is_newest[:-1] |= half[1:] != half[:-1]
-    entry = np.concatenate(numbers)[order]
-    generation = np.repeat(np.arange(len(files), dtype=np.uint32), [*map(len, numbers)])[order]
-    has_row = of_all(versions.have_rows)[order]
-    state = of_field("state")[order]
-    newest = is_newest.nonzero()[0]
-    lost = (has_row & ~is_newest).nonzero()[0]
-    lost = lost[np.lexsort((entry[lost], generation[lost]))]
-    replaced = np.empty(len(lost), _REPLACED)
-    replaced["generation"], replaced["entry"] = generation[lost], entry[lost]
-    replaced["is_withdrawn"] = state[newest[np.searchsorted(newest, lost)]] == VersionState.LEFT_OUT
-    lacks_row = is_newest & ~has_row & (state != VersionState.LEFT_OUT)
-    again = {
+        is_other[1:] |= half[1:] != half[:-1]
+    generation = np.repeat(np.arange(len(numbers), dtype=np.uint32), [*map(len, numbers)])
+    return _Compared(
+        np.cumsum(is_other),
+        generation[order],
+        np.concatenate(numbers)[order],
+        of_all(versions.have_rows)[order],
+        of_field("state")[order] == VersionState.LEFT_OUT,
+    )
+
+
+def _find_again(
+    versions: _Versions, compared: _Compared, lacks_row: "np.ndarray", lost: Iterable[Reading]
+) -> list[Reading]:
+    """Return the sources to read again because of versions in the mask `lacks_row`.
+
+    These are, for each item, the newest version that can be read, and newer ones, which may be read later.
+    """
+    import numpy as np
+
+    at = compared.in_order_of_input(lacks_row)
+    readings = [
         Reading(i, source)
-        for i in np.unique(generation[lacks_row]).tolist()
-        for source in versions.sources_of(i, np.sort(entry[lacks_row & (generation == i)]))
-    }
-    chunk = HEAD.pack(0, len(replaced)) + replaced.tobytes() if len(replaced) else b""
-    return Superseded(chunk, _numbers_by_shard(versions, replaced), sorted(again))
+        for i in np.unique(compared.generation[at]).tolist()
+        for source in versions.sources_of(i, compared.entry[at[compared.generation[at] == i]])
+    ]
+    is_lost = {i: is_within({*map(escape_undecodable, names)}) for i, names in _names_by_generation(lost).items()}
+    can_be_read = np.zeros(len(lacks_row), bool)
+    can_be_read[at] = [i not in is_lost or not is_lost[i](source) for i, source in readings]
+    is_needed = at >= compared.last_in(can_be_read)[at]
+    return sorted({reading for reading, needed in zip(readings, is_needed.tolist(), strict=True) if needed})
 
 
-def _ids_to_compare(versions: _Versions, first_new: int) -> "np.ndarray":
-    """Return, sorted, the first halves of hashes of ids with several versions, or with removed versions."""
+def _names_by_generation(readings: Iterable[Reading]) -> dict[int, set[str]]:
+    names = defaultdict[int, set[str]](set)
+    for reading in readings:
+        names[reading.generation].add(reading.name)
+    return names
+
+
+def _ids_to_compare(versions: _Versions, first_new: int, waiting: Iterable[Reading]) -> "np.ndarray":
+    """Return, sorted, the first halves of hashes of ids with several versions, or with removed or waiting ones."""
     import numpy as np
 
     pairs = list(zip(versions.entries, versions.counts, strict=True))
-    gone = np.concatenate([entries["high"][~counts] for entries, counts in pairs])
+    changed = [~counts for counts in versions.counts]
+    for i, names in _names_by_generation(waiting).items():
+        changed[i] |= versions.are_in_files(i, names) & ~versions.have_rows[i]
+    gone = np.concatenate([entries["high"][mask] for entries, mask in zip(versions.entries, changed, strict=True)])
     new = np.concatenate([gone, *(entries["high"][counts] for entries, counts in pairs[first_new:])])
     new.sort()
     before = [entries["high"][counts] for entries, counts in pairs[:first_new]]

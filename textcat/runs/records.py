@@ -53,6 +53,7 @@ class Generation(_Record, tag="generation"):
     gone: list[str] = []  # missing files, whose documents stay
     #: Files and folders that could not be opened or listed before, and can be now or are gone: drop their rejections.
     unblocked: list[str] = []
+    unread: list[str] = []  # files that are to be read again because of older news in them, and cannot be read now
 
 
 class PartBatch(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -116,8 +117,7 @@ class Settled(_Record, tag="settled"):
     stale: list[StaleFile] = []
     unblocked: list[Reading] = []  # files and folders whose rejections as unreadable are dropped
     superseded: dict[str, int] = {}  # number of rows, by shard, that newer versions of news replace
-    # sources to read again, because they have versions without a row that are now the newest ones
-    again: list[Reading] = []
+    again: list[Reading] = []  # files to read again, because they have versions without a row that count again
     versions: tuple[int, int] | None = None  # as in `Shard`
 
 

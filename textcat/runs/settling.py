@@ -46,7 +46,7 @@ class Settlement(NamedTuple):
     """What was removed from the output at the end of a generation (one listing and reading of the inputs)."""
 
     counts: Counts  # change of the run's counts
-    is_whole: bool  # False: files must be read again, because older versions in them are now the newest ones
+    is_whole: bool  # False: files must be read again, because older versions of news in them count again
 
 
 def settle(log: Log, remove: RemoveRows) -> Settlement:
@@ -56,18 +56,21 @@ def settle(log: Log, remove: RemoveRows) -> Settlement:
     repeated.
     """
     stale, unblocked = list[StaleFile](), list[Reading]()
-    if len(log.generations) > 1:
-        files = RunFiles(log, is_read=True)
+    lost, waiting = set[Reading](), set[Reading]()
+    files = RunFiles(log, is_read=True) if len(log.generations) > 1 else None
+    if files is not None:
         stale, unblocked = files.stale, files.unblocked
-    superseded = _find_superseded(log, stale)
-    if not (stale or unblocked or superseded.shards or superseded.again):
+        lost, waiting = files.lost, files.lost & files.again
+    superseded = _find_superseded(log, stale, lost, waiting)
+    again = [] if files is None else sorted({*files.readings(superseded.again)} - files.again)
+    if not (stale or unblocked or superseded.shards or again):
         return Settlement(Counts(), True)
     versions = None
     if superseded.chunk:
         length = _append(log.folder / VERSIONS.format(log.part.number), superseded.chunk)
         versions = length, zlib.crc32(superseded.chunk, log.part.versions[1])
-    log.append(Settled(stale, unblocked, superseded.shards, superseded.again, versions))
-    return Settlement(carry_out(log, remove), not superseded.again)
+    log.append(Settled(stale, unblocked, superseded.shards, again, versions))
+    return Settlement(carry_out(log, remove), not again)
 
 
 def carry_out(log: Log, remove: RemoveRows) -> Counts:
@@ -196,11 +199,13 @@ def _kept_rejections(
     return b"".join(kept), kept_spans, counts
 
 
-def _find_superseded(log: Log, stale: Sequence[StaleFile]) -> Superseded:
+def _find_superseded(
+    log: Log, stale: Sequence[StaleFile], lost: Collection[Reading], waiting: Collection[Reading]
+) -> Superseded:
     """Return the rows that newer versions replace, if anything has changed since the last finished generation."""
     files = version_files(log, stale)
     first_new = 1 + max((part.number for part in log.generations if part.is_finished), default=-1)
     has_versions = any(file.length for file in files)
-    if not has_versions or not (stale or any(file.length for file in files[first_new:])):
+    if not has_versions or not (stale or waiting or any(file.length for file in files[first_new:])):
         return Superseded(b"", {}, [])
-    return find_superseded(files, first_new)
+    return find_superseded(files, first_new, lost, waiting)

@@ -77,7 +77,7 @@ class WrittenRun(NamedTuple):
 
     shards: int  # number of output files, including those of earlier runs
     removed: Counts  # change of the counts by removed rows (replaced by newer files or newer versions of news)
-    is_whole: bool = True  # False: files must be read again, because older versions in them are now the newest ones
+    is_whole: bool = True  # False: files must be read again, because older versions of news in them count again
 
 
 def counted_of(shard: Path) -> Path:

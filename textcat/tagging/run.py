@@ -220,7 +220,7 @@ def _tag(
         if is_whole:
             return summary
         # Look for further work: the run was resumed with its old list of files, and others may be new or have changed;
-        # or a changed file has lost newer versions of news, so that older versions in other files count again.
+        # or newer versions of news are gone from a changed file, so that older versions in other files count again.
         before, restart, trusted = summary, False, True
 
 

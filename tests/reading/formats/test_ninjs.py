@@ -64,9 +64,9 @@ def test_the_newest_version_counts_and_a_canceled_one_is_told(folder):
     (folder / "a.jsonl").write_text("\n".join(map(json.dumps, [newer, older, THIRD, killed])))
     kinds = [item.zones["title"] if isinstance(item, Record) else item.reason for item in read("a.jsonl")]
     assert kinds[0] == "Tin rose again"
-    assert all("older version" in kinds[i] for i in (1, 2))
-    assert "the newest one counts" in kinds[1]
-    assert "whose newest one is canceled" in kinds[2]
+    assert all("A newer version of" in kinds[i] for i in (1, 2))
+    assert "or the same again, took its place" in kinds[1]
+    assert "took its place, and was canceled" in kinds[2]
     assert "canceled" in kinds[3]
     assert [d.zones["title"] for d in open_corpus("a.jsonl").train] == ["Tin rose again"]
 
