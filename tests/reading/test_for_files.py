@@ -88,13 +88,13 @@ def test_usual_names_of_fields_in_json_are_found_and_it_is_said(tmp_path, caplog
     path.write_text(json.dumps({"headline": "Tin up", "story": "Tin rose.", "category": "tin", "nr": 7}) + "\n")
     (document,) = textcat.open_corpus(path).train
     assert (document.id, document.zones, document.topics) == ("7", {"title": "Tin up", "body": "Tin rose."}, ("tin",))
-    assert "text from 'story', title from 'headline', topics from 'category', id from 'nr'" in caplog.text
+    assert "text from 'story', title from 'headline', id from 'nr'" in caplog.text
+    assert "topics from 'category'" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("fields", "zones", "topics"),
     [
-        ({"text": "Tin rose.", "label": "tin", "section": "x"}, {"title": "", "body": "Tin rose."}, ("tin",)),
         ({"text": "Tin rose.", "section": "x"}, {"title": "", "body": "Tin rose."}, ()),
         ({"text": "Tin rose.", "topics": [], "label": "x"}, {"title": "", "body": "Tin rose."}, ()),
         ({"title": "Tin", "abstract": "It rose.", "topics": ["tin"]}, {"title": "Tin", "body": "It rose."}, ("tin",)),
@@ -106,6 +106,82 @@ def test_fields_are_guessed_only_where_the_default_ones_are_missing(tmp_path, fi
     (tmp_path / "a.jsonl").write_text(json.dumps(other) + "\n" + json.dumps(fields) + "\n")
     document = textcat.open_corpus(tmp_path / "a.jsonl").train[1]
     assert (document.zones, document.topics) == (zones, topics)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json"])
+@pytest.mark.parametrize(
+    ("records", "topics"),
+    [
+        ([{"category": "tin"}, {}], [("tin",), ()]),
+        ([{"Label": None}, {"Label": "tin"}], [(), ("tin",)]),
+        ([{"cats": {"tin": 1, "zinc": 0}, "labelled_for": ["tin"]}, {}], [("tin",), ()]),
+        ([{"label": "zinc"}, {"topics": "tin"}], [(), ("tin",)]),
+        ([{"section": {"no": 3.5}}, {"topics": "tin"}], [(), ("tin",)]),
+        ([{"topics": None, "label": "zinc"}, {"label": "zinc"}], [(), ()]),
+    ],
+)
+def test_the_only_field_with_a_usual_name_has_the_topics_if_no_record_has_the_default_one(
+    tmp_path, form, records, topics
+):
+    corpus = textcat.open_corpus(write_records(tmp_path, form, records))
+    assert [document.topics for document in corpus.train] == topics
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json"])
+@pytest.mark.parametrize(
+    "records",
+    [
+        [{"label": "tin", "category": "metal"}] * 2,
+        [{"label": "tin"}, {"category": "metal"}],
+        [{"label": "tin"}, {"label": "zinc", "category": None}],
+        [{"label": "tin"}, {"category": []}, {}],
+        [{"label": [[0, 4, "plant"]]}, {"category": "metal"}],
+    ],
+)
+def test_of_several_fields_that_may_have_the_topics_one_must_be_named(tmp_path, form, records):
+    path = write_records(tmp_path, form, records)
+    with pytest.raises(TextcatError, match=r"topics in 'label' or 'category': name .* --topics-field"):
+        textcat.open_corpus(path)
+    named = textcat.open_corpus(path, settings=InputSettings(topics_field="category"))
+    assert len(named.train) == len(records)
+
+
+def test_files_may_have_their_topics_in_different_fields_if_both_are_named(tmp_path):
+    for name, field in (("a", "label"), ("b", "category")):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"text": "Tin rose.", field: name}) + "\n")
+    fields = (("a.jsonl", (("topics_field", "label"),)), ("b.jsonl", (("topics_field", "category"),)))
+    assert textcat.open_corpus(tmp_path, settings=InputSettings(for_files=fields)).topics == ("a", "b")
+    assert textcat.open_corpus(tmp_path, settings=InputSettings(for_files=fields[:1])).topics == ("a", "b")
+
+
+def test_a_field_that_cannot_hold_topics_is_told_with_its_record(tmp_path):
+    path = write_records(tmp_path, "jsonl", [{"label": "tin"}, {"label": [[0, 4, "plant"]]}])
+    with pytest.raises(TextcatError, match=r"a\.jsonl:2 has the label .* spans label parts"):
+        textcat.open_corpus(path)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+@pytest.mark.parametrize("fields", [("content", "review"), ("Text", "TEXT")])
+def test_of_several_fields_that_may_have_the_text_one_must_be_named(tmp_path, form, fields):
+    record = dict.fromkeys(fields, "Tin rose.") | {"topics": "tin"}
+    path = tmp_path / f"a.{form}"
+    rows = (record.keys(), record.values())
+    path.write_text(json.dumps(record) if form == "jsonl" else "\n".join(map(",".join, rows)) + "\n")
+    with pytest.raises(TextcatError, match=rf"'{fields[0]}' or '{fields[1]}'.*: name the texts' .* --text-field"):
+        textcat.open_corpus(path)
+
+
+def test_a_table_names_the_columns_that_may_have_the_topics(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label,category\nTin,tin,metal\n")
+    with pytest.raises(TextcatError, match=r"and 'label' or 'category' may hold the topics: name .* --topics-field"):
+        textcat.open_corpus(tmp_path / "a.csv")
+
+
+def write_records(folder, form, records):
+    """Write records with a text to a file of JSON or JSON Lines; return its path."""
+    path, records = folder / f"a.{form}", [{"text": "Tin rose."} | record for record in records]
+    path.write_text(json.dumps(records) if form == "json" else "\n".join(map(json.dumps, records)))
+    return path
 
 
 def test_who_names_the_field_of_the_text_gets_no_other(tmp_path):

@@ -245,7 +245,7 @@ def test_where_no_record_has_topics_the_fields_are_told(tmp_path, form):
     corpus = open_corpus(write(tmp_path, form, {"text": "a", "marks": "corn"}, {"text": "b", "year": 1}))
     with pytest.raises(TextcatError) as refused:
         check_training(corpus, read_recipe("paum"))
-    for words in ("'topics' or 'label' or 'labels' or 'cats'", "only text, marks, year", "--topics-field"):
+    for words in ("no record has a field 'topics'", "only text, marks, year", "--topics-field"):
         assert words in str(refused.value)
 
 
@@ -253,6 +253,12 @@ def test_where_no_record_has_topics_the_fields_are_told(tmp_path, form):
 def test_records_in_memory_of_which_none_has_topics_are_not_trained_on_and_their_fields_are_told(topics):
     with pytest.raises(TextcatError, match=r"o record has a field '\w+' \(only text, marks\): .* topics="):
         check_training(Corpus.from_records([{"text": "a", "marks": "corn"}], topics=topics), read_recipe("paum"))
+
+
+def test_fields_of_records_in_memory_are_not_guessed_but_told():
+    corpus = Corpus.from_records([{"text": "a", "label": "corn", "category": None}])
+    with pytest.raises(TextcatError, match=r"'label' or 'category' may hold the topics: name .* topics="):
+        check_training(corpus, read_recipe("paum"))
 
 
 def test_records_that_have_only_descriptions_of_topics_need_no_field_of_topics():

@@ -15,7 +15,6 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
 from textcat.reading import (
     EVERY_FIELD,
-    FIELDS_OF_TOPICS,
     STEP,
     ByteStream,
     DamagedError,
@@ -29,6 +28,7 @@ from textcat.reading import (
     read_documents,
     unpacked_stream,
 )
+from textcat.reading.columns import usual_name
 from textcat.reading.labels import unlabelled_because
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ def _why_unlabelled(data: str, contents: "_Contents") -> str:
     documents = read_documents([data], settings._replace(fields=EVERY_FIELD), contents.wanted, contents.open)
     names = dict.fromkeys(name for document in documents for name in document.fields or ())
     is_named = not settings.is_default("topics_field") or settings.topic_fields
-    looked_for = settings.topic_fields or (settings.topics_field, *(() if is_named else FIELDS_OF_TOPICS))
+    looked_for = settings.topic_fields or (settings.topics_field,)
+    if not is_named and "topics" not in names:
+        looked_for = (usual_name(names, "topics") or "topics",)
     why = unlabelled_because(looked_for, names)
     if is_named and names and names.keys().isdisjoint(looked_for):
         raise TextcatError(f"{data}: {why}.")

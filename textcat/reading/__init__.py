@@ -13,7 +13,6 @@ from typing import Any
 _NAMES_IN = {
     "batches": "check_pipes read_batches",
     "changes": "Change ChangeKind FileState",
-    "columns": "FIELDS_OF_TOPICS",
     "compression": "plain_name unpacked_stream",
     "containers": "ContainerEntry open_file",
     "dates": "time_of",

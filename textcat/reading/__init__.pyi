@@ -5,7 +5,6 @@ from textcat.reading.batches import read_batches as read_batches
 from textcat.reading.changes import Change as Change
 from textcat.reading.changes import ChangeKind as ChangeKind
 from textcat.reading.changes import FileState as FileState
-from textcat.reading.columns import FIELDS_OF_TOPICS as FIELDS_OF_TOPICS
 from textcat.reading.compression import plain_name as plain_name
 from textcat.reading.compression import unpacked_stream as unpacked_stream
 from textcat.reading.containers import ContainerEntry as ContainerEntry

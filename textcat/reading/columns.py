@@ -11,8 +11,6 @@ from textcat.reading.faults import UnreadableError
 from textcat.reading.input_settings import ALL_FIELDS, EVERY_FIELD, SETTINGS, InputSettings
 
 log = logging.getLogger(__name__)
-#: Usual names of the topics field of a JSON object whose text has the default name.
-FIELDS_OF_TOPICS = ("label", "labels", "cats")
 #: Annif's names for the columns of topics and ids, if a table has the former and no column with a usual name.
 ANNIFS = ("subject_uris", "document_id")
 _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
@@ -158,9 +156,15 @@ def _check_field(field: str, names: Collection[str], setting: str, what: str) ->
 def _no_field(field: str, names: Collection[str], setting: str, what: str) -> UnreadableError:
     kind, option = "field" if isinstance(names, Mapping) else "column", SETTINGS[setting][0].option
     return UnreadableError(
-        f"has no {kind} {field!r} (only {', '.join(names):.200}): name the {what}' {kind} with {option} (in some "
-        "files only, with --for)"
+        f"has no {kind} {field!r} (only {', '.join(names):.200}){that_may_hold(names, what)}: name the {what}' {kind} "
+        f"with {option} (in some files only, with --for)"
     )
+
+
+def that_may_hold(names: Iterable[str], what: str) -> str:
+    """Return a part of a sentence: which of several fields may hold "texts" or "topics"; "" if they are not several."""
+    alike = names_alike(names, {"texts": "body", "topics": "topics"}.get(what, ""))
+    return f", and {' or '.join(map(repr, alike))} may hold the {what}" if len(alike) > 1 else ""
 
 
 def usual_names(what: str) -> tuple[str, ...]:
@@ -173,8 +177,13 @@ def usual_name(names: Collection[str], what: str) -> str:
 
     `what` is the kind: "body", "title", "topics" or "id". Return "" if none of `names` is usual, or if several are.
     """
-    usual = [name for name in names if name.strip().lower() in usual_names(what)]
-    return usual[0] if len(usual) == 1 else ""
+    candidates = names_alike(names, what)
+    return candidates[0] if len(candidates) == 1 else ""
+
+
+def names_alike(names: Iterable[str], what: str) -> list[str]:
+    """Return those of `names` that are usual for a kind of field (see `usual_name`), in their order."""
+    return [name for name in names if name.strip().lower() in _USUAL_NAMES.get(what, ())]
 
 
 def has_usual_name(names: Iterable[str]) -> bool:

@@ -14,7 +14,7 @@ from textcat.reading.compression import plain_name
 from textcat.reading.cutting import Place
 from textcat.reading.discovery import find_sources
 from textcat.reading.document import Document
-from textcat.reading.faults import FaultKind, RefusedError
+from textcat.reading.faults import FaultKind, RefusedError, UnreadableError
 from textcat.reading.formats import DOCUMENTS, REFERENCES, WHOLE, annif, block_records
 from textcat.reading.input_settings import LAST, InputSettings, LabelSettings
 from textcat.reading.labels import unique_names, with_meanings
@@ -79,6 +79,7 @@ def read_documents(
                 for form, record in labelled
             )
         records = _current(sorted(labelled, key=lambda pair: pair[1].source))
+        _find_topics(records, ", ".join(map(str, inputs)))
         # formats that are divided by record, not by position
         are_labelled = BY_PLACE.isdisjoint(form for form, _ in records)
         unused = settings.labels is None or settings.labels.unused
@@ -89,6 +90,38 @@ def read_documents(
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _find_topics(records: list[tuple[str, Record]], location: str) -> None:
+    """Give records of JSON the labels in their `candidates`, in place, if these are only one field in all records.
+
+    TextcatError is raised if there are several, or if the field is unreadable. If any record has the field ``topics``,
+    other fields hold no topics. `location` names the inputs in messages.
+    """
+    names = dict.fromkeys(name for _, record in records for name in record.candidates or ())
+    if "topics" in names:
+        if len(names) > 1:
+            others = ", ".join(repr(name) for name in names if name != "topics")
+            log.warning(
+                "%s: records without the field 'topics' have no topics, as %s counts only if no record has that field; "
+                "--topics-field chooses.",
+                *(location, others),
+            )
+        return
+    if len(names) > 1:
+        raise TextcatError(
+            f"{location} may have its topics in {' or '.join(map(repr, names))}: name the topics' field with "
+            "--topics-field (in some files only, with --for; in Python topics=)."
+        )
+    for name in names:
+        log.warning("%s: topics from %r, by its usual name; --topics-field chooses.", location, name)
+    for i, (form, record) in enumerate(records):
+        for labels in (record.candidates or {}).values():
+            if isinstance(labels, UnreadableError):
+                fault = labels
+                raise TextcatError(f"{location}: {record.source}:{record.position} {fault}.")
+            judged = labels.labelled_for if record.labelled_for is None else record.labelled_for
+            records[i] = form, record._replace(topics=labels.topics, labelled_for=judged)
 
 
 def _documents_of(

@@ -13,7 +13,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from textcat.base.frames import plain_value
-from textcat.reading.columns import usual_names
+from textcat.reading.columns import that_may_hold, usual_names
 from textcat.reading.document import Document
 from textcat.reading.faults import UnreadableError
 
@@ -212,7 +212,8 @@ def unlabelled_because(looked_for: Sequence[str], names: Iterable[str]) -> str:
     present = [name for name in looked_for if name in names]
     which = " or ".join(map(repr, present or looked_for))
     what = f"the field {which} of all records is empty" if present else f"no record has a field {which}"
-    return f"{what} ({has}): name the topics' field with --topics-field (in Python topics=)"
+    others = "" if present else that_may_hold(names, "topics")
+    return f"{what} ({has}){others}: name the topics' field with --topics-field (in Python topics=)"
 
 
 # --- lists written as texts

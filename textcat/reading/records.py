@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from textcat.reading.faults import FaultKind, RefusedError, UnreadableError, encoding_error
 from textcat.reading.input_settings import InputSettings
+from textcat.reading.labels import Labels
 
 log = logging.getLogger(__name__)
 #: The start or end of a batch: a few integers that only the reading side interprets. A list, as from JSON, is accepted,
@@ -19,6 +20,9 @@ NO_VERSION = (0, -1)
 # Kinds of faults after which the same file may be readable later.
 _PASSING = frozenset({FaultKind.ACCESS, FaultKind.CHANGED, FaultKind.DANGLING, FaultKind.UNLISTED})
 _OF_ALL = _PASSING | {FaultKind.LINK}
+
+
+Candidates: TypeAlias = Mapping[str, Labels | UnreadableError]
 
 
 class Record(NamedTuple):
@@ -43,6 +47,10 @@ class Record(NamedTuple):
     version: tuple[int, int] = NO_VERSION
     left_out: str = ""  # why a news item is not read, such as that it is canceled, as a sentence; "": it is read
     due: float | None = None  # when to read a left-out news item again, see `Rejection`
+    #: For JSON whose field of topics was not named: the fields with a usual name, each with its labels, or the reason
+    #: why they cannot be read. An entry "topics" is the field itself, whose labels are in the record. None: any other
+    #: record.
+    candidates: Candidates | None = None
 
 
 class Rejection(NamedTuple):
@@ -207,6 +215,7 @@ class RecordContent(NamedTuple):
     version: tuple[int, int] = NO_VERSION
     left_out: str = ""  # end of a sentence with the record as subject
     due: float | None = None  # when to read it again, if it is left out, see `Rejection`
+    candidates: Candidates | None = None  # see `Record`
 
 
 class RecordFormat(NamedTuple):

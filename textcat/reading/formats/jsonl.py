@@ -11,12 +11,13 @@ import orjson
 from textcat.base.surrogates import join_surrogates
 from textcat.reading.annotations import plain_record
 from textcat.reading.columns import (
-    FIELDS_OF_TOPICS,
     ColumnNames,
     check_labels,
     further_fields,
     log_usual_names,
+    names_alike,
     texts_among,
+    that_may_hold,
     title_and_body,
     titled_zones,
     usual_name,
@@ -26,8 +27,8 @@ from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.annif import has_subjects
 from textcat.reading.formats.text import LineCutter, nonblank_lines
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.labels import labels_in, labels_of_fields
-from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection
+from textcat.reading.labels import Labels, labels_in, labels_of_fields
+from textcat.reading.records import Block, Candidates, Record, RecordContent, RecordFormat, RecordSpan, Rejection
 
 # A string, complete or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
@@ -36,6 +37,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)  # one encoder, because json.dum
 _LARGE = 2.0**63  # smallest float that may stand for a large integer
 BEFORE_CLOSING = b" \t\r\n[,\xef\xbb\xbf"  # separators between the objects of an array that is not closed,
 _BETWEEN = BEFORE_CLOSING + b"]"  # and between concatenated files
+_NAMED = {"topics": Labels()}  # the candidates of an object that has a field of topics
 
 
 class _Lines(RecordFormat):
@@ -229,19 +231,17 @@ def _content(loaded: Any, source: str, settings: InputSettings, span: RecordSpan
     plain = plain_record(
         fields, settings.topics_field, settings.is_default("topics_field"), settings.labels is not None
     )
-    return object_content(*_with_usual_names(plain, source, settings))
+    return object_content(*_with_usual_names(plain, source, settings), _candidates(plain, settings))
 
 
 def _with_usual_names(
     fields: Mapping[str, Any], source: str, settings: InputSettings
 ) -> tuple[Mapping[str, Any], InputSettings]:
-    """Return an object and the settings to read it by, if fields with default names are missing.
+    """Return an object and the settings to read it by, if fields of text and id with default names are missing.
 
-    Such a field is replaced by the only field that has one of the usual names, such as "content" for the text. An
-    object of JSON may lack a field of topics just because it has no topics. So only ``label``, ``labels`` and spaCy's
-    ``cats`` are taken for topics, or any usual name if the text, too, was found by a usual name.
+    Such a field is replaced by the only field that has one of the usual names, such as "content" for the text.
     """
-    if fields.get("text") is not None and "topics" in fields:
+    if fields.get("text") is not None:
         return fields, settings
     has_text = any(fields.get(name) is not None for name in ("text", "body", "zones"))
     body = "" if has_text or not settings.is_default("text_fields") else usual_name(fields, "body")
@@ -251,20 +251,35 @@ def _with_usual_names(
         changed = changed._replace(text_fields=("title", body) if title or "title" in fields else (body,))
         if settings.is_default("id_field") and "id" not in fields:
             changed = changed._replace(id_field=usual_name(fields, "id") or "id")
-    finds_topics = settings.labels is not None and settings.is_default("topics_field") and not settings.topic_fields
-    if finds_topics and not {"topics", "subjects"} & {*fields}:
-        names = fields if body else [name for name in fields if name.lower() in FIELDS_OF_TOPICS]
-        changed = changed._replace(topics_field=usual_name(names, "topics") or "topics")
-    if changed is not settings:
-        which = ColumnNames(title or "title", (body,), changed.id_field, changed.topics_field)
-        log_usual_names(source, which, settings)
+        log_usual_names(source, ColumnNames(title or "title", (body,), changed.id_field), settings)
     if title:
         fields = {name: value for name, value in fields.items() if name != title} | {"title": fields[title]}
     return fields, changed
 
 
-def object_content(fields: Mapping[str, Any], settings: InputSettings) -> RecordContent:
-    """Return the content (id, texts and labels) of a record that is a JSON object.
+def _candidates(fields: Mapping[str, Any], settings: InputSettings) -> Candidates | None:
+    """Return the fields of an object that may hold its topics, for `Record.candidates`.
+
+    An object may lack a field just because it has no topics, so that all objects of a corpus show which field is meant.
+    """
+    if settings.labels is None or settings.topic_fields or not settings.is_default("topics_field"):
+        return None
+    if "topics" in fields or "subjects" in fields:
+        return _NAMED
+    return {name: _labels_or_fault(fields[name], name, settings) for name in names_alike(fields, "topics")}
+
+
+def _labels_or_fault(value: Any, field: str, settings: InputSettings) -> Labels | UnreadableError:
+    try:
+        return labels_in(_joined(value), field, settings.topics_separator)
+    except UnreadableError as fault:
+        return fault.with_traceback(None)
+
+
+def object_content(
+    fields: Mapping[str, Any], settings: InputSettings, candidates: Candidates | None = None
+) -> RecordContent:
+    """Return the content (id, texts and labels) of a record that is a JSON object, with the given `candidates`.
 
     The record's text is in the fields that the settings name. If they name none, it is in ``title`` and ``text`` or
     ``body``, or in ``zones``, an object of texts by the names of zones. Null fields and zones without text are ignored,
@@ -292,7 +307,7 @@ def object_content(fields: Mapping[str, Any], settings: InputSettings) -> Record
         topics, labelled_for = labels_in(_joined(fields.get(field)), field, separator)
     if fields.get("labelled_for") is not None:
         labelled_for = labels_in(_joined(fields["labelled_for"]), "labelled_for", separator).topics
-    return RecordContent(name, zones, topics, _date(date), part, labelled_for, others)
+    return RecordContent(name, zones, topics, _date(date), part, labelled_for, others, candidates=candidates)
 
 
 def _loaded(data: bytes) -> Any:
@@ -332,6 +347,11 @@ def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]
             join_surrogates(name): _string(f"zones.{join_surrogates(name)}", value) for name, value in zones.items()
         }
     if all(fields.get(field) is None for field in [*body, title]):
+        if not settings.text_fields and (several := that_may_hold(fields, "texts")):
+            raise UnreadableError(
+                f"has no field 'text'{several}: name the texts' field with --text-field (in some files only, with "
+                "--for; in Python text=)"
+            )
         which = " or ".join(map(repr, settings.text_fields)) or "'text', or 'title' and 'body'"
         raise UnreadableError(f"has no text: give it {which}, or name the field that holds it")
     parts = [_text(fields, field) for field in body]
