@@ -113,8 +113,8 @@ def estimate_trends(
     samples = {path: _judged(path, corrections) for path in paths}
     if reprints == "once" and (without := [path for path in paths if not facts_of_run(path).get("--duplicates")]):
         raise TextcatError(
-            f"The tags in {without[0]} do not say which documents are reprints: give --reprints all, or tag again with --duplicates FILE "
-            "and --restart."
+            f"The tags in {without[0]} do not say which documents are reprints: give --reprints all, or tag again with "
+            "--duplicates FILE and --restart."
         )
     judged = {path: sample.topics for path, sample in samples.items()}
     periods = read_periods(paths, by, once=reprints == "once", judged=judged)
