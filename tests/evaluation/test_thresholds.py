@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from textcat.base.calibration import Calibration
-from textcat.evaluation.thresholds import expected_f1_cut, p_cut, s_cut
+from textcat.evaluation.thresholds import choose_thresholds, expected_f1_cut, p_cut, s_cut
 
 TIED = st.sampled_from([-1.5, 0.0, 0.1, 2.0])
 WIDE = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -102,3 +102,17 @@ def test_at_the_cut_of_largest_expected_f1_the_probability_is_half_of_it():
     above = p.probabilities(scores)[scores > threshold]
     best = 2 * above.sum() / (above.size + p.probabilities(scores).sum())
     assert p.probabilities(threshold) == pytest.approx(best / 2, abs=1e-3)
+
+
+def test_with_few_documents_per_topic_a_single_topic_is_that_of_the_highest_score():
+    rng = np.random.default_rng(0)
+    labels = np.eye(10, dtype=int)[rng.integers(0, 10, 60)]
+    scores = labels + rng.normal(0, 1, labels.shape) * np.linspace(0.3, 3, 10)
+    for n, is_shared in ((29, True), (30, False)):
+        curves = choose_thresholds("single", scores[:n], labels[:n])[1]
+        assert (len({*curves.a}) == len({*curves.b}) == 1) == is_shared
+    shared = choose_thresholds("single", scores[:29], labels[:29])[1]
+    probabilities = shared.probabilities(scores)
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), scores.argmax(axis=1))
+    assert probabilities.mean() == pytest.approx(0.1, abs=0.02)
+    assert len({*choose_thresholds("scut", scores[:29], labels[:29])[1].a}) > 1  # as before

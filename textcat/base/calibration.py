@@ -125,6 +125,14 @@ class Calibration:
         b = own_part * curves[:, 1] + (1 - own_part) * shared[1] + prior
         return cls(a / deviation, b - a * mean / deviation)
 
+    @classmethod
+    def fit_together(cls, scores: ArrayLike, Y: Any) -> "Calibration":
+        """Fit one curve to the scores of all topics together; parameters and errors are those of `fit_scores`."""
+        values = np.asarray(scores)
+        positives = positives_of(Y, values.shape).toarray()
+        curve = cls.fit_scores(values.reshape(-1, 1), positives.reshape(-1, 1))
+        return cls(*(np.repeat(value, values.shape[1]) for value in (curve.a, curve.b)))
+
 
 class _Standardised(NamedTuple):
     """A topic's scores, standardised to mean 0 and deviation 1; a score may stand for several documents."""

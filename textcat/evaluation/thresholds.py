@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.base.calibration import Calibration, topic_samples
 from textcat.evaluation.metrics import PositivePlaces
 
+_FEW_PER_TOPIC = 3  # documents: with fewer, a topic's own mean and deviation of scores say little
 STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1", "single")
 
 
@@ -97,8 +98,13 @@ def choose_thresholds(
     "zero" and "single": 0 for every topic. "probability": the score with the given calibrated probability. "scut": the
     threshold of largest F1. "scut-fbr": as "scut", but the highest score if the largest F1 is below 0.1. "pcut": the
     threshold that reproduces the topic's prevalence in the sample. "expected-f1": the threshold of largest expected F1.
+
+    Where a document gets the topic of the highest probability ("single"), and there are fewer than three documents per
+    topic, all topics have the same curve: the topic of the highest score.
     """
     values, calibration = np.asarray(scores), Calibration.fit_scores(scores, Y)
+    if strategy == "single" and len(values) < _FEW_PER_TOPIC * values.shape[1]:
+        calibration = Calibration.fit_together(values, Y)
     match strategy:
         case "zero" | "single":
             return np.zeros(values.shape[1], values.dtype), calibration
