@@ -203,3 +203,28 @@ def test_what_cannot_be_fitted_is_said():
     ):
         with pytest.raises(ValueError, match=sentence):
             model.fit(X, labels)
+
+
+def as_lists(Y, kind):
+    return [kind(f"class {column}" for column in np.flatnonzero(row)) for row in Y]
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set])
+@pytest.mark.parametrize("estimator", [LINEAR, textcat.PAUM()])
+def test_lists_of_classes_have_the_thresholds_of_their_indicator(kind, estimator):
+    X, Y, _ = world(3, 300)
+    of_indicator = PrecisionThresholds(estimator, precision=0.6).fit(X, Y)
+    of_lists = PrecisionThresholds(estimator, precision=0.6).fit(X, as_lists(Y, kind))
+    assert of_lists.classes_.tolist() == [f"class {column}" for column in range(6)]
+    assert np.array_equal(of_lists.thresholds_, of_indicator.thresholds_)
+    assert np.array_equal(of_lists.predict(X), of_indicator.predict(X))
+
+
+def test_of_samples_of_one_class_any_column_says_whether_it_is_automatic():
+    X, y, _ = world(4, 400, single=True)
+    model = PrecisionThresholds(LINEAR, precision=0.6).fit(X, y)
+    automatic = model.predict_automatic(X)
+    assert 0 < automatic.any(axis=1).sum() < len(X)
+    rows, columns = np.nonzero(automatic)
+    assert np.array_equal(model.classes_[columns], model.predict(X)[rows])
+    assert len(rows) == automatic.any(axis=1).sum()

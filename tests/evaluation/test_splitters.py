@@ -139,3 +139,14 @@ def test_what_cannot_be_split_is_said():
     ):
         with pytest.raises(ValueError, match=sentence):
             next(splitter.split(np.zeros((4, 1)), labels, groups))
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set])
+def test_lists_of_labels_are_shared_out_as_their_indicator(kind):
+    Y = np.random.default_rng(0).integers(0, 2, (40, 5))
+    lists = [kind(f"label {column}" for column in np.flatnonzero(row)) for row in Y]
+    splitter = MultilabelStratifiedKFold(4)
+    assert np.array_equal(folds_of(splitter, lists), folds_of(splitter, Y))
+    groups = np.arange(40) // 2
+    grouped = MultilabelStratifiedGroupKFold(4)
+    assert np.array_equal(folds_of(grouped, lists, groups), folds_of(grouped, Y, groups))

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from textcat.base.label_lists import indicator_of_lists
 from textcat.base.parameters import is_whole
 from textcat.evaluation.promises import fewest_documents, promise_precision
 from textcat.evaluation.splitters import MultilabelStratifiedKFold
@@ -35,8 +36,8 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     `textcat.evaluation.promises`. Finally, the estimator is fitted to all samples.
 
     If samples may have several classes, `predict` returns those with a score above their threshold. If samples have one
-    class each, `predict` returns the class with the highest score, and `predict_automatic` whether this score is above
-    the threshold.
+    class each, `predict` returns the class with the highest score, and `predict_automatic`, which has a column for each
+    class, is True for that class if the score is above the threshold: `.any(axis=1)` selects these samples.
 
     Parameters
     ----------
@@ -88,6 +89,8 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like, sparse matrix or other rows of shape (n_samples, ...)
             Passed to the estimator.
         y : array-like of shape (n_samples,), or array-like or sparse of shape (n_samples, n_classes), 0 or 1
+            Instead of an indicator, also a list, tuple or set of classes for each sample; the estimator is fitted to
+            their indicator.
         groups : array-like of shape (n_samples,), optional
             The group of each sample, for a `cv` that keeps groups together.
 
@@ -121,8 +124,8 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of the highest score of each sample, shape (n_samples,).
 
-        If `y` was an indicator matrix, return one of shape (n_samples, n_classes), int: 1 where `predict_automatic` is
-        True.
+        If `y` was an indicator matrix or had lists of classes, return an indicator of shape (n_samples, n_classes),
+        int: 1 where `predict_automatic` is True.
         """
         check_is_fitted(self)
         if self.multilabel_:
@@ -214,6 +217,8 @@ def _read_classes(y: Any) -> tuple[NDArray[Any], sp.csc_array, NDArray[Any]]:
     """Return y as an array, as a sparse indicator of shape (n_samples, n_classes), and the classes."""
     if y is None:
         raise ValueError("PrecisionThresholds requires y to be passed, but the target y is None")
+    if (of_lists := indicator_of_lists(y)) is not None:
+        return of_lists[0].toarray(), sp.csc_array(of_lists[0]), of_lists[1]
     check_classification_targets(y)
     if type_of_target(y, input_name="y") == "multilabel-indicator":
         indicator = y.toarray() if sp.issparse(y) else np.asarray(y)

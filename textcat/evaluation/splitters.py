@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state, column_or_1d, indexable
 from sklearn.utils.multiclass import type_of_target
 
 from textcat.base.folds import assign_units
+from textcat.base.label_lists import indicator_of_lists
 from textcat.base.parameters import is_whole
 
 _Splits = Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -65,6 +66,7 @@ class MultilabelStratifiedKFold(BaseCrossValidator):
         X : sequence or array of n_samples
             Only its length is used.
         y : array-like or sparse of shape (n_samples, n_labels), 0 or 1; or array-like of shape (n_samples,)
+            Instead of an indicator, also a list, tuple or set of labels for each sample.
         groups : ignored
 
         Yields
@@ -141,6 +143,8 @@ class MultilabelStratifiedGroupKFold(MultilabelStratifiedKFold):
 
 def _indicator(y: Any) -> sp.csr_array:
     """Return labels as a sparse 0/1 array of shape (n_samples, n_labels or n_classes)."""
+    if (of_lists := indicator_of_lists(y)) is not None:
+        return sp.csr_array(of_lists[0])
     kind = type_of_target(y, input_name="y")
     if kind == "multilabel-indicator":
         labels = sp.csr_array(y if sp.issparse(y) else np.asarray(y))

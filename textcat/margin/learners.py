@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from textcat.base.label_lists import indicator_of_lists
 from textcat.base.parameters import Parameters, is_whole
 from textcat.base.sigmoid import expit
 from textcat.margin import rules
@@ -89,12 +90,8 @@ def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray],
     if y is None:
         raise ValueError(f"This {estimator} estimator requires y to be passed, but the target y is None")
     names = None
-    if _are_label_lists(y):
-        # imported here, because training by the command needs none
-        from sklearn.preprocessing import MultiLabelBinarizer
-
-        binarizer = MultiLabelBinarizer(sparse_output=True)
-        y, names = binarizer.fit_transform(y), binarizer.classes_
+    if (of_lists := indicator_of_lists(y)) is not None:
+        y, names = of_lists
     labels = y if sp.issparse(y) else np.asarray(y)
     if sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] > 1):
         labels = sp.csc_array(labels)
@@ -664,20 +661,6 @@ class DynamicMargin(MarginClassifier):
 
     rule = rules.PDM
     epsilon: float = 0.1
-
-
-def _are_label_lists(y: Any) -> bool:
-    """Return whether y has a list of labels for each document.
-
-    Lists of numbers that are all of the same length are the rows of an array instead.
-    """
-    if not (isinstance(y, list | tuple) or (getattr(y, "ndim", 0) == 1 and y.dtype == object)):
-        return False
-    documents, kinds = list(y), list | tuple | set | frozenset | np.ndarray
-    if not documents or not all(isinstance(labels, kinds) for labels in documents):
-        return False
-    named = any(isinstance(labels, set | frozenset) or any(isinstance(x, str) for x in labels) for labels in documents)
-    return named or len({len(labels) for labels in documents}) > 1
 
 
 # The learners, by the names used in recipes and on the command line.
