@@ -313,7 +313,10 @@ def learn(
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
     form: common.Form = "text",
 ) -> None:
-    """Add documents, topics, corrections or names to a model, or remove documents; the result equals a new training."""
+    """Add documents, topics, corrections or names to a model, or remove documents.
+
+    The result equals a new training with the model's settings; what `train` chose on the first documents stays.
+    """
     import textcat
     from textcat.corpus.catalogue import settings_like
     from textcat.model.manifest import read_manifest
