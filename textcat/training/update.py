@@ -63,7 +63,9 @@ def learn(
     """Add, correct or remove documents of a model.
 
     The result is, to the bit, that of training from scratch with the model's settings: what `train` chose for few
-    documents stays, however many there are now. Training uses the earlier documents, then the new ones, in the order of their addition. A document with the id of an
+    documents stays, however many there are now.
+
+    Training uses the earlier documents, then the new ones, in the order of their addition. A document with the id of an
     earlier document replaces it; without a text, it replaces only the topics. Documents whose `split` is "test" are
     added to the test documents. The new model has the topics of the old one that still have a training document, and
     the topics of the new documents. For a new topic, the earlier documents are neither positive nor negative examples,
