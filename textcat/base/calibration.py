@@ -127,7 +127,24 @@ class Calibration:
 
     @classmethod
     def fit_together(cls, scores: ArrayLike, Y: Any) -> "Calibration":
-        """Fit one curve to the scores of all topics together; parameters and errors are those of `fit_scores`."""
+        """Fit one curve to the scores of all topics together.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_documents, n_topics)
+            Scores of documents that the rankers were not trained on; nan: the document does not count for the topic.
+        Y : array-like or sparse of shape (n_documents, n_topics), bool or 0/1
+
+        Returns
+        -------
+        Calibration
+            With the same curve for each topic.
+
+        Raises
+        ------
+        ValueError
+            As for `fit_scores`.
+        """
         values = np.asarray(scores)
         positives = positives_of(Y, values.shape).toarray()
         curve = cls.fit_scores(values.reshape(-1, 1), positives.reshape(-1, 1))
