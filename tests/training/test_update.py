@@ -456,6 +456,7 @@ def test_the_command_learns_removes_and_undoes(run):
     check_same(bytes_of("model"), before)
     assert "2 removed; 10 are trained on" in run("learn", "model", "--remove", "ids.txt", "--topics").out
     assert "no earlier state is kept" in run.refuses("learn", "model", "--undo")
+    assert "no document 'absent'" in run.refuses("learn", "model", "--remove", ",".join(["absent"] * 100))
     assert "--undo goes alone" in run.misuses("learn", "model", "new.jsonl", "--undo")
     assert "Did you mean 'd1'?" in run.refuses("learn", "model", "--remove", "d1x")
     assert run.refuses("learn", "model").startswith("There is nothing to learn")

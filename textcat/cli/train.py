@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -357,8 +358,8 @@ def learn(
 
 def _ids(ids_or_file: str) -> list[str]:
     """Return ids from an argument: the lines of a file, if it names a file; otherwise, ids separated by commas."""
-    path = Path(ids_or_file)
-    ids = path.read_text(encoding="utf-8-sig").splitlines() if path.is_file() else ids_or_file.split(",")
+    is_file = os.path.isfile(ids_or_file)  # unlike Path.is_file, also False for a list that is too long for a name
+    ids = Path(ids_or_file).read_text(encoding="utf-8-sig").splitlines() if is_file else ids_or_file.split(",")
     return [id_.strip() for id_ in ids if id_.strip()]
 
 
