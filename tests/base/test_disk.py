@@ -74,6 +74,9 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 def test_near_names_are_told(tmp_path):
     assert did_you_mean("micr", ["micra", "paum"]) == " Did you mean 'micra'?"
+    taus = ["learner.eta", "learner.tau_pos", "learner.tau_neg"]
+    for wrong in ("tau", "learner.tau"):
+        assert did_you_mean(wrong, taus) == " Did you mean 'learner.tau_pos' or 'learner.tau_neg'?"
     assert did_you_mean("xyz", ["micra", "paum"]) == ""
     (tmp_path / "articles.csv").touch()
     assert similar_files(tmp_path / "article.csv") == f" Did you mean '{tmp_path / 'articles.csv'}'?"

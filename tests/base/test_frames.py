@@ -212,8 +212,8 @@ HALF = ["a", None, None, "b"] * 3
     ("changed", "columns", "message"),
     [
         ({}, {"text": "stori"}, r"no column 'stori'. Did you mean 'story'\? It has headline, story, section, grain"),
-        ({}, {"text": "text"}, r"The table has no column 'text'. .*name the ones to take by text= and topics="),
-        ({}, {"topics": "topics"}, r"The table has no column 'topics'"),
+        ({}, {"text": "text"}, r"The table has no column 'text'. .*name the ones to take by text=\."),
+        ({}, {"topics": "topics"}, r"The table has no column 'topics'. .*name the ones to take by topics=\."),
         (
             {"story": HALF},
             {},

@@ -23,12 +23,20 @@ def first_of(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + ", …" * (len(names) > most)
 
 
+_LONGER = 3  # maximum number of names that continue a wrong one and are named
+
+
 def did_you_mean(wrong: str, names: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?``, where x is the one of `names` most similar to `wrong`; "" if none is similar."""
+    """Return `` Did you mean 'x'?``, where x is the one of `names` most similar to `wrong`; "" if none is similar.
+
+    Up to three names that continue `wrong`, as "tau_pos" and "learner.tau_neg" continue "tau", are named instead.
+    """
     from difflib import get_close_matches
 
-    near = get_close_matches(wrong, list(names), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    names = list(names)
+    longer = [name for name in names if f".{wrong}_" in f".{name}"]
+    near = longer if 0 < len(longer) <= _LONGER else get_close_matches(wrong, names, n=1)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def similar_files(path: Path) -> str:

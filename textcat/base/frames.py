@@ -109,13 +109,16 @@ class Frame(NamedTuple):
         # because two different values may look alike as text
         return [f"{name} (row {row})" for row, name in enumerate(names)]
 
-    def check(self, names: Iterable[str]) -> None:
-        """Raise TextcatError if the table lacks one of the named columns, or has several columns of that name."""
+    def check(self, names: Iterable[str], argument: str = "text") -> None:
+        """Raise TextcatError if the table lacks one of the named columns, or has several columns of that name.
+
+        `argument` is the name of the argument that chooses other columns.
+        """
         columns = self.columns
         for name in names:
             if name not in columns:
                 listed = first_of(columns, _COLUMNS_SHOWN)
-                known = f"It has {listed or 'none'}: name the ones to take by text= and topics=."
+                known = f"It has {listed or 'none'}: name the ones to take by {argument}=."
                 raise TextcatError(f"The table has no column {name!r}.{did_you_mean(name, columns)} {known}")
             if columns.count(name) > 1:
                 raise TextcatError(f"The table has {columns.count(name)} columns {name!r}: give each its own name.")
@@ -159,7 +162,7 @@ class Frame(NamedTuple):
         but 0 and 1.
         """
         names = [topics] if isinstance(topics, str) else [*topics]
-        self.check(names)
+        self.check(names, "topics")
         filled = "'', which is no topic" if isinstance(topics, str) else "0 or 1"
         self._refuse_missing([any(map(is_missing, row)) for row in self.rows(names)], "topics", names, filled)
         if isinstance(topics, str):
