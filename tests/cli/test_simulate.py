@@ -50,6 +50,8 @@ def test_the_means_are_those_of_the_runs_and_do_not_hang_on_the_number_of_jobs(r
 
 def test_one_topic_is_taught_in_each_way_that_is_named_once(run, records):
     ways = ["--strategy", "highest", "--strategy", "uncertain", "--strategy", "highest"]
+    printed = run("simulate", records, "--topic", "tin", *ways, "--seeds", 1, "--jobs", 1).out
+    assert [line.split()[0] for line in printed.splitlines() if "highest" in line][:1] == ["tin"]
     run("simulate", records, "--topic", "tin", *ways, "--seeds", 1, "--jobs", 1, "--as", "json")
     told = json.loads(run.out)
     assert [(one["topic"], one["strategy"]) for one in told["topics"]] == [("tin", "highest"), ("tin", "uncertain")]

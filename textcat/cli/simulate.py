@@ -175,9 +175,9 @@ def _all_tables(
 def _name_of(result: "Result", results: "Sequence[Result]") -> str:
     """Return the shortest name that distinguishes a result from the other results: its topic, its corpus, or both."""
     corpora, topics = {r.corpus for r in results}, {r.topic for r in results}
-    if len(topics) == 1:
-        return result.corpus
-    return result.topic if len(corpora) == 1 else f"{result.corpus}: {result.topic}"
+    if len(corpora) == 1:
+        return result.topic
+    return result.corpus if len(topics) == 1 else f"{result.corpus}: {result.topic}"
 
 
 def _quality(group: "Sequence[Result]") -> dict[str, Any]:
