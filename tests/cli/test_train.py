@@ -408,6 +408,7 @@ def test_promises_are_asked_for_by_options_or_a_file_and_told(run, own):
     run("evaluate", own / "a")
     assert "Promises: " in run.out
     assert "give --promise, too" in run.misuses("train", "newswire", "--confidence", ".8")
+    assert "takes MEASURE=VALUE, such as precision=.9" in run.misuses("train", "newswire", "--promise", "recall")
     assert "Cannot read the promise" in run.refuses("train", "newswire", "--promise", own / "none.toml")
     run("train", "newswire", "--promise", "precision=.999", "--out", own / "c", *QUICK)
     assert run.code == 1

@@ -54,6 +54,12 @@ def test_a_topic_on_all_documents_is_told():
         textcat.train(textcat.Corpus.from_records(records), "paum")
 
 
+def test_several_topics_on_all_documents_are_told():
+    records = [{"text": "tin ore", "topics": ["tin", "ore"]}, {"text": "x", "topics": ["tin", "ore", "pot"]}] * 3
+    with pytest.warns(UserWarning, match=r"2 topics, such as 'ore', are on all 6 .* nothing to learn about them"):
+        textcat.train(textcat.Corpus.from_records(records), "paum")
+
+
 def test_topics_that_differ_in_case_or_unicode_form_only_are_told():
     for topics in (["grain", "Grain"], ["caf\u00e9", "cafe\u0301"], ["STRASSE", "straße"], ["\u212b", "\u00c5", "x"]):
         with pytest.warns(UserWarning, match=r"2 of \d topics differ from others in case or Unicode form only"):

@@ -181,6 +181,8 @@ def _with_promise(recipe: "Recipe", promise: Sequence[str], confidence: float | 
         raise BadParameter("--confidence is that of promises: give --promise, too, such as --promise precision=.9")
     settings = [] if confidence is None else [f"promise.confidence={confidence}"]
     for text in promise:
+        if "=" not in text and not text.endswith(".toml") and not os.path.isfile(expanded(text)):
+            raise BadParameter(f"--promise takes MEASURE=VALUE, such as precision=.9, or a TOML file, not {text!r}")
         fields = {} if "=" in text else read_toml(expanded(text), "promise")
         settings += [f"promise.{text}"] if "=" in text else []
         settings += [f"promise.{name}={format_value(value)}" for name, value in fields.items()]

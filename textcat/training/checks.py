@@ -195,10 +195,12 @@ def _warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
             return
         everywhere.intersection_update(document.topics)
     if everywhere:
-        which = f"The topic {min(everywhere)!r} is" if len(everywhere) == 1 else f"{len(everywhere):,} topics are"
+        which, it = f"The topic {min(everywhere)!r} is", "it"
+        if len(everywhere) > 1:
+            which, it = f"{len(everywhere):,} topics, such as {min(everywhere)!r}, are", "them"
         warnings.warn(
-            f"{which} on all {len(documents):,} training documents, so there is nothing to learn about it: add "
-            "documents without it, such as ones with an empty list of topics.",
+            f"{which} on all {len(documents):,} training documents, so there is nothing to learn about {it}: "
+            f"add documents without {it}, such as ones with an empty list of topics.",
             UserWarning,
             stacklevel=2,
         )
