@@ -256,9 +256,12 @@ def test_records_in_memory_of_which_none_has_topics_are_not_trained_on_and_their
 
 
 def test_fields_of_records_in_memory_are_not_guessed_but_told():
-    corpus = Corpus.from_records([{"text": "a", "label": "corn", "category": None}])
     with pytest.raises(TextcatError, match=r"'label' or 'category' may hold the topics: name .* topics="):
-        check_training(corpus, read_recipe("paum"))
+        Corpus.from_records([{"text": "a", "label": "corn", "category": None}])
+    with pytest.raises(TextcatError, match=r"no record has a field 'topics' \(only text, Label\): name .* topics="):
+        Corpus.from_records([{"text": "a", "Label": "corn"}, {"text": "b"}])
+    assert Corpus.from_records([{"text": "a", "label": "corn"}, {"text": "b", "topics": "rye"}]).topics == ("rye",)
+    assert Corpus.from_records([{"text": "a", "label": "corn"}], topics="").topics == ()
 
 
 def test_records_that_have_only_descriptions_of_topics_need_no_field_of_topics():

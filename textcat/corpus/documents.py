@@ -220,7 +220,8 @@ class Corpus:
         ------
         TextcatError
             If a record lacks a field that was named, a field is of another type, two records have the same id, or no
-            record is for training.
+            record is for training; or if no record has the field "topics", but any has one with a usual name for it,
+            such as "label".
         """
         names: dict[str, None] = {}
         documents = as_documents(records, text, id, topics, topics_separator, split, names_of_fields=names)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from textcat.base.errors import TextcatError
 from textcat.base.frames import Frame, is_missing, is_table, named_columns
 from textcat.reading.annotations import plain_record
-from textcat.reading.columns import title_and_body
+from textcat.reading.columns import names_alike, title_and_body
 from textcat.reading.dates import iso_date
 from textcat.reading.document import PARTS, Document
 from textcat.reading.faults import FaultKind, UnreadableError
@@ -137,7 +137,8 @@ def as_documents(
         documents.append(Document(identifier, record.zones(texts), names, date, part, labelled_for))
     for sentence, n in left_out.items():
         _log.warning("%s (%d of %d).", sentence, n, n + len(documents))
-    if asked not in ("", "topics") and asked not in names_of_fields and documents:
+    is_forgotten = asked != "topics" or names_alike(names_of_fields, "topics")  # "topics": no record needs any
+    if asked and asked not in names_of_fields and is_forgotten and documents:
         raise TextcatError(f"There are no topics: {unlabelled_because([asked], names_of_fields)}.")
     return with_meanings(documents, "" if asked == "topics" else asked)
 
