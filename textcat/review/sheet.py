@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -75,8 +75,8 @@ class _Said:
     """The answers, the topics to add and the notes in the rows of a document."""
 
     def __init__(self) -> None:
-        self.answers: dict[str, bool] = {}
-        self.added: list[str] = []  # topics of the column add
+        self._of_rows: dict[str, bool] = {}
+        self._added: list[str] = []  # topics of the column add
         self.notes: list[str] = []
         self.asked: set[str] = set()  # topics of the rows
         self.rows_answered: list[bool] = []
@@ -89,21 +89,32 @@ class _Said:
         if word and not topic and _answer(word) and not added:
             raise TextcatError("The answer is yes, but the row has no topic: name topics in the column add.")
         if word and topic:
-            self.answers[review.topics.find(topic, given)] = _answer(word)
-        self.added += [review.topics.find(name, given) for name in added]
+            self._of_rows[review.topics.find(topic, given)] = _answer(word)
+        self._added += [review.topics.find(name, given) for name in added]
         self.notes += filter(None, [row["note"].strip()])
         self.asked.add(topic)
         self.rows_answered.append(bool(word or (added and not topic)))
         self.is_sampled |= row["sample"].strip() == "yes"
-        if contradicted := [name for name in self.added if self.answers.get(name) is False]:
+        if contradicted := [name for name in self._added if self._of_rows.get(name) is False]:
             raise TextcatError(
                 f"The answer to {contradicted[0]} is no, but the column add names it: remove one of them."
             )
 
     @property
+    def answers(self) -> dict[str, bool]:
+        """The answers, those to topics of the column add among them."""
+        return dict.fromkeys(self._added, True) | self._of_rows
+
+    @property
     def is_complete(self) -> bool:
         """Whether all topics of a document of a random sample were judged."""
         return self.is_sampled and any(self.rows_answered)
+
+    def correction(self, review: Review, number: int, person: str) -> Correction:
+        """Return the correction to store; an automatic tag that the column add names was not drawn for the audit."""
+        note = "\n".join(self.notes)
+        made = review.correction(number, self.answers, person, note, via="sheet", is_complete=self.is_complete)
+        return replace(made, audited=tuple(topic for topic in made.audited if topic in self.asked))
 
 
 def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person: str = "") -> ReadSheet:
@@ -128,57 +139,64 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
     """
     rows = _rows(path)
     tags = _tags_of(rows, folder)
+    _check_present([row for row in rows if row["row"] not in tags and _is_filled(row)], path, folder)
     # automatic tags are in the sheet only if they are audited
     review = Review(folder, corrections, places={(tag.source, tag.position) for tag in tags.values()}, audit=1.0)
+    said, missing = _said_of_documents(rows, tags, review, path)
+    kept: list[Correction] = []
+    repeated = emptied = 0
+    for number, of_document in said.items():
+        document = review.documents[number]
+        before = [made for made in review.answers_of(number) if (made.person, made.via) == (person, "sheet")]
+        if of_document.is_complete and not {tag.topic for tag in document.tags} <= of_document.asked:
+            missing.append(document.document.id)  # its tags are others now, which nobody was asked about
+        elif not (of_document.answers or of_document.notes or of_document.is_complete):
+            emptied += bool(before)
+        else:
+            correction = of_document.correction(review, number, person)
+            is_repeated = before and (before[-1].answers, before[-1].note) == (correction.answers, correction.note)
+            repeated += bool(is_repeated)
+            kept += [] if is_repeated else [correction]
+    review.corrections.add(*kept)
+    return ReadSheet(len(kept), repeated, emptied, tuple(dict.fromkeys(missing)))
+
+
+def _check_present(gone: Sequence[Mapping[str, str]], path: Path, folder: Path) -> None:
+    """Raise TextcatError if rows with answers are about documents of which the archive has no tags."""
+    if gone:
+        row, others = gone[0], f", like {len(gone) - 1:,} others," if gone[1:] else ""
+        raise TextcatError(
+            f"Row {row['row']} of {path}{others} is about a document that {folder} has no tags of, {row['id']!r} of "
+            f"{row['source']}: give the archive that the sheet was written of or, if the document is gone, remove its "
+            "answers. Nothing was read."
+        )
+
+
+def _said_of_documents(
+    rows: Iterable[Mapping[str, str]], tags: Mapping[str, TaggedDocument], review: Review, path: Path
+) -> tuple[dict[int, _Said], list[str]]:
+    """Return what the rows say of each document, by its number, and the ids of answered documents that have changed."""
     documents = {(document.place, document.document.id): document for document in review.documents}
     said: dict[int, _Said] = {}
-    missing: dict[str, None] = {}
-    if gone := [row for row in rows if row["row"] not in tags and _is_filled(row)]:
-        others = f", like {len(gone) - 1:,} others," if gone[1:] else ""
-        raise TextcatError(
-            f"Row {gone[0]['row']} of {path}{others} is about a document that {folder} has no tags of, "
-            f"{gone[0]['id']!r} of {gone[0]['source']}: give the archive that the sheet was written of or, "
-            "if the document is gone, remove its answers. Nothing was read."
-        )
+    missing: list[str] = []
     for row in rows:
         tag = tags.get(row["row"])
         document = None if tag is None else documents.get(((tag.source, tag.position), tag.id))
         if document is None:
-            missing |= {row["id"]: None} if _is_filled(row) else {}
+            missing += [row["id"]] if _is_filled(row) else []
             continue
         try:
             said.setdefault(document.number, _Said()).add(row, review, document)
         except TextcatError as error:
             what = f"Row {row['row']} of {path} cannot be read, and nothing was: mend it."
             raise TextcatError(f"{what} {error}") from error
-    kept: list[Correction] = []
-    repeated = emptied = 0
     for number, of_document in said.items():
-        document = review.documents[number]
         if of_document.is_complete and not all(of_document.rows_answered):
             raise TextcatError(
-                f"The document {document.document.id!r} in {path} is of a random sample, and has rows with an answer "
-                "and rows without one: give an answer in all of them, or in none. Nothing was read."
+                f"The document {review.documents[number].document.id!r} in {path} is of a random sample, and has rows "
+                "with an answer and rows without one: give an answer in all of them, or in none. Nothing was read."
             )
-        if of_document.is_complete and not {tag.topic for tag in document.tags} <= of_document.asked:
-            missing[document.document.id] = None  # its tags are others now, which nobody was asked about
-            continue
-        answers = dict.fromkeys(of_document.added, True) | of_document.answers
-        before = [made for made in review.answers_of(number) if (made.person, made.via) == (person, "sheet")]
-        if not (answers or of_document.notes or of_document.is_complete):
-            emptied += bool(before)
-            continue
-        about = person, "\n".join(of_document.notes)
-        correction = review.correction(number, answers, *about, via="sheet", is_complete=of_document.is_complete)
-        # An automatic tag that the column add names was not drawn for the audit.
-        audited = tuple(topic for topic in correction.audited if topic in of_document.asked)
-        correction = replace(correction, audited=audited)
-        if before and (before[-1].answers, before[-1].note) == (correction.answers, correction.note):
-            repeated += 1
-        else:
-            kept.append(correction)
-    review.corrections.add(*kept)
-    return ReadSheet(len(kept), repeated, emptied, tuple(missing))
+    return said, missing
 
 
 def _tags_of(rows: Sequence[Mapping[str, str]], folder: Path) -> dict[str, TaggedDocument]:
