@@ -16,6 +16,7 @@ import alarms
 import archive
 import duplicates
 import few_labels
+import few_labels_hard
 import gates
 import hostile_files
 import hostile_texts
@@ -60,6 +61,8 @@ BENCHMARKS = {
     "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),
     "few-labels-unlabelled": Benchmark("Few labels: unlabelled documents", BY_SIZE, few_labels.unlabelled),
     "few-labels-model2vec": Benchmark("Few labels: Model2Vec's classifier", BY_SIZE, model2vec_classifier.measure),
+    "few-labels-wrong": Benchmark("Few labels: some of them wrong", BY_SIZE, few_labels_hard.wrong_labels),
+    "few-labels-messages": Benchmark("Few labels: words with many endings", BY_SIZE, few_labels_hard.messages),
     "names-alone": Benchmark("Names alone", BY_SIZE, names_alone.measure),
     "scale-learners": Benchmark("Training at scale: time and memory", "none: PAUM(1, 50)", scale.learners),
     "scale-epochs": Benchmark("Training at scale: number of epochs", "none: PAUM(1, 50)", scale.epochs),

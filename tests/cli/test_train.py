@@ -17,7 +17,8 @@ from textcat.recipes.recipe import Recipe, read_recipe, recipes
 from textcat.training.cross_validation import EXPECTED, Trial
 
 # Without what few documents leave open, for tests of something else.
-QUICK = ["--set", "topics.choose_margins=false", "--set", "topics.forecast=false", "--set", "topics.vectors=none"]
+FIXED = "topics.choose_margins=false", "topics.forecast=false", "topics.vectors=none", "features.chars=0"
+QUICK = [word for setting in FIXED for word in ("--set", setting)]
 
 # --- train -----------------------------------------------------------------------------------------------------------
 
@@ -160,6 +161,7 @@ def test_train_prints_bands_stages_its_choices_and_the_model_and_on_stderr_only_
     said = "textcat: 721 training documents: trained by the recipe few-documents; --recipe names another.\n"
     assert (run.code, run.err) == (0, said)
     assert re.search(r"^Margins: .* 0\.\d{3} by the recipe's own, 0\.\d{3} by more even", run.out, re.MULTILINE)
+    assert re.search(r"^λ: .* 0\.\d{3} by 0, 0\.\d{3} by 2", run.out, re.MULTILINE)
     assert re.search(
         r"^Vectors of English words: .* 0\.\d{3} by weight 0\.4, 0\.\d{3} by weight 0,", run.out, re.MULTILINE
     )
@@ -169,7 +171,7 @@ def test_train_prints_bands_stages_its_choices_and_the_model_and_on_stderr_only_
     for title in (
         "mean average precision (MAP)",
         "tokens to rows",
-        "choose vectors and margins",
+        "choose settings",
         "train topics",
         "evaluate",
         "save",
@@ -179,6 +181,13 @@ def test_train_prints_bands_stages_its_choices_and_the_model_and_on_stderr_only_
     assert {"read", "read and count"} & {*titles}  # the second where a process without threads reads beside this one
     assert lines[-1] == "Model: models/newswire-few-documents"
     assert textcat.load("models/newswire-few-documents").facts.corpus == "newswire"
+
+
+def test_without_vectors_a_line_tells_what_rows_consist_of(run, part):
+    run("train", part, "--out", "model", "--set", "topics.vectors=none", "--set", "topics.forecast=false")
+    said = r"^Rows consist of words.*\(share .* 0\.\d{3} by words and n-grams of 3 characters, 0\.\d{3} by words\);"
+    assert len(re.findall(said, run.out, re.MULTILINE)) == 1
+    assert textcat.load("model").facts.choices["rows"]["held_out"] > 0
 
 
 def test_options_go_before_the_recipe(run):

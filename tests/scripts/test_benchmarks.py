@@ -1,12 +1,15 @@
 """scripts/benchmarks: what peers are given, and how runs are paired; no test measures time."""
 
 import ast
+import gettext
 import importlib
 import importlib.util
 import json
+import struct
 import sys
 from configparser import ConfigParser
 from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import partial
 from io import StringIO
 from itertools import islice
@@ -191,7 +194,9 @@ def test_training_alone_ranks_as_the_trained_model_does(tmp_path):
 
     corpus = open_corpus("newswire")
     quality = {row["what"]: row["MAP"] for row in alone_on(corpus, Work(tmp_path, rounds=1))}
-    recipe = read_recipe("few-documents").with_settings(["topics.choose_margins=false", "topics.vectors=none"])
+    recipe = read_recipe("few-documents").with_settings(
+        ["topics.choose_margins=false", "topics.vectors=none", "features.chars=0"]
+    )
     trained = train_and_evaluate(corpus, recipe).evaluation.bands[0]["macro_average_precision"]
     assert quality["textcat, recipe few-documents"] == f"{trained:.3f}"
     assert float(quality[PEER]) > 0.8
@@ -399,6 +404,41 @@ def test_few_labels_are_drawn_from_documents_with_exactly_one_of_the_largest_top
         **{str(i): ("a",) for i in (0, 1, 2, 6)},
         **{str(i): ("b",) for i in (3, 4)},
     }
+
+
+def test_a_share_of_the_labels_is_replaced_by_random_topics_for_few_labels_that_are_wrong():
+    from few_labels_hard import with_wrong_labels
+
+    corpus = open_corpus("newswire")
+    corpus = Corpus.from_documents("one", [replace(d, topics=d.topics[:1]) for d in corpus.train if d.topics])
+    unchanged, wrong = (with_wrong_labels(corpus, share) for share in (0.0, 0.3))
+    assert [d.topics for d in unchanged.train] == [d.topics for d in corpus.train]
+    changed = np.mean([a.topics != b.topics for a, b in zip(wrong.train, corpus.train, strict=True)])
+    assert 0.2 < changed < 0.35
+    assert all(len(d.topics) == 1 for d in wrong.train)
+    assert [d.zones for d in wrong.train] == [d.zones for d in corpus.train]
+
+
+def test_messages_of_programs_are_those_that_gettext_reads(tmp_path):
+    from few_labels_hard import translations
+
+    pairs = {
+        "": "Content-Type: text/plain; charset=UTF-8\n",
+        "Cannot open the file": "Datei kann nicht geöffnet werden",
+        "short": "kurz",
+        "%d file\0%d files that are long": "%d Datei, die lang ist\0%d Dateien, die lang sind",
+        "not translated at all": "not translated at all",
+    }
+    texts = [text.encode() for side in (sorted(pairs), [pairs[key] for key in sorted(pairs)]) for text in side]
+    n = len(pairs)
+    places = 28 + 16 * n + np.cumsum([0, *(len(text) + 1 for text in texts)])
+    table = b"".join(struct.pack("<2I", len(text), place) for text, place in zip(texts, places, strict=False))
+    head = struct.pack("<7I", 0x950412DE, 0, n, 28, 28 + 8 * n, 0, 0)
+    path = tmp_path / "program.mo"
+    path.write_bytes(head + table + b"".join(text + b"\0" for text in texts))
+    with path.open("rb") as file:
+        assert gettext.GNUTranslations(file).gettext("Cannot open the file") == pairs["Cannot open the file"]
+    assert translations(path) == ["Datei kann nicht geöffnet werden"]
 
 
 def test_few_labels_and_the_documents_to_test_on_do_not_overlap_and_all_systems_know_the_same_topics(tmp_path):

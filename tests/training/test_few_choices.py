@@ -1,6 +1,7 @@
-"""Few documents: vectors and margins are chosen by held-out documents, as if they had been asked for."""
+"""Few documents: vectors, n-grams, margins and λ are chosen by held-out documents, as if they had been asked for."""
 
 from dataclasses import replace
+from string import ascii_lowercase
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from textcat.base.folds import assign_folds
 from textcat.corpus.documents import Corpus, Document
 from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe, default_recipe, read_recipe
 from textcat.training.examples import CountedCorpus
-from textcat.training.few_choices import EVEN, OWN, choose_for_few
+from textcat.training.few_choices import CHARACTERS, EVEN, OWN, choose_for_few
+from textcat.training.row_choice import WORDS
 
 pytestmark = pytest.mark.usefixtures("all_splits")
 
@@ -35,8 +37,8 @@ def margins(corpus, recipe):
 
 @pytest.fixture(scope="module")
 def recipe():
-    """Return a recipe by which only margins are chosen, as the words here are no English ones."""
-    return read_recipe("few-documents").with_settings("topics.vectors=none")
+    """Return a recipe by which only margins and λ are chosen, as the words here are no English ones."""
+    return read_recipe("few-documents").with_settings(["topics.vectors=none", "features.chars=0"])
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +84,7 @@ def test_more_even_margins_are_chosen_where_rare_topics_stay_rare(recipe, skewed
 def test_a_chosen_tagger_is_the_one_that_the_same_settings_give_for_any_number_of_jobs(recipe, skewed, tmp_path):
     chosen, by_two = (textcat.train(skewed, recipe, n_jobs=n_jobs) for n_jobs in (1, 2))
     learner = chosen.facts.recipe.learner
-    asked_for = textcat.train(skewed, recipe.changed(kappa=learner["kappa"], scale=learner["scale"]))
+    asked_for = textcat.train(skewed, recipe.changed(**{name: learner[name] for name in ("kappa", "scale", "lambda_")}))
     assert chosen.facts.choices["margins"] == by_two.facts.choices["margins"]
     assert "margins" not in asked_for.facts.choices
     assert chosen.facts.recipe == asked_for.facts.recipe
@@ -115,6 +117,146 @@ def test_a_setting_of_the_learner_turns_the_choice_off_in_all_alternatives():
     assert default_recipe().with_settings("features.k1=1.2").few.topics.chooses_margins
 
 
+def with_wrong_labels(corpus: Corpus, share: float) -> Corpus:
+    """Replace the labels of a random share of the documents by a random one of the topics."""
+    random = np.random.default_rng(1)
+    wrong = [
+        replace(document, topics=(corpus.topics[random.integers(len(corpus.topics))],))
+        if random.random() < share
+        else document
+        for document in corpus.train
+    ]
+    return replace(corpus, train=wrong)
+
+
+def test_a_larger_lambda_is_chosen_for_wrong_labels_alone(recipe):
+    clean = corpus_of([0.25] * 4, 600)
+    for corpus, expected in ((clean, "0"), (with_wrong_labels(clean, 0.3), "2")):
+        chosen = choose_for_few(CountedCorpus(corpus, recipe), recipe)
+        choice = chosen.choices["lambda_"]
+        assert choice["chosen"] == expected
+        assert {*choice["precision@1"]} == {"0", "2"}
+        assert chosen.recipe.learner["lambda_"] == float(expected)
+        assert (choice["precision@1"]["2"] > choice["precision@1"]["0"]) == (expected == "2")
+
+
+def test_lambda_is_the_learner_s_where_a_recipe_gives_none(recipe):
+    learner = {name: value for name, value in recipe.learner.items() if name != "lambda_"}
+    without = replace(recipe, learner=learner)
+    choice = choose_for_few(CountedCorpus(corpus_of([0.5, 0.5], 40), without), without).choices["lambda_"]
+    assert f"{without.complete().learner['lambda_']:g}" in choice["precision@1"]
+
+
+def test_the_recipe_s_own_lambda_is_a_candidate_once(recipe):
+    own = recipe.with_values({"learner": {"lambda_": 2.0}})
+    choice = choose_for_few(CountedCorpus(corpus_of([0.5, 0.5], 40), own), own).choices["lambda_"]
+    assert choice == {"chosen": "2", "precision@1": {}, "held_out": 0}
+
+
+STEMS = ("kirjasto", "satama", "metsa", "laiva")
+ENDINGS = ("", "n", "ssa", "lle", "sta", "ksi", "tta", "inen", "oiden", "eille", "mme", "kaan", "lta", "ton", "seen")
+
+
+def inflected(n: int) -> Corpus:
+    """Make documents that have a stem of their topic, with two random endings, and words that say nothing."""
+    random = np.random.default_rng(0)
+    documents = []
+    for i in range(n):
+        stem = STEMS[i % len(STEMS)]
+        text = " ".join([stem + "".join(random.choice(ENDINGS, 2)), *random.choice(["aamu", "ilta", "paiva"], 4)])
+        documents.append(Document(str(i), {"body": text}, (stem,)))
+    return Corpus.from_documents("made", documents, "train")
+
+
+def with_identifiers(n: int) -> Corpus:
+    """Make documents that have a word of their topic among random identifiers, whose n-grams are many and rare."""
+    random = np.random.default_rng(0)
+    documents = []
+    for i in range(n):
+        topic = STEMS[i % len(STEMS)]
+        identifiers = ("".join(random.choice([*ascii_lowercase], 30)) for _ in range(10))
+        documents.append(Document(str(i), {"body": " ".join([*identifiers, topic[:2]])}, (topic,)))
+    return Corpus.from_documents("made", documents, "train")
+
+
+def rows_choice(corpus: Corpus) -> dict:
+    recipe = read_recipe("few-documents")
+    return choose_for_few(CountedCorpus(corpus, recipe), recipe).choices["rows"]
+
+
+def test_ngrams_of_characters_are_left_out_only_if_words_alone_are_right_for_more_documents():
+    for corpus, expected in ((inflected(80), CHARACTERS), (with_identifiers(60), WORDS)):
+        choice = rows_choice(corpus)
+        right = choice["precision@1"]
+        assert choice["chosen"] == expected
+        assert (right[WORDS] > right[CHARACTERS]) == (expected == WORDS)
+    assert rows_choice(corpus_of([0.5, 0.5], 10)) == {"chosen": CHARACTERS, "precision@1": {}, "held_out": 0}
+
+
+def test_with_vectors_rows_have_words_alone():
+    corpus = words_of({"music": MUSIC, "grain": GRAIN}, 24)
+    recipe = read_recipe("few-documents").with_settings("topics.vector_weight=0.4")
+    chosen = choose_for_few(CountedCorpus(corpus, recipe), recipe)
+    assert "rows" not in chosen.choices
+    assert not chosen.recipe.features.chars
+
+
+def test_chosen_ngrams_of_characters_are_those_that_the_same_settings_give(tmp_path):
+    corpus, recipe = inflected(80), read_recipe("few-documents")
+    texts = [document.zones["body"] for document in corpus.train]
+    chosen, by_two = (textcat.train(corpus, recipe, n_jobs=n_jobs) for n_jobs in (1, 2))
+    learner = chosen.facts.recipe.learner
+    settings = ["topics.vectors=none", "features.chars=3", "features.char_weight=0.5"]
+    settings += [f"learner.{name}={learner[name]}" for name in ("kappa", "scale", "lambda_")]
+    asked_for = textcat.train(corpus, recipe.with_settings(settings))
+    assert chosen.facts.choices["rows"] == by_two.facts.choices["rows"]
+    assert "rows" not in asked_for.facts.choices
+    own = {"topics": {"vectors": chosen.facts.recipe.topics.vectors, "vector_weight": 0.0}}
+    assert chosen.facts.recipe == asked_for.facts.recipe.with_values(own)
+    for other in (by_two, asked_for):
+        np.testing.assert_array_equal(chosen.scores(texts), other.scores(texts))
+    textcat.save(chosen, tmp_path / "model")
+    loaded = textcat.load(tmp_path / "model")
+    assert loaded.facts.choices == chosen.facts.choices
+    explained = loaded.explain("kirjastottaksi", topic="kirjasto", n=None)
+    assert any(reason.term.startswith("~") for reason in explained)
+    for reasons in (explained, explained.documents):
+        total = sum(reason.contribution for reason in reasons) + explained.bias
+        assert explained.score == pytest.approx(total, abs=1e-4)
+
+
+def test_ngrams_of_characters_are_added_to_counts_as_if_they_had_been_counted_with_the_texts():
+    corpus, recipe = words_of({"music": MUSIC, "grain": GRAIN}, 24), read_recipe("few-documents")
+    with_chars = recipe.with_settings(["topics.vectors=none", "features.chars=3"])
+    counted, features = CountedCorpus(corpus, recipe), recipe.make_features()
+    counted.examples(counted.fit(features, np.arange(12)), np.arange(12))  # with vectors, which add words
+    rows, of_texts = (
+        examples_of.examples(examples_of.fit(with_chars.make_features())).rows
+        for examples_of in (counted.with_char_ngrams(with_chars), CountedCorpus(corpus, with_chars))
+    )
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(rows, name), getattr(of_texts, name))
+    assert counted.serves(recipe)  # as before: the n-grams are those of a copy
+
+
+def test_learning_keeps_the_chosen_ngrams_of_characters_and_is_as_training_anew(tmp_path):
+    corpus, recipe = inflected(80), read_recipe("few-documents")
+    early = textcat.train(replace(corpus, train=corpus.train[:60]), recipe, updatable=True)
+    assert early.facts.recipe.features.chars == 3
+    textcat.save(early, tmp_path / "model")
+    learnt = textcat.learn(tmp_path / "model", corpus.train[60:]).tagger
+    expected = textcat.train(corpus, replace(early.facts.recipe, name="same"))
+    texts = [document.zones["body"] for document in corpus.train]
+    np.testing.assert_array_equal(learnt.scores(texts), expected.scores(texts))
+
+
+def test_setting_characters_turns_their_choice_off_for_few_documents():
+    few = read_recipe("few-documents")
+    assert few.topics.choose_chars
+    assert not few.with_settings("features.chars=0").topics.choose_chars
+    assert few.with_settings("learner.tau_pos=10").topics.choose_chars
+
+
 def test_only_the_margins_of_paum_can_be_chosen():
     with pytest.raises(TextcatError, match="set choose_margins = false"):
         Recipe("mine", topics={"choose_margins": True}, learner={"name": "micra"}).check()
@@ -135,7 +277,7 @@ def test_the_number_of_training_documents_decides_on_the_recipe():
 
 
 MUSIC, GRAIN = "violin piano orchestra guitar flute melody", "wheat corn rice oats flour bread"
-ENGLISH = read_recipe("few-documents").with_settings("topics.choose_margins=false")
+ENGLISH = read_recipe("few-documents").with_settings(["topics.choose_margins=false", "features.chars=0"])
 
 
 def words_of(topics: dict[str, str], n: int, seed: int = 0) -> Corpus:

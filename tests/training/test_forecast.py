@@ -32,7 +32,9 @@ def corpus_of(documents: list[Document]) -> Corpus:
 
 @pytest.fixture(scope="module")
 def recipe():
-    return read_recipe("few-documents").with_settings(["topics.choose_margins=false", "topics.vectors=none"])
+    return read_recipe("few-documents").with_settings(
+        ["topics.choose_margins=false", "topics.vectors=none", "features.chars=0"]
+    )
 
 
 @pytest.fixture(scope="module")

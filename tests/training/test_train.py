@@ -80,9 +80,9 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
 def test_without_a_recipe_the_corpus_decides(corpus):
     chosen = textcat.train(corpus).facts
     assert chosen.choices["margins"]["held_out"] > 0
-    learner = {name: chosen.recipe.learner[name] for name in ("kappa", "scale")}
+    learner = {name: chosen.recipe.learner[name] for name in ("kappa", "scale", "lambda_")}
     vectors = chosen.recipe.topics.vectors, chosen.recipe.topics.vector_weight
-    fixed = [f"topics.vectors={vectors[0]}", f"topics.vector_weight={vectors[1]}"]
+    fixed = [f"topics.vectors={vectors[0]}", f"topics.vector_weight={vectors[1]}", "features.chars=0"]
     few = textcat.read_recipe("few-documents")
     assert chosen.recipe == few.changed(**learner).with_settings(fixed).complete()
     words = [

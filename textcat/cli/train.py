@@ -496,8 +496,8 @@ def show_training(
         if evaluation.measured_on is MeasuredOn.SAMPLE:
             measured = f"on {evaluation.test_documents} of its {tagger.facts.train_documents} {evaluation.measured_on}"
         where = f"Corpus {tagger.facts.corpus}{why}: {measured},"
-    chosen = ("rows", "vectors", "margins", "unlabelled")
-    rows, vectors, margins, unlabelled = map(tagger.facts.choices.get, chosen)
+    chosen = ("rows", "vectors", "margins", "lambda_", "unlabelled")
+    rows, vectors, margins, lambda_, unlabelled = map(tagger.facts.choices.get, chosen)
     single = "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one."
     show(
         console,
@@ -517,6 +517,7 @@ def show_training(
         _rows_sentence(rows) if rows else "",
         _vectors_sentence(vectors) if vectors else "",
         _margins_sentence(margins) if margins and margins["held_out"] else "",
+        _lambda_sentence(lambda_) if lambda_ and lambda_["held_out"] else "",
         _promised_sentence(tagger),
         f"{forecast}, forecast from training on parts of these; --set topics.forecast=false leaves it out."
         if (forecast := tagger.facts.forecast)
@@ -585,9 +586,14 @@ def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, s
 
 def _rows_sentence(choice: Mapping[str, Any]) -> str:
     """Return a sentence on what rows consist of, and the figures by which training chose this."""
-    figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["ndcg@10"].items())
-    measured = f" (nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids: {figures})"
-    return f"Rows consist of {choice['chosen']}{measured if figures else ''}; --set features.chars=N fixes it."
+    if "ndcg@10" in choice:  # with a shortlist
+        measure = f"nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids"
+        values = choice["ndcg@10"]
+    else:
+        measure, values = _RIGHT, choice["precision@1"]
+    figures = ", ".join(f"{value:.3f} by {name}" for name, value in values.items())
+    measured = f" ({measure}: {figures})" if figures else ""
+    return f"Rows consist of {choice['chosen']}{measured}; --set features.chars=N fixes it."
 
 
 def _vectors_sentence(choice: Mapping[str, Any]) -> str:
@@ -607,6 +613,12 @@ def _margins_sentence(choice: Mapping[str, Any]) -> str:
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
     kept = "--set learner.tau_pos=prevalence keeps the recipe's own"
     return f"Margins: {choice['chosen']} ({_RIGHT}: {figures}); {kept}."
+
+
+def _lambda_sentence(choice: Mapping[str, Any]) -> str:
+    """Return a sentence on the λ that training chose, and the figures by which it did."""
+    figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
+    return f"λ: {choice['chosen']} ({_RIGHT}: {figures}); --set learner.lambda_=X fixes it."
 
 
 def _unlabelled_sentence(choice: Mapping[str, Any]) -> str:

@@ -67,11 +67,13 @@ class TopicSettings:
         then trained only on documents that have it on their shortlist. 0: rank all topics, and train them on all
         documents.
     choose_chars : bool
-        With a shortlist: choose on held-out training documents whether rows get n-grams of characters. Setting a field
-        of [features] whose name begins with "char" turns this off.
+        Choose on held-out training documents whether rows get n-grams of characters. Without a shortlist, they do if
+        rankers are trained without vectors, unless words alone are better. Setting a field of [features] whose name
+        begins with "char" turns this off.
     choose_margins : bool
         Without a shortlist: choose on held-out training documents between the margins of this recipe and more even
-        ones, which suit topics of very different size. Setting a field of [learner] turns this off.
+        ones, which suit topics of very different size; then between its λ and λ = 2, which suits wrong labels. Setting
+        a field of [learner] turns this off.
     vectors : str
         Word vectors to train on, so that evidence for a word transfers to words of similar meaning. "static": shipped
         vectors of English words. "none": terms only. A path: a file of fastText, word2vec or GloVe (.vec, .txt,
@@ -114,8 +116,13 @@ class TopicSettings:
 
     @property
     def chooses_chars(self) -> bool:
-        """Whether training chooses if rows get n-grams of characters: `choose_chars` is set, with a shortlist."""
+        """Whether training chooses by centroids if rows get n-grams of characters: with a shortlist, if asked for."""
         return self.choose_chars and self.shortlist > 0
+
+    @property
+    def chooses_for_few(self) -> bool:
+        """Whether training chooses n-grams of characters, margins or vectors as for few documents."""
+        return not self.shortlist and (self.choose_chars or self.choose_margins or self.chooses_vectors)
 
     @property
     def chooses_margins(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from copy import copy
 from itertools import chain, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -252,10 +253,17 @@ class CountedCorpus:
         positions = np.concatenate([self._positions(documents), described])
         return StoredCounts.of_documents(self._counts.parts, self._counts.counts, positions)
 
+    def with_char_ngrams(self, recipe: Recipe) -> CountedCorpus:
+        """Return a copy with a recipe's character n-grams; its other terms must have been counted already."""
+        copied = copy(self)
+        copied.add_char_ngrams(recipe)
+        return copied
+
     def add_char_ngrams(self, recipe: Recipe) -> None:
         """Add a recipe's character n-grams to the counts; its other terms must have been counted already."""
         n, divides_runs = recipe.features.chars, recipe.make_tokens().divides_runs
         self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n, divides_runs=divides_runs)
+        self._take_vectors(recipe)
         if self.document_counts is not None:
             zones, n_texts, zone_of, counts = self.document_counts
             with_chars = StoredCounts(zones, n_texts, zone_of, with_char_ngrams(counts, n, divides_runs=divides_runs))

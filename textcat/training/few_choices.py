@@ -1,4 +1,4 @@
-"""Choose the weight of word vectors and the margins by a short cross-validation, for corpora of few documents.
+"""Choose vectors, n-grams of characters, margins and λ by a short cross-validation, for corpora of few documents.
 
 The recipe's own values are kept unless others are significantly better, since figures of few documents are noisy.
 """
@@ -16,12 +16,17 @@ from textcat.features.vectors import FEWEST_KNOWN
 from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
+from textcat.training.row_choice import WORDS
 
 OWN, EVEN = "the recipe's own", "more even"
+CHARACTERS = "words and n-grams of 3 characters"
 # The recipe's margins are larger for rare topics, because a topic may be rare in a small sample by chance. If topics
 # are rare among new documents, too, more even margins are better: they make scores of frequent and rare topics
 # comparable.
 _EVEN: dict[str, float] = {"kappa": -5.0, "scale": 60.0}  # candidates for PAUM's margins
+# Of 3 or 4 characters, and weights of .5 or .7, these are the best: docs/background/recipe-study.md.
+_CHARACTERS: dict[str, Any] = {"chars": 3, "char_weight": 0.5}
+_LAMBDA = 2.0  # candidate for λ: a larger λ is better if labels are wrong, a smaller one if they are right
 _WEIGHTS = (1.0, 0.0, 0.5, 2.0)  # candidates for the weight of vectors, relative to the recipe's weight
 _FOLDS = 5
 _MOST = 2_000  # maximum number of documents, drawn at random
@@ -39,11 +44,12 @@ class Chosen(NamedTuple):
 
 
 def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = None) -> Chosen:
-    """Choose the weight of word vectors, and the margins, by the accuracy of the first topic on held-out documents.
+    """Choose vectors, n-grams of characters, margins and λ by the accuracy of the first topic on held-out documents.
 
     The accuracy is the share of documents that have the topic of their highest score. Other values than the recipe's
-    are chosen only if significantly more documents are right, by a paired comparison. Small corpora are split into
-    folds several times. Afterwards, `counted` has the settings of the chosen recipe.
+    are chosen only if significantly more documents are right, by a paired comparison. Without vectors, as in languages
+    other than English, rows get n-grams of characters unless words alone are significantly better. Small corpora are
+    split into folds several times. Afterwards, `counted` has the settings and the n-grams of the chosen recipe.
 
     Parameters
     ----------
@@ -57,7 +63,7 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     """
     topics, choices = recipe.topics, dict[str, Any]()
     splits = list(_splits(counted.labels))
-    recipe = recipe.with_values({"topics": {"choose_margins": False, "choose_vectors": False}})
+    recipe = recipe.with_values({"topics": dict.fromkeys(("choose_chars", "choose_margins", "choose_vectors"), False)})
     comparison = _Comparison(counted, splits, n_jobs, [])
     if topics.chooses_vectors:
         known = counted.share_of_known_words()
@@ -65,8 +71,16 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
         with_weight = {f"{w:g}": recipe.with_values({"topics": _vectors(recipe, w)}) for w in weights}
         recipe, facts = comparison.best(with_weight)
         choices["vectors"] = {**facts, "known_words": known, "vectors": topics.vectors}
+    if topics.choose_chars and not recipe.features.chars and not recipe.topics.uses_vectors:
+        with_chars = recipe.with_values({"features": _CHARACTERS})
+        recipe, choices["rows"] = comparison.best({CHARACTERS: with_chars, WORDS: recipe})
+        if recipe.features.chars:
+            counted.add_char_ngrams(recipe)
     if topics.chooses_margins:
         recipe, choices["margins"] = comparison.best({OWN: recipe, EVEN: recipe.with_values({"learner": _EVEN})})
+        values = dict.fromkeys((recipe.complete().learner["lambda_"], _LAMBDA))
+        with_lambda = {f"{value:g}": recipe.with_values({"learner": {"lambda_": value}}) for value in values}
+        recipe, choices["lambda_"] = comparison.best(with_lambda)
     counted.serves(recipe)
     return Chosen(recipe, choices)
 
@@ -102,11 +116,11 @@ class _Comparison(NamedTuple):
         for other, right in self.compared:
             if other == recipe:
                 return right
-        self.counted.serves(recipe)
-        labels = self.counted.labels.tocsr()
+        counted = self.counted if self.counted.serves(recipe) else self.counted.with_char_ngrams(recipe)
+        labels = counted.labels.tocsr()
         n_right, n_scored = np.zeros(labels.shape[0]), np.zeros(labels.shape[0])
         for split in self.splits:
-            scores = scores_of_split(self.counted, recipe, split, self.n_jobs)
+            scores = scores_of_split(counted, recipe, split, self.n_jobs)
             n_right[split.held_out] += is_first_right(labels, split.held_out, scores)
             n_scored[split.held_out] += 1
         right = np.divide(n_right, n_scored, out=np.full_like(n_right, np.nan), where=n_scored > 0)

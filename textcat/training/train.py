@@ -247,7 +247,7 @@ def train_and_score(
     choices: dict[str, Any] = {}
     if recipe.topics.chooses_chars:
         training, choices = training.with_chosen_rows(counted)
-    elif recipe.topics.chooses_margins or recipe.topics.chooses_vectors:
+    elif recipe.topics.chooses_for_few:
         training, choices = training.with_choices_for_few(counted)
     if recipe.topics.forecasts:
         choices |= training.forecast(counted)
@@ -305,10 +305,10 @@ class _Training:
         return replace(self, recipe=choice.recipe), {"rows": choice.facts()}
 
     def with_choices_for_few(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
-        """Choose vectors and margins; return the training with the chosen recipe, and the facts that models store."""
+        """Make the choices for few documents; return the training with these, and the facts that models store."""
         from textcat.training.few_choices import choose_for_few
 
-        with self.stages.stage("choose vectors and margins"):
+        with self.stages.stage("choose settings"):
             chosen = choose_for_few(counted, self.recipe, self.n_jobs)
         return replace(self, recipe=chosen.recipe), chosen.choices
 
