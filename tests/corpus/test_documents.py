@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.documents import Corpus, Document, topic_counts
+from textcat.corpus.documents import Corpus, Document, shortened_text, topic_counts
 
 
 def document(topics, split="train"):
@@ -190,3 +190,17 @@ def test_twins_are_the_test_documents_that_repeat_a_training_document():
     parts = replace(corpus, train=corpus.train[:60], test=corpus.train[58:])
     assert parts.twins.tolist() == [True, True] + [True] * 20
     assert not replace(parts, train=[]).twins.any()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("gold  fell", "gold fell"),
+        ("gold fell again", "gold fell…"),
+        ("gold" + " " * 1000, "gold"),
+        ("gold" + " " * 1000 + "fell", "gold…"),
+        ("", ""),
+    ],
+)
+def test_a_text_that_is_cut_ends_with_an_ellipsis(text, shown):
+    assert shortened_text(text, 10) == shown

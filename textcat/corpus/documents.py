@@ -432,8 +432,9 @@ def topic_counts(documents: Iterable[Document]) -> Counter[str]:
 
 def shortened_text(text: str, most: int) -> str:
     """Return a text on one line, cut to at most `most` characters; a text that was cut ends with "…"."""
-    words = " ".join(text[: 4 * most].split())
-    return words if len(words) <= most else f"{words[: most - 1]}…"
+    words, rest = " ".join(text[: 4 * most].split()), text[4 * most :]
+    is_whole = len(words) <= most and (not rest or rest.isspace())
+    return words if is_whole else f"{words[: most - 1]}…"
 
 
 def largest_topics_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], n_rows: int) -> str:

@@ -105,7 +105,9 @@ class ReviewAnswer(BaseModel):
     session: str = Field(description="Identifies the queue; requests may name it by If-Match.")
     archive: str
     documents: int
-    open: int = Field(description="How many documents of the archive had tags to judge when the queue was made.")
+    open: int = Field(
+        description="How many documents were to be judged when the queue was made: with tags for review, or sampled."
+    )
     independent: bool
     is_sample: bool = Field(description="Whether it is a random sample, of which all topics are to be judged.")
     topics: int = Field(description="How many topics people can give.")

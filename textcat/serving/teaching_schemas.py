@@ -351,7 +351,7 @@ class ProgressAnswer(BaseModel):
     topic: str
     documents: int = Field(description="Documents of the archive; near-duplicates count once, here and below.")
     counts: Counts
-    open: int = Field(description="Documents without an answer.")
+    open: int = Field(description="Documents without an answer, or skipped.")
     found: int = Field(description="Documents of the topic that are found: those with the label yes.")
     at_random: int = Field(description="Answers on documents that were drawn at random.")
     curve: list[tuple[int, int]] = Field(

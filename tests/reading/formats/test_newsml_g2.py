@@ -65,7 +65,9 @@ def test_the_newest_version_counts_and_what_must_not_be_published_is_told(folder
     found = read("a.xml")
     assert ids(found) == ["urn:tin:1", "urn:tin:5"]
     reasons = [item.reason for item in faults(found)]
-    assert all(word in why for word, why in zip(("newer version", "canceled", "until 2999", "embargo"), reasons, strict=True))
+    assert all(
+        word in why for word, why in zip(("newer version", "canceled", "until 2999", "embargo"), reasons, strict=True)
+    )
     assert [d.id for d in open_corpus("a.xml").train] == ["urn:tin:1", "urn:tin:5"]
 
 
