@@ -34,7 +34,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*
 
 
 class Examination(NamedTuple):
-    """Facts about an installation by section, results of checking kernels, and sentences on faults."""
+    """Facts about an installation by section, results of checking the compiled functions, and sentences on faults."""
 
     facts: Mapping[str, Mapping[str, Any]]
     kernels: list[KernelCheck]

@@ -19,7 +19,7 @@ _N_FOLDS = 5
 
 
 class Learner(Protocol):
-    """A learner that returns the rule and the settings of each topic's problem, given its prevalence."""
+    """A learner that returns the update rule and the settings of each topic, given the topics' shares of positives."""
 
     def rules_for(self, prevalence: np.ndarray) -> list[Rule]:
         """Return each topic's rule."""

@@ -136,7 +136,7 @@ class Explanation:
         return self.reasons[i]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the explanation, with documents and words to remove, as a dict of JSON values."""
+        """Return the explanation as a dict of JSON values, with its training documents and words to remove."""
         reasons = [reason.as_dict() for reason in self.reasons]
         documents = [document._asdict() for document in self.documents]
         finite = self.threshold if np.isfinite(self.threshold) else None

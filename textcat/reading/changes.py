@@ -61,7 +61,7 @@ class FileMark(NamedTuple):
 
 
 def mark_file(path: str, status: os.stat_result) -> FileMark:
-    """Return the mark of a file, given its path and its status."""
+    """Return what identifies a file and its content: its size, its times, its inode and its first bytes."""
     head = b""
     try:
         with open(path, "rb", buffering=0) as file:

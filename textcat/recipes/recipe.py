@@ -467,7 +467,8 @@ class Recipe:
     def _assigned(self, texts: Mapping[str, str]) -> "Recipe":
         """Return the recipe with other values of fields, given as text by SECTION.FIELD.
 
-        A TextcatError is raised for an unknown field, or for a value of another type; the learner's are not checked.
+        `train` no longer chooses what is given. A TextcatError is raised for an unknown field, or for a value of
+        another type; whether the learner's values are possible is not checked.
         """
         name = "learner.name"
         recipe = self.changed(_parsed(name, texts[name], str)) if name in texts else self

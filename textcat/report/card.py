@@ -59,7 +59,11 @@ class CardFields:
 def measure_for_card(
     tagger: Tagger, corpus: Corpus, *, bands: Any = None, resamples: int = 1000, stages: Stages | None = None
 ) -> Evaluation:
-    """Return a tagger's evaluation, with intervals, on a corpus' test documents, or else by cross-validation."""
+    """Return a tagger's evaluation on a corpus' test documents, or else by cross-validation, with intervals.
+
+    Where cross-validation is not possible, as with thousands of topics, it is the evaluation that the model has stored.
+    There are no intervals if `resamples` is 0.
+    """
     stages = stages or Stages()
     if not has_many_topics(tagger):
         scored = None if corpus.test else scored_out_of_fold(tagger, corpus, 5, None, stages)

@@ -201,7 +201,7 @@ def _begin(
 
 
 def _state(log: Log, sources: Sequence[Source]) -> RunState:
-    """Return the state from which to resume the run whose journal is replayed."""
+    """Return the state from which to resume a run, given its replayed journal."""
     counts, shards, last = Counts(), len(log.sums), log.part.shards[-1:]
     counts.add(log.counts)
     state = RunState(counts, shards, finished=log.part.is_finished, sources=sources, log=log)

@@ -148,7 +148,7 @@ class RejectionsReplaced(_Record, tag="rejections replaced"):
 
 
 class Finished(_Record, tag="finished"):
-    """Record that a generation is finished: all its files were read, and the output they replace was removed."""
+    """Record that one pass over the inputs is finished: all its files were read, and replaced output was removed."""
 
 
 Record = Facts | Generation | Shard | Sums | Settled | Replaced | RejectionsReplaced | Finished

@@ -52,7 +52,7 @@ class _Frame(msgspec.Struct, array_like=True):
 
 
 class FrameArrays(NamedTuple):
-    """The documents of a frame, as arrays."""
+    """The documents of a frame, which were scored together, as parallel arrays."""
 
     model: str
     sources: list[str]

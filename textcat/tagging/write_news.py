@@ -159,7 +159,7 @@ class NewsWriter:
         return outcomes
 
     def close(self) -> None:
-        """Close all files; discard copies that are not in their place yet."""
+        """Close all files, and delete unfinished copies, which have not got their final names."""
         self._threads.shutdown(cancel_futures=True)
         if self._file is not None and self._file.copy is not None:
             self._file.copy.close()

@@ -1,8 +1,9 @@
 """Export the results of a session: records with labels, a corpus, a trained model, and an audit log of all steps.
 
-Each `write_…` function exports the given topics, by default all, to `out`, and returns its path. It raises TextcatError
-if the session has no such topic, or if the extension of `out` names no format that the function can write. A corpus
-and a model need a document with the label "yes" for each topic; a model also needs a document with the label "no".
+Each `write_…` function exports the given topics, by default all, to `out`, and returns its path (duplicates do not
+depend on topics). It raises TextcatError if the session has no such topic, or if the extension of `out` names no format
+that the function can write. A corpus and a model need a document with the label "yes" for each topic; a model also
+needs a document with the label "no".
 """
 
 from __future__ import annotations
@@ -284,7 +285,7 @@ def _bibliographic_row(pool: Pool, position: int) -> dict[str, Any]:
 
 
 def bibliographic_fields(pool: Pool, i: int) -> dict[str, Any]:
-    """Return a document's fields under the usual names of references; its text is the field `abstract`."""
+    """Return a document's fields by the names of reference managers; `abstract` is all its text but the title."""
     zones = pool.document(i)
     text = "\n".join(text for name, text in zones.items() if text and name != "title")
     values = {"id": pool.ids[i], "title": zones.get("title", ""), "abstract": text}

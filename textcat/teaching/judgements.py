@@ -224,9 +224,9 @@ class TopicState:
         return Agreement(mean, agreed / n if n else None, n, pairs, disagreements)
 
     def _update_label(self, group: int) -> None:
-        """Derive the label of a group of near-duplicates from its current answers, and store the label.
+        """Derive the label of a group of near-duplicates from its last adjudication or current answers, and store it.
 
-        If no current answer is yes or no, remove the label.
+        If neither is yes or no, remove the label.
         """
         label = _label(self.standing(group).values(), self.adjudications.get(group, []))
         if label is None:

@@ -387,7 +387,7 @@ def _joined(value: Any) -> Any:
 
 
 def _date(value: Any) -> str:
-    """Return the date in a field; a value that is neither a text nor a whole number, such as a year, is no date."""
+    """Return the date in a field, in ISO 8601; "" if the value is neither a text nor a whole number (a year)."""
     return iso_date(join_surrogates(str(value))) if type(value) in (str, int) else ""
 
 

@@ -62,7 +62,7 @@ def _parsed(data: bytes) -> Any:
 
 
 class _Attributes:
-    """Find how many attributes a tag of a page has at most; lxml's parser calls the methods, without a tree."""
+    """Find the largest number of attributes of any tag of a page; lxml's parser calls the methods."""
 
     def __init__(self) -> None:
         self._most = 0
@@ -103,7 +103,7 @@ def main_text(tree: Any, with_author: bool = False) -> tuple[str, str]:
 
 @cache
 def _extractor(with_author: bool) -> tuple[Any, Any]:
-    """Return the library and its options (cached, because making them takes a millisecond)."""
+    """Return trafilatura and the options of its extraction (cached, because making them takes a millisecond)."""
     check_extractor()
     import trafilatura
     from trafilatura.settings import Extractor
