@@ -15,6 +15,8 @@ from textcat.runs.workers import open_workers, ordered_map
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
 
+pytestmark = pytest.mark.long  # a cluster may take half a minute to restart a worker that was killed
+
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory):
