@@ -104,6 +104,8 @@ class Months(NamedTuple):
 def count_months(folder: Path, judged: Iterable[TaggedDocument]) -> Months:
     """Count the documents of an archive in each month of which a document was judged."""
     names = [month_of_day(document.date[:10]) for document in judged]
+    if not names:  # the archive need not be read
+        return Months([], np.zeros(0, np.int64))
     number_of = {month: number for number, month in enumerate(dict.fromkeys(names))}
     sizes = Counter(month_of_day(document.date[:10]) for document in read_tags(folder))
     return Months([number_of[name] for name in names], np.array([sizes[month] for month in number_of]))

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
@@ -12,7 +13,7 @@ from zlib import crc32
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
 from textcat.base.spreadsheets import plain_text
-from textcat.corpus.corrections import PLACE, Correction, Corrections, corrections_of, row_of
+from textcat.corpus.corrections import PLACE, ArchiveRow, Correction, Corrections, corrections_of, row_of
 from textcat.model.manifest import Manifest, read_manifest
 from textcat.model.topic_names import topic_finder
 from textcat.reading.document import Document
@@ -143,10 +144,6 @@ class Review:
         progress(f"reading the texts of {len(rows):,} documents")
         self.documents, self.n_missing = self._read(rows)
         self._number_of = {_key(document.document): document.number for document in self.documents}
-        self._tags = present_tags(self.folder, self.corrections)
-        for document in self.documents:
-            if (row := row_of(document.document)) is not None:
-                self._tags[row] = TaggedDocument(row.id, *row[:2], document.document.topics, model=document.model)
 
     @property
     def fingerprint(self) -> str:
@@ -291,6 +288,15 @@ class Review:
     def audited_precision(self) -> list[AuditRow]:
         """Return the audited precision of the archive's automatic tags."""
         return audit_rows(self.corrections, self._tags)
+
+    @cached_property
+    def _tags(self) -> dict[ArchiveRow, TaggedDocument]:
+        """The tags of the documents that were audited before, and of those of the queue."""
+        tags = present_tags(self.folder, self.corrections)
+        for document in self.documents:
+            if (row := row_of(document.document)) is not None:
+                tags[row] = TaggedDocument(row.id, *row[:2], document.document.topics, model=document.model)
+        return tags
 
     def explain(self, number: int, topic: str, n: int = 60) -> "Explanation | None":
         """Return a document's terms for and against a topic; None if the model no longer exists or lacks the topic."""
