@@ -172,8 +172,10 @@ def tag(
     Documents that cannot be read are listed on standard error, or in _rejected.jsonl with --out; the exit code is then
     3, as it is if an input shrinks while it is read. An interrupted run resumes when the same command is given again.
     """
-    of_folder = {"--restart": restart, "--model-changes": bool(model_changes), "--keep": keep != 2}
-    _check_tag(inputs, out, back, write, by_line=by_line, stdout=stdout, of_folder=of_folder, watch=watch)
+    _check_tag(inputs, out, back, write, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
+    for name, is_given in (("--model-changes", bool(model_changes)), ("--keep", keep != 2)):
+        if is_given and out is None:
+            raise BadParameter(f"{name} needs --out")
     _check_part(part, out, back, watch=watch)
     from textcat.runs.progress import progress_shown
     from textcat.tagging.planning import make_plan
@@ -346,7 +348,7 @@ def _check_tag(
     *,
     by_line: bool,
     stdout: bool,
-    of_folder: dict[str, bool],
+    restart: bool,
     watch: bool,
 ) -> None:
     if out is not None and out.is_file():
@@ -356,12 +358,7 @@ def _check_tag(
         (inputs and by_line, "--stdin reads standard input: leave out the inputs, or --stdin"),
         (out is not None and stdout, "choose one of --out and --stdout"),
         (stdout and back.folder is not None, "choose one of --stdout and --write-back"),
-        (out is None and back.folder is None and of_folder["--restart"], "--restart needs --out or --write-back"),
-        *(
-            (out is None and is_given, f"{name} needs --out")
-            for name, is_given in of_folder.items()
-            if name != "--restart"
-        ),
+        (out is None and back.folder is None and restart, "--restart needs --out or --write-back"),
         (watch and (out is None or not inputs or "-" in inputs), "--watch needs --out, and files or folders as inputs"),
     ):
         if is_wrong:

@@ -102,9 +102,9 @@ def choose_thresholds(
     Where a document gets the topic of the highest probability ("single"), and there are fewer than three documents per
     topic, all topics have the same curve: the topic of the highest score.
     """
-    values, calibration = np.asarray(scores), Calibration.fit_scores(scores, Y)
-    if strategy == "single" and len(values) < _FEW_PER_TOPIC * values.shape[1]:
-        calibration = Calibration.fit_together(values, Y)
+    values = np.asarray(scores)
+    are_few = strategy == "single" and len(values) < _FEW_PER_TOPIC * values.shape[1]
+    calibration = (Calibration.fit_together if are_few else Calibration.fit_scores)(values, Y)
     match strategy:
         case "zero" | "single":
             return np.zeros(values.shape[1], values.dtype), calibration
