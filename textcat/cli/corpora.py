@@ -73,7 +73,7 @@ def reproduce(
         Path | None, Option(help="Folder in which results are kept.", show_default="the user's cache")
     ] = None,
 ) -> None:
-    """Run the papers' experiments and compare our figures with the published ones; without a name, list them."""
+    """Run the papers' experiments and compare our results with the published ones; without a name, list them."""
     from textcat.papers import find, known_experiments
     from textcat.papers.experiments import Settings, last_result, results_folder, run_experiment
 
@@ -164,7 +164,7 @@ def show_experiments(console: "Console", last_runs: "Mapping[Experiment, str]", 
 
 
 def show_reproductions(console: "Console", results: "Iterable[Result]", out: Path | None, form: str) -> None:
-    """Print the published figures of experiments next to ours; if `out` is not None, write pages to this folder."""
+    """Print the published results of experiments next to ours; if `out` is not None, write pages to this folder."""
     from textcat.cli.printing import Figure, Table, named_rows, print_text, show, show_columns
     from textcat.papers.experiments import as_objects, columns, notes, write_result
 

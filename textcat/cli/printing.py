@@ -145,9 +145,9 @@ def _formatted(part: Part, form: str) -> str:
 def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]], *, needed: int | None = None) -> None:
     """Print columns, each a title and cells, as a table; cells are never cut off.
 
-    Columns of words are aligned left, columns of numbers right. If the console is too narrow, columns are left out from
-    the end, and named below the table; the first `needed` columns (by default all) are always printed. On a terminal, a
-    last column of words is wrapped.
+    The first column and columns of words are aligned left, columns of numbers right. If the console is too narrow,
+    columns are left out from the end, and named below the table; the first `needed` columns (by default all) are always
+    printed. On a terminal, a last column of words is wrapped, if there is room for its title and for 20 characters.
     """
     table = [_Column(title, cells) for title, cells in columns]
     left_out: list[str] = []

@@ -250,7 +250,7 @@ def exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, 
 
 
 def _summary(results: "Sequence[Result]", compared: "Sequence[Setting]") -> dict[str, Any]:
-    """Return all figures, for JSON: means of settings and topics, stopping rules, and runs."""
+    """Return all measures, for JSON: means of settings and topics, stopping rules, and runs."""
     from textcat.teaching.simulate import by_topic, means_by_setting
 
     runs = [

@@ -255,7 +255,7 @@ def merge(
 
 
 def topics(model: common.ModelFolder, form: common.Form = "text") -> None:
-    """List a model's topics, with their numbers of training documents, their thresholds, and figures of training."""
+    """List a model's topics: how many training documents each has, its threshold, and how its training went."""
     from textcat.model import storage
     from textcat.model.manifest import read_manifest
 

@@ -585,7 +585,7 @@ def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, s
 
 
 def _rows_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence on what rows consist of, and the figures by which training chose this."""
+    """Return a sentence on the kinds of terms that rows have, and the measured values by which training chose them."""
     if "ndcg@10" in choice:  # with a shortlist
         measure = f"nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids"
         values = choice["ndcg@10"]
@@ -609,20 +609,20 @@ def _vectors_sentence(choice: Mapping[str, Any]) -> str:
 
 
 def _margins_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence on the margins that training chose, and the figures by which it did."""
+    """Return a sentence on the margins that training chose, and the measured values by which it did."""
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
     kept = "--set learner.tau_pos=prevalence keeps the recipe's own"
     return f"Margins: {choice['chosen']} ({_RIGHT}: {figures}); {kept}."
 
 
 def _lambda_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence on the λ that training chose, and the figures by which it did."""
+    """Return a sentence on the λ that training chose, and the measured values by which it did."""
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
     return f"λ: {choice['chosen']} ({_RIGHT}: {figures}); --set learner.lambda_=X fixes it."
 
 
 def _unlabelled_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence on whether unlabelled documents were used, and the figures that decided this."""
+    """Return a sentence on whether unlabelled documents were used, and the measured values that decided this."""
     figures = ", ".join(f"{value:.3f} {name}" for name, value in choice["precision@1"].items())
     return f"Unlabelled documents: {choice['chosen']}, of {choice['documents']:,} ({_RIGHT}: {figures})."
 
@@ -832,9 +832,10 @@ def show_trials(
 
 
 def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return the row of a trial in the table: the parameters that vary, and the figures to show.
+    """Return the row of a trial in the table: its values of the parameters that vary, and of the measures to show.
 
-    A parameter is given as (section, name), a figure as (measure, band), where a band is a set of topics.
+    `varied` has each parameter as (section, name), and `figures` each measure as (measure, band), where a band is a set
+    of topics to average over.
     """
     from textcat.cli import printing
     from textcat.evaluation.evaluation import TITLES

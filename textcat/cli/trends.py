@@ -51,8 +51,8 @@ def trends(
 ) -> None:
     """Estimate how prevalent each topic is in each period of a tagged archive, with intervals at 95 %.
 
-    Counting tags is off by the errors of the model. The estimates allow for them, by its scores of held-out training
-    documents, also if topics are more or less frequent than in training. No text and no model is needed.
+    Counts of tags include the model's errors. The estimates correct for these errors, by the model's scores of held-out
+    training documents, even if topics are more or less frequent than in training. No text and no model is needed.
     """
     if out is not None and out.suffix not in _FORMS:
         raise BadParameter(f"{out} has no ending that says its form: give {', '.join(_FORMS[:-1])} or {_FORMS[-1]}")
@@ -113,7 +113,7 @@ def _data(result: "Trends") -> dict[str, Any]:
 
 
 def show_trends(console: "Console", result: "Trends", form: str, most: int | None) -> None:
-    """Print the prevalences; people see those of the most frequent topics."""
+    """Print the prevalences; as text, Markdown or LaTeX, only those of the `most` most frequent topics."""
     from textcat.cli.printing import Facts, Figure, Table, show
 
     shown = {*list(dict.fromkeys(row.topic for row in result.rows))[:most]}

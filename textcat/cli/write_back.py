@@ -135,7 +135,7 @@ def show_written(console: "Console", summary: "WriteBackSummary", folder: Path, 
 
 
 def rules_not_met(counts: "Counts") -> str:
-    """Return a sentence on the rules that no document met; "" if there are none."""
+    """Return a sentence on the house rules that applied to no document; "" if there are none."""
     unmet = [rule for rule, n in counts.rules.items() if not n]
     return f"Rules that no document met: {'; '.join(unmet)}." if unmet else ""
 

@@ -1,8 +1,8 @@
 """Read the exports of annotation tools: Argilla, doccano, Label Studio and Prodigy.
 
 `plain_record` converts such a record to the usual form: a text, a field of topics and ``labelled_for``. If several
-persons labelled a document, it has the topics that more than half of them gave. When labels are wanted, records that
-nobody labelled, or on which persons do not agree, are left out.
+persons labelled a document, it has the topics that more than half of them gave. If the settings ask for labels, records
+that nobody labelled, or on which persons do not agree, are left out.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool,
     is_default : bool
         Whether `topics_field` is the default; otherwise it may select one of several questions.
     labelled : bool
-        Whether labels are wanted, not only texts and ids.
+        Whether labels are read, not only texts and ids.
 
     Returns
     -------

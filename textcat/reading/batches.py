@@ -87,7 +87,7 @@ class _Step(NamedTuple):
 
 
 class _Cutting:
-    """Gather steps of reading into batches; each stretch of files has batches of its own, numbered from 0.
+    """Gather blocks and Rejections (as `_Step`) into batches; each stretch of files has its own, numbered from 0.
 
     For stretches, which are consecutive files, see `textcat.reading.shares`.
     """

@@ -88,7 +88,7 @@ def check_labels(names: Collection[str], settings: InputSettings) -> None:
     """Raise UnreadableError if a field that the settings name for ids, topics, parts or dates is not among `names`.
 
     A table must have a column of topics even if the settings do not name one; an object without a field of topics has
-    none, and it may lack a date. If labels are not wanted, only the fields of ids and dates are checked.
+    none, and it may lack a date. If the settings do not ask for labels, only the fields of ids and dates are checked.
     """
     for name, what in _LABEL_FIELDS[: 1 if settings.labels is None else None]:
         if what == "topics":
@@ -205,7 +205,7 @@ def title_and_body(fields: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 def titled_zones(title: str, texts: Sequence[str], settings: InputSettings) -> dict[str, str]:
     """Return the zones of a document: the title, and the texts, joined by line ends, as the body.
 
-    An empty title is a zone only if labels are wanted.
+    An empty title is a zone only if the settings ask for labels.
     """
     body = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
     return {"title": title, "body": body} if title or settings.labels is not None else {"body": body}

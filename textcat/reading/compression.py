@@ -47,7 +47,7 @@ class _Gzip:
 
 
 class _Zstandard:
-    """Wrap zstandard with the interface of bz2 and lzma; it may return more bytes than wanted."""
+    """Wrap zstandard with the interface of bz2 and lzma; it may return more bytes than asked for."""
 
     def __init__(self) -> None:
         try:

@@ -22,7 +22,7 @@ class LabelSettings(NamedTuple):
     """Settings for labels and parts, some of them for particular formats."""
 
     split: str = "modapte"  # the rule of Reuters-21578 that assigns stories to parts; or "modlewis", "modhayes"
-    unused: bool = True  # False: of Reuters-21578's unused stories, only the id is wanted
+    unused: bool = True  # False: of Reuters-21578's unused stories, only the id is read
     #: Which stories of RCV1 are for training and for test: a range of dates, "1996-08-26 to 1996-09-01", or of itemids,
     #: "2286 to 26150", with the last one included. "": no story; all other stories are unused. If both are "", there
     #: are no parts. For other formats, `test` may be "last 50000": that many documents, the last ones in the order of
@@ -192,7 +192,7 @@ class InputSettings(NamedTuple):
         )
 
     def filled(self, zones: dict[str, str]) -> dict[str, str]:
-        """Return all zones if labels are wanted, otherwise only those that have text.
+        """Return all zones if the settings ask for labels, otherwise only those that have text.
 
         If no zone has text, the result is an empty zone "body".
         """

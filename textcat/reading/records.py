@@ -86,7 +86,7 @@ def reject_or_raise(
     length: int = -1,
     subject: str = "The file",
 ) -> Rejection:
-    """Return the Rejection of unreadable input; raise RefusedError if labels are wanted.
+    """Return the Rejection of unreadable input; raise RefusedError if the settings ask for labels.
 
     The reason in the Rejection begins with `part`, such as "Line 3", or with `subject` if `part` is "".
     """
@@ -173,7 +173,7 @@ class _Cutter(Protocol):
 
 
 class RecordSpan(NamedTuple):
-    """One record as stored in its source: its position, offset and bytes."""
+    """One record as stored in its source: its position (such as its line), its offset in bytes, and its bytes."""
 
     position: int
     offset: int
@@ -221,16 +221,16 @@ class RecordContent(NamedTuple):
 class RecordFormat(NamedTuple):
     """How files of a format become records: functions that divide files and parse records."""
 
-    spans: Callable[[Block, InputSettings], Iterable[RecordSpan]]  # returns the spans of the records in a block
-    parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # returns a parser of spans
-    unit: str = ""  # the name of a span in messages, with {} for its position: "Line {}"; "": the whole file
+    spans: Callable[[Block, InputSettings], Iterable[RecordSpan]]  # returns the bytes of each record in a block
+    parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # returns a parser of records
+    unit: str = ""  # the name of a record in messages, with {} for its position: "Line {}"; "": the whole file
     #: A function of the header of CSV and TSV, the name of the format and the settings, which returns the cutter of a
     #: file. A cutter runs in the process that reads the inputs, and must be fast. None: a file is one document or has
     #: row groups.
     cutter: Callable[[bytes, str, InputSettings], _Cutter] | None = None
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-        """Yield the records of a block; for a record that cannot be read, yield a Rejection."""
+        """Yield the records of a block, as `read` does; for a record that cannot be read, yield a Rejection."""
         parse = self.parser(block, settings)
         return self.read(self.spans(block, settings), parse, block, settings)
 
@@ -241,9 +241,10 @@ class RecordFormat(NamedTuple):
         block: Block,
         settings: InputSettings,
     ) -> Iterator[Record | Rejection]:
-        """Parse spans of a block, and yield the records.
+        """Parse records of a block (undecoded bytes), each given by its span: its bytes and their position.
 
-        For a span that cannot be read, a Rejection is yielded.
+        For a record that cannot be read, a Rejection is yielded. If the settings ask for labels, RefusedError is raised
+        instead, except for a valid item that is left out, such as a canceled one: it is logged and skipped.
         """
         for span in spans:
             length = len(span.data)

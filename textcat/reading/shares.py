@@ -75,7 +75,7 @@ class Stretches:
         source : int
             The number of the source.
         after : Place or None
-            The place behind a step of reading the source; None: its end.
+            The place behind a block of the source's records; None: its end.
         """
         entry = _AFTER_ALL if after is None else _entry_before(after)
         return max(bisect_right(self._starts, (source, entry)) - 1, 0)

@@ -135,7 +135,7 @@ class SourceReader:
         position: Place,
         depth: int,
     ) -> Iterator[Step]:
-        """Yield the steps of reading a file, given its format and its unpacked stream."""
+        """Yield a file's blocks and Rejections as `_file` does, given its format and its unpacked stream."""
         inside, settings = name if self._settings.labels is None else self.inside(name), self._settings.for_file(name)
         model = Block(inside, form, b"")
         if form in ARCHIVES:
@@ -173,7 +173,7 @@ class SourceReader:
             self._sums[name] = sum_
 
     def _take_subjects(self, name: str, stream: ByteStream) -> None:
-        """Store the subjects (topics) that a file lists for the text next to it, but only if labels are wanted.
+        """Store the subjects (topics) that a file lists for the text next to it, if the settings ask for labels.
 
         UnreadableError is raised if the source is this file alone, without the text.
         """

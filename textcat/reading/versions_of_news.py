@@ -29,7 +29,7 @@ class ItemVersion(NamedTuple):
 def without_superseded(
     items: Iterable[Record | Rejection], all_versions: bool = False, versions: list[ItemVersion] | None = None
 ) -> Iterator[Record | Rejection]:
-    """Yield items, with Rejections in place of older versions, and of records that are left out.
+    """Yield items, with Rejections in place of older versions, and of news that is left out (as canceled, for example).
 
     Of several records with the same id, only the one with the highest version is kept; of equal versions, the last one.
     With `all_versions`, older versions are kept, too. The version of each record that has one is appended to the list

@@ -1,8 +1,8 @@
-"""Find which files a run has read, and which documents in its output are stale, replaced by later readings of files.
+"""Find which files a run has read, and which documents in its output are stale, because a file was read again.
 
-Each generation of a run has a list of files, in the order of reading. When a generation has read a file to its end,
-documents from an earlier reading of the file become stale. Documents of a partial reading are stale, too, if its
-generation was abandoned.
+Each generation of a run (a listing and reading of the inputs) has a list of files, in the order of reading. When a
+generation has read a file to its end, documents that earlier generations have read from the file become stale. If a
+generation has read only a part of a file and was abandoned, the documents of this part are stale, too.
 """
 
 import json
@@ -26,7 +26,7 @@ _PATH = 4  # index in a checkpoint's position from which numbers of files in fol
 
 
 class ListedFile(NamedTuple):
-    """An input file in the list of a generation: its source, its number there, its name, size and time.
+    """An input file in the list of a generation: its source, its number in the source, its name, size and time.
 
     A generation of a run lists the input files once, and reads those that are new or have changed.
     """
@@ -52,7 +52,7 @@ class ListedFile(NamedTuple):
     def as_known(self, of: str, was: str = "") -> "ListedFile":
         """Return the file marked as not to be read, because an earlier generation has read its content.
 
-        `of` is the source of that reading; `was` is the file's former name, if it was renamed since.
+        `of` is the source from which it was read; `was` is the file's former name, if it was renamed since.
         """
         return self._replace(of=of, source=-1, number=-1, was=was)
 
@@ -72,7 +72,7 @@ class ListedFile(NamedTuple):
 
 
 class KnownFile(NamedTuple):
-    """A file that was read to its end: which generation read it, and which shards may have its documents."""
+    """A file that was read to its end: which generation of the run read it, and which shards may have its documents."""
 
     file: ListedFile  # with its name, size and time in the latest list
     reading: Reading
@@ -82,7 +82,7 @@ class KnownFile(NamedTuple):
 
     @property
     def stale(self) -> StaleFile:
-        """Return this reading of the file as one whose documents are to be removed from the output."""
+        """Return the entry that marks the file's present documents in the output for removal."""
         return StaleFile(self.reading, self.shards)
 
 
@@ -99,16 +99,16 @@ class RunFiles:
     A generation lists the input files once, and reads those that are new or have changed.
 
     - `known`: files that were read to their ends, by their present names, deleted files included.
-    - `again`: readings of files whose news counts again, because newer versions of it are gone.
+    - `again`: files, each as a `Reading`, to read again, because newer versions of their news items are gone.
     - `blocked`: files and folders that could not be opened, listed or examined.
     - `silent`: files in `known` that were missing later, and whose rejections as unreadable were removed.
-    - `stale` and `unblocked`: the entries of the next record `Settled`.
+    - `stale` and `unblocked`: what the next record `Settled` will list.
     - `cut`: the name of the file that the last generation has read only in part.
     - `left`: the files that the last generation has not read to their ends.
     """
 
     def __init__(self, log: Log, *, is_read: bool = False):
-        """Replay the generations of a run; `is_read`: the last one has read all its files."""
+        """Replay the generations of a run from its journal; `is_read`: the last one has read all its files."""
         self.known: dict[str, KnownFile] = {}
         self.blocked: dict[str, Blocked] = {}
         self.silent: set[str] = set()
@@ -132,7 +132,7 @@ class RunFiles:
 
     @property
     def lost(self) -> set[Reading]:
-        """The readings of files that could not be read when the last generation began."""
+        """Files that were missing, or due but unreadable, when the last generation began, each as a `Reading`."""
         return {self.known[name].reading for name in (*self.gone, *self.unread) if name in self.known}
 
     def add_sums(self, sums: Mapping[str, str]) -> None:
@@ -182,9 +182,9 @@ class RunFiles:
             self.again.update(part.settled.again)
 
     def readings(self, sources: Iterable[Reading]) -> Iterator[Reading]:
-        """Yield for each source the reading of the known file that is the source or contains it.
+        """Yield for each source the `Reading` of the known file that the source is, or is in (such as a zip).
 
-        Sources are given by their names in the output.
+        `sources` are named as in the output; those of no known file are skipped.
         """
         readings = {
             (item.reading.generation, escape_undecodable(item.reading.name)): item.reading
@@ -224,7 +224,7 @@ def checksum_of_source(files: Mapping[str, TaggedFile], source: str) -> str:
 
 
 def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:
-    """Return the number of files that were read to their ends when reading had reached `end`, a position."""
+    """Return the number of files that were read to their ends when reading had reached the checkpoint `end`."""
     return bisect_left(files, True, key=lambda file: not file.is_before(end))
 
 

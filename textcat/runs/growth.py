@@ -141,9 +141,9 @@ class _Found(NamedTuple):
 def _compare(
     sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, waiting: Set[str], outdated: Set[str]
 ) -> _Found:
-    """Return the changes since earlier generations; `listed` has the present files by name.
+    """Return how files have changed since they were last read; `listed` has the present files by name.
 
-    Files that are `waiting` or `outdated` are read again even if they have not changed.
+    Files named in `waiting` or `outdated` are read again even if they have not changed.
     """
     due = waiting | outdated
     new, changed, again, kept = list[str](), list[str](), list[str](), list[ListedFile]()

@@ -229,9 +229,9 @@ def find_superseded(
 ) -> Superseded:
     """Find the rows that newer versions of the same news items replace; of equal versions, the last one counts.
 
-    Of each item, the newest version that has a row or is left out (as canceled, for example) replaces older ones. Newer
-    versions may have lost their rows to a version that is gone now: they are read again, the newest one that can be
-    read at once, and those above it as soon as they can be read.
+    Of each item, the newest version that has a row or is left out (as canceled, for example) replaces older ones. If
+    the version that replaced others is gone now, the others have no rows any more: the newest of them that can be read
+    is read again, and those newer than it as soon as they can be read.
 
     Parameters
     ----------
@@ -240,9 +240,9 @@ def find_superseded(
     first_new : int
         The first generation that has not been examined yet.
     lost : collection of Reading
-        Readings of files that cannot be read now, because they are missing, for example.
+        Files that cannot be read now, because they are missing, for example.
     waiting : collection of Reading
-        Those of them that are to be read again: the next older versions are sought.
+        The files in `lost` that were to be read again: older versions of their news are read instead.
     """
     import numpy as np
 
@@ -320,7 +320,7 @@ def _compare(versions: _Versions, ids: "np.ndarray") -> _Compared:
 def _find_again(
     versions: _Versions, compared: _Compared, lacks_row: "np.ndarray", lost: Iterable[Reading]
 ) -> list[Reading]:
-    """Return the sources to read again because of versions in the mask `lacks_row`.
+    """Return the sources to read again because they have versions in the mask `lacks_row`.
 
     These are, for each item, the newest version that can be read, and newer ones, which may be read later.
     """
@@ -347,7 +347,7 @@ def _names_by_generation(readings: Iterable[Reading]) -> dict[int, set[str]]:
 
 
 def _ids_to_compare(versions: _Versions, first_new: int, waiting: Iterable[Reading]) -> "np.ndarray":
-    """Return, sorted, the first halves of hashes of ids with several versions, or with removed or waiting ones."""
+    """Return the sorted first halves of hashes of ids with several versions, or a version removed or in `waiting`."""
     import numpy as np
 
     pairs = list(zip(versions.entries, versions.counts, strict=True))

@@ -1,4 +1,4 @@
-"""The progress of a run: its state in the journal, and the figures shown on a terminal."""
+"""The progress of a run: its state in the journal, and the numbers shown on a terminal."""
 
 import logging
 import time

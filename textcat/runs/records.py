@@ -98,14 +98,14 @@ class Sums(_Record, tag="sums"):
 
 
 class Reading(NamedTuple):
-    """One reading of a file: the generation that read it, and the file's name in shards and rejections."""
+    """A file as one generation of a run has read it: the generation's number, and the file's name in the output."""
 
     generation: int
     name: str
 
 
 class StaleFile(NamedTuple):
-    """Documents to remove from the output: those from one reading of a file."""
+    """Documents to remove from the output: those that one generation of the run has read from a file."""
 
     reading: Reading
     shards: tuple[str, ...]  # shards that may have them
@@ -132,7 +132,7 @@ class Replaced(_Record, tag="replaced"):
 
 
 class RejectedSpan(NamedTuple):
-    """The range of the lines of one generation in the file of rejections."""
+    """The lines of one generation in the file of rejections, given by the byte at which they end."""
 
     generation: int
     end: int  # in bytes
@@ -155,7 +155,10 @@ Record = Facts | Generation | Shard | Sums | Settled | Replaced | RejectionsRepl
 
 
 class Part:
-    """One generation of a run, as replayed from the journal: its list of files, its shards, and what it has settled."""
+    """One generation of a run, as replayed from the journal: its list of files, its shards, and what it has removed.
+
+    A generation lists the input files once, and reads those that are new or have changed.
+    """
 
     def __init__(self, number: int, files: str | None, begun: Generation | None = None):
         self.number, self.files, self.begun = number, files, begun
@@ -191,7 +194,7 @@ class Log:
 
     @property
     def last_batch(self) -> BatchNumber | None:
-        """The number of the last batch of a part; None: there is none yet."""
+        """The number of the last batch; None: the journal has none yet, or the run is not one part of several."""
         batches = self.part.shards[-1].batches if self.part.shards else []
         return BatchNumber(*batches[-1].number) if batches else None
 
@@ -201,7 +204,7 @@ class Log:
         return self.rejected_spans[-1].end if self.rejected_spans else 0
 
     def are_others(self, shard: str, facts: Mapping[str, Any]) -> bool:
-        """Return whether a shard was written with other values of the settings in `facts`."""
+        """Return whether a shard was written with values of settings other than those in `facts`."""
         return any(self._facts_of[shard].get(name) != value for name, value in facts.items())
 
     def append(self, record: Record) -> None:
@@ -261,7 +264,10 @@ def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | Non
 
 
 def all_facts(folder: Path) -> list[dict[str, Any]]:
-    """Return all settings of the run in a folder, keyed by names for error messages, the latest first; or []."""
+    """Return the settings of the run in a folder, then those before each change, the latest first; [] without a run.
+
+    They are keyed by names for error messages.
+    """
     path = folder / JOURNAL
     lines = [*read_all(path, {"record": "facts"}), read_header(path)]
     return [line["facts"] for line in lines if line and "facts" in line]

@@ -106,7 +106,7 @@ def process_name() -> str:
 
 
 def encode_counted(source: str, position: int, topics: Sequence[str]) -> bytes:
-    """Return the counted topics of a row, with the row's source and position, as a line of JSON."""
+    """Return the topics that the summary counts for a row, with the row's source and position, as a line of JSON."""
     return orjson.dumps([escape_undecodable(source), position, topics], option=orjson.OPT_APPEND_NEWLINE)
 
 

@@ -1,4 +1,4 @@
-"""Remove documents from a run's output that later readings of files, or newer versions of news, replace.
+"""Remove outdated documents from a run's output: their file was read again, or their news has a newer version.
 
 A generation of a run lists the input files once, and reads those that are new or have changed. The documents that they
 replace are removed when all files have been read; not earlier, because the files may be gone when an interrupted run is
@@ -52,8 +52,8 @@ class Settlement(NamedTuple):
 def settle(log: Log, remove: RemoveRows) -> Settlement:
     """Remove from the output the documents that the last generation replaces, after all its files were read.
 
-    `remove` returns the new content of a shard. The journal records each step, so that an interrupted call can be
-    repeated.
+    A generation lists the input files once, and reads those that are new or have changed. `remove` returns the new
+    content of a shard. The journal records each removal, so that an interrupted call can be repeated.
     """
     stale, unblocked = list[StaleFile](), list[Reading]()
     lost, waiting = set[Reading](), set[Reading]()
@@ -170,7 +170,7 @@ def _append(path: Path, data: bytes) -> int:
 def _kept_rejections(
     path: Path, spans: Sequence[RejectedSpan], settled: Settled
 ) -> tuple[bytes, list[RejectedSpan], Counts]:
-    """Return the rejections to keep, the spans of their file, and the change of the counts.
+    """Return the lines of rejections to keep, where those of each generation end, and the change of the counts.
 
     Rejections of stale documents are dropped, and so are rejections of whole files and folders that can be opened now,
     or are gone.
@@ -202,7 +202,10 @@ def _kept_rejections(
 def _find_superseded(
     log: Log, stale: Sequence[StaleFile], lost: Collection[Reading], waiting: Collection[Reading]
 ) -> Superseded:
-    """Return the rows that newer versions replace, if anything has changed since the last finished generation."""
+    """Return the rows that newer versions of their news items replace.
+
+    Return none if nothing has changed since the last finished generation.
+    """
     files = version_files(log, stale)
     first_new = 1 + max((part.number for part in log.generations if part.is_finished), default=-1)
     has_versions = any(file.length for file in files)

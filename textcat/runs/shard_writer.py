@@ -109,7 +109,7 @@ def write_shards(
 ) -> WrittenRun:
     """Write the results of all batches to the folder of a run, finish the run, and describe the output.
 
-    With `remove`, rows are removed if later readings of files or newer versions of news replace them. `limits` are the
+    With `remove`, rows are removed if their file was read again, or their news has a newer version. `limits` are the
     arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
     counts, is_whole = Counts(), True

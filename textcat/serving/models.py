@@ -103,5 +103,5 @@ async def shadow(call: Call) -> dict[str, Any]:
 
 @routes.get("/shadow", include_in_schema=False)
 async def shadow_page(call: Call) -> None:
-    """Send the page of the shadow."""
+    """Send the HTML page that shows what `shadow` returns."""
     await page_file("shadow.html", call)

@@ -64,7 +64,7 @@ def undo(body: s.PersonSent, call: Call) -> dict[str, Any]:
 
 @reading.get("/api/v1/review", response_model=s.ReviewAnswer, responses=problems(403, 412, 421))
 def about(call: Call) -> dict[str, Any]:
-    """Return facts about the queue."""
+    """Describe the queue: its archive, its number of documents, and how people share them."""
     review = call.app.review
     return {
         "session": review.fingerprint,

@@ -51,7 +51,7 @@ class _Choice(RequestModel):
 
 
 class _About(RequestModel):
-    """Facts about a document besides its text, for rules with conditions."""
+    """Facts about a document besides its text, for house rules with conditions."""
 
     language: str = Field(
         "", max_length=100, description="The document's language, for rules with a condition.", examples=["en"]

@@ -50,7 +50,7 @@ class Served:
 
     @property
     def rules(self) -> str:
-        """The text of the file of rules beside the model; "" if there is none."""
+        """The text of the house rules in the file beside the model; "" if there is none."""
         rules = self.tagger.decisions.rules
         return "" if rules is None else rules.source
 
@@ -135,7 +135,7 @@ class Store:
             self.models[name] = self._loaded(name, folder.path)
 
     def load_again(self) -> None:
-        """Load all models again, because files of the loaded models may be damaged.
+        """Load all models again, in a process that replaces one that died, perhaps of a damaged model.
 
         Leave out models that cannot be loaded.
         """

@@ -50,7 +50,7 @@ def push(
     public : bool, default=False
         Make a new repository public, not private.
     stages : Stages, optional
-        Times the work, and draws its progress.
+        Times the work, and draws its progress; not used for a repository of the hub, whose library draws its own.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Find duplicates in an archive, and write for each the document whose text it repeats.
+"""Find duplicates in an archive; write for each its group's first document, and its similarity to an earlier one.
 
 Workers compute sketches of texts, which the run stores in a folder of shards. This process assigns the texts to groups,
 in the order of the input. A resumed run, or a run over a grown archive, first assigns the texts of all shards again.
@@ -192,7 +192,7 @@ def _frame(sketches: np.ndarray, names: bytes) -> bytes:
 
 
 def _frames(data: bytes) -> Iterator[tuple[np.ndarray, list[bytes]]]:
-    """Yield the sketches and the names of each frame."""
+    """Yield for each frame (the documents of a batch) their sketches, and their names: ids, sources and positions."""
     begin = 0
     while begin < len(data):
         n, length = map(int, np.frombuffer(data, _SIZES, 2, begin))

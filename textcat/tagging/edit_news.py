@@ -1,7 +1,7 @@
 """Tag the news items of a batch; return the edits that write the tags into their files, or the reasons against it.
 
 An item that cannot be written with its tags is rejected here, with the reason. Other reasons against writing an item
-are decided elsewhere: its file is not wanted (read_news.py), it is embargoed or canceled (reading/formats/news.py), no
+are decided elsewhere: its file is not chosen (read_news.py), it is embargoed or canceled (reading/formats/news.py), no
 model has its language (job.py), or its file is not written (`Fate` in write_news.py).
 """
 
@@ -52,7 +52,7 @@ class EditJob(NamedTuple):
 
 
 class EditedBlock(NamedTuple):
-    """The edits that write tags into one block of a file's records."""
+    """The edits that write tags into one block of a file: some whole records, one after the other."""
 
     source: str
     documents: int = 0  # number of items that were tagged

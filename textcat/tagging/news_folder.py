@@ -1,4 +1,4 @@
-"""Keep a folder of written files, each put in place atomically, and a journal that lists them."""
+"""Keep the folder that `--write-back` writes: copies of input files, each put in place atomically, and a journal."""
 
 import errno
 import hashlib
@@ -31,7 +31,7 @@ _OF_NAMES = frozenset({errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLO
 
 @contextmanager
 def open_news_folder(folder: Path, base: str, facts: Mapping[str, Any], *, restart: bool) -> Iterator["NewsFolder"]:
-    """Lock a folder for files that are written back, and yield it; create it if it does not exist.
+    """Lock the folder of `--write-back`, and yield it; create it if it does not exist.
 
     TextcatError is raised if another run is writing to the folder, or if it holds other files. A new journal is begun
     if `facts` differ from those of the earlier run, or if `restart` is True.

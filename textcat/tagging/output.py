@@ -57,7 +57,7 @@ class OutputSettings(NamedTuple):
     names : bool
         Write the name of each topic next to its id. A run sets it to whether its model has names of topics.
     rules : str
-        The path of a file of rules; "": use the file beside the model, if there is one.
+        The path of a file of house rules; "": use the file beside the model, if there is one.
     automatic : bool
         Write only topics that may be given without a person. The model must make promises.
     expected_recall : bool

@@ -125,7 +125,7 @@ class _Sums:
     def add(
         self, folder: Path, frame: FrameArrays, kept: Counter[Place] | None, values: Mapping[Place, str] | None
     ) -> None:
-        """Add a frame.
+        """Add a frame: documents that were scored together.
 
         Documents that are not in `kept` are left out; if `kept` is None, none is left out. `values` has the value of
         the field by which documents are counted; if it is None, they are counted by date.

@@ -95,7 +95,7 @@ def make_plan(
 
 
 def _fields_of_rules(folder: Path, manifests: dict[str, Manifest], rules: str | None) -> tuple[str, ...]:
-    """Return the fields that the rules of models use; raise TextcatError if the rules are invalid for a model.
+    """Return the fields of documents that house rules use; raise TextcatError if the rules are invalid for a model.
 
     `rules` is the text of the rules of all models; None: each model in the folder has its own.
     """

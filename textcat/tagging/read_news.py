@@ -97,7 +97,7 @@ class NewsFiles:
         self.before, self.formats = 0, Counter[str]()
 
     def sources(self) -> list[Source]:
-        """Return the sources to read. A folder is returned whole; its unwanted files are skipped when it is listed."""
+        """Return the sources to read. Of a folder, the files that are not to be read are skipped when it is listed."""
         chosen = []
         for source in self._sources:
             if source.kind == "folder":

@@ -35,7 +35,6 @@ from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
 log = logging.getLogger(__name__)
 
 MODEL_CHANGES = ("ask", "new", "all")  # choices for a folder with tags by another model
-_MAX_LOGGED = 100  # maximum number of inputs whose formats are logged
 _MOST_NAMED = 5  # maximum number of changed files, and of missing files, in warnings
 
 

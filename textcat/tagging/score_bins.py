@@ -68,7 +68,9 @@ class FrameArrays(NamedTuple):
 def encode_frame(
     tagger: "Tagger", model: str, records: Sequence[Record], scores: np.ndarray, given: np.ndarray
 ) -> bytes:
-    """Encode the scores of records as a frame; return b"" if the tagger has no calibration or no held-out counts.
+    """Encode the scores of records, in bins, as a frame (an entry of a shard's file of bins).
+
+    Return b"" if the tagger has no calibration or no held-out counts.
 
     Parameters
     ----------

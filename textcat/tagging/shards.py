@@ -289,9 +289,10 @@ def find_documents(
     ----------
     folder : Path
     wanted : collection of ArchiveRow
-        Where the documents were.
+        The documents to find, with the places and ids that they had.
     is_same : callable
-        Called with a wanted id and the id in a document's place; returns whether they are the same.
+        Called with the id of a document to find and the id of the document in its place; returns whether they are the
+        same.
 
     Returns
     -------

@@ -58,9 +58,10 @@ class _Training:
         self._by_size = sorted(self.sizes.items(), key=lambda item: -item[1])
 
     def compared(self, topics: Mapping[str, int], n: int) -> dict[str, int]:
-        """Return the sizes of the topics that `n` documents have, and of those that they may lack beyond chance.
+        """Return the numbers of training documents of the topics to compare with `n` documents.
 
-        Models may have thousands of other topics.
+        These are the topics that the documents have, and those so frequent in training that it would be significant if
+        no document had them. Models may have thousands of other topics.
         """
         missed = takewhile(lambda item: may_be_missed(item[1], n, self.documents), self._by_size)
         return {topic: self.sizes[topic] for topic, k in topics.items() if k and topic in self.sizes} | dict(missed)

@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
 
 class EditedFile:
-    """Copy one file while the edits of its blocks arrive, block by block."""
+    """Copy one file while its edits arrive, block by block (a block is some whole records of the file)."""
 
     def __init__(self, name: str, state: FileState | None) -> None:
         self.name, self._state = name, state  # None: the file was not there in its listed state

@@ -114,7 +114,7 @@ def _tells_something(estimate: Estimate, history: History) -> bool:
 
 
 def when_to_stop(stopper: Stopper, history: History, estimate: Estimate) -> str:
-    """Return a sentence on whether a person can stop or, if not, after how many further answers "no"."""
+    """Return a sentence: whether a person can stop; if not, after how many more answers "no", or what to do first."""
     aim = f"{_percent(stopper.target)} found, with {_percent(stopper.confidence)} confidence"
     if estimate.more == 0:
         return f"You can stop: {aim}."

@@ -1,4 +1,4 @@
-"""Convert a person's words to a row with a pool's columns; the row also has terms that begin with a rare word."""
+"""Convert a topic's description, query or name to a row with a pool's columns; a rare word also adds related terms."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Descriptions:
     """Turn descriptions, queries and names of topics into rows, with the features of a pool.
 
     A description has few words, and people write some of these differently from the documents: "alum" for aluminium,
-    "sunseed" for sun seed. So a word that occurs in at most 1 % of the documents is expanded: the row also gets the
-    five most frequent terms that begin with the word. If no document has the word, the row also gets the two words of
-    which it is composed.
+    "sunseed" for sun seed. So a word that occurs in at most 1 % of the documents is expanded: the row also gets up to
+    five longer words that begin with the word, the most frequent ones. If no document has the word, the row also gets
+    the two words of which it is composed.
     """
 
     def __init__(self, features: Any) -> None:

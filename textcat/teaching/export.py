@@ -44,7 +44,7 @@ _BIBLIOGRAPHIC = ("title", "authors", "year", "journal", "doi")
 
 
 class _Decision(NamedTuple):
-    """The decisions on a document for a topic."""
+    """What was decided on a document for a topic: its label, the reason to exclude it, persons' answers and notes."""
 
     label: bool | None  # the label; None: it has none
     exclusion_reason: str

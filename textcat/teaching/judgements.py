@@ -87,7 +87,7 @@ class Agreement(NamedTuple):
 
 @dataclass
 class TopicState:
-    """The state of a topic: its current answers, texts and settings."""
+    """The state of a topic: its current answers, labels and keywords, and its description, criteria and settings."""
 
     name: str
     about: dict[str, Any]

@@ -99,7 +99,10 @@ class Rankings:
         return self._priors.get(state.name)
 
     def _examples(self, state: TopicState) -> Examples | None:
-        """Return a topic's texts and keywords as examples; None if there are none, or no document has their terms."""
+        """Return a topic's name, description, query and keywords as training examples.
+
+        Return None if no document of the pool has any of their terms.
+        """
         about = " ".join(filter(None, [name_in_words(state.name), state.about["description"]]))
         descriptions = [text for text in (about, state.about["query"]) if text.strip()]
         keywords = state.keywords()

@@ -43,8 +43,8 @@ _RULES_LOOK = 1.02  # minimum ratio of successive numbers of answers at which st
 class Run(NamedTuple):
     """The questions and answers of a simulated run, in order; all arrays have the shape (n_documents,).
 
-    When all relevant documents are found, a run stops asking, unless it is `whole` or still watched: the remaining
-    documents follow in the order of their scores.
+    When all relevant documents are found, a run stops asking, unless it is `whole` or still watched (see `simulate`):
+    the remaining documents follow in the order of their scores.
     """
 
     order: NDArray[np.int32]  # positions of the documents
@@ -287,7 +287,7 @@ def simulated_topics(
     Raises
     ------
     TextcatError
-            If the corpus lacks one of the given topics.
+        If the corpus lacks one of the given topics.
     """
     for topic in set(topics or ()) - set(corpus.topics):
         raise TextcatError(f"{corpus.name} has no topic {topic!r}.{did_you_mean(topic, corpus.topics)}")

@@ -37,7 +37,7 @@ class _Step:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicAdded(_Step):
-    """A topic was added: `about` has its texts and settings; `answers` are those on its examples."""
+    """A topic was added: `about` has its description, query and settings; `answers` are those on its examples."""
 
     topic: str
     about: dict[str, Any]
@@ -47,7 +47,7 @@ class TopicAdded(_Step):
 
 @dataclass(frozen=True, kw_only=True)
 class TopicChanged(_Step):
-    """Some texts or settings of a topic were changed."""
+    """A topic's criteria, exclusion reasons or way of choosing questions were changed."""
 
     topic: str
     change: dict[str, Any]

@@ -160,7 +160,10 @@ def course_of_history(history: History) -> Course:
 
 
 def _bounds(course: Course, rule: str, confidence: float) -> tuple[float, int, int]:
-    """Return a rule's estimate of the number of missing documents, and its lower and upper bound at `confidence`."""
+    """Estimate the number of missing documents by a stopping rule; return its lower and upper bound, too.
+
+    The bounds hold at `confidence`.
+    """
     left = course.N - course.n
     sure = SURE[rule](course) if left and course.r else probability_of_none
     if sure is probability_of_none:

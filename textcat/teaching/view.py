@@ -65,7 +65,7 @@ class View:
         return [*self._journal.steps]
 
     def topic(self, name: str) -> TopicState:
-        """Return a topic's answers, texts and settings; raise TextcatError if there is no such topic."""
+        """Return the state of a topic: answers, settings and so on; raise TextcatError if there is no such topic."""
         return self._judgements.topic(name)
 
     def chosen_topics(self, topics: Iterable[str] | None = None) -> list[str]:

@@ -109,7 +109,7 @@ def _items(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection
 
 
 def block_records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Parse a block; return an iterator over its records, and over Rejections of those that cannot be read."""
+    """Parse a block; iterate over its records, and Rejections of unreadable ones: see `RecordFormat.read`."""
     return FORMATS[block.format].records(block, _settings_of(block, settings))
 
 

@@ -201,7 +201,7 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
 
 
 def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span of each row of a block that is not blank.
+    """Yield the `RecordSpan` of each row of a block that is not blank.
 
     A value may be in double quotes, which are doubled inside it, and may then contain line ends. If a quote is not
     closed, or text follows the closing one, only the line on which the row starts is rejected.

@@ -45,7 +45,7 @@ class _LargerFormat(RecordFormat):
 
 
 def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
-    """Return the span of the only record in a block, the whole file, in a list; the file may be empty."""
+    """Return the `RecordSpan` of the only record in a block, the whole file, in a list; the file may be empty."""
     data, offset = block.without_mark(settings)
     return [RecordSpan(block.position, offset, data)]
 

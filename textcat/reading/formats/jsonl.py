@@ -41,7 +41,7 @@ _NAMED = {"topics": Labels()}  # the candidates of an object that has a field of
 
 
 class _Lines(RecordFormat):
-    """Read JSON Lines; if labels are not wanted, most lines are read by a faster parser."""
+    """Read JSON Lines; if the settings do not ask for labels, most lines are read by a faster parser."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         data, offset = block.without_mark(settings)
@@ -63,9 +63,9 @@ class _Lines(RecordFormat):
 
 
 def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span of each object of a JSON array.
+    """Yield the `RecordSpan` of each object of a JSON array.
 
-    Anything else, such as an extra brace, is also yielded as a span, up to the next object.
+    Anything else between the objects, such as an extra brace, is yielded, too.
     """
     data, offset = block.without_mark(settings)
     start, position = 0, block.position
@@ -172,7 +172,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[dict[str, Any]], _Plain 
     """Return a fast function that takes an object that orjson read and returns its id, zones, date and further fields.
 
     The function returns None for an object that needs the slower parser, for example if orjson may have read it
-    differently from Python's json. Instead of a function, None is returned if labels are wanted.
+    differently from Python's json. Instead of a function, None is returned if the settings ask for labels.
     """
     if settings.labels is not None:
         return None

@@ -94,8 +94,8 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of a message of an mbox.
 
     Its id is the Message-ID, its title the Subject, and its body the plain-text parts that are not attachments or, if
-    there are none, the HTML parts without tags. If labels are wanted, the header that `topics_field` names has the
-    topics.
+    there are none, the HTML parts without tags. If the settings ask for labels, the header that `topics_field` names
+    has the topics.
     """
     separator = SEPARATOR.match(span.data)
     if not separator:

@@ -44,7 +44,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
 
 
 def commonmark_parser() -> "MarkdownIt":
-    """Return a CommonMark parser with tables that takes linear time, even with many unclosed brackets."""
+    """Return a parser of CommonMark, tables and strikethrough; it takes linear time even with many open brackets."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"maxNesting": _NESTED}).enable(["table", "strikethrough"])

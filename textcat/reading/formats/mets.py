@@ -411,7 +411,7 @@ class _Pages:
         self._left: dict[int, int] = {}  # how many more words of each page may be used in documents
 
     def document(self, data: bytes) -> PlannedDocument:
-        """Return the document of a span."""
+        """Return the document that `_spans` has encoded in these bytes."""
         *numbers, areas = json.loads(data)
         texts = self._texts
         parts = tuple(Area(page, texts[begin], texts[end], is_title) for page, begin, end, is_title in areas)

@@ -35,7 +35,7 @@ def is_ninjs(head: bytes) -> bool:
 
 
 def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span of each item, which may be in the list of a feed."""
+    """Yield the `RecordSpan` of each item, which may be in the list of a feed."""
     for span in jsonl.ARRAY.spans(block, settings):
         for i, (start, end) in enumerate(_items_in(span, settings) or [(0, len(span.data))]):
             yield RecordSpan(span.position + i, span.offset + start, span.data[start:end])

@@ -148,7 +148,7 @@ def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
 
 
 def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    """Return a function that parses the span of a row; it raises UnreadableError if the row has no text."""
+    """Return a function that parses the `RecordSpan` of a row; it raises UnreadableError if the row has no text."""
     pa = _arrow()
     batch = _unpacked(pa, block)
     which = _columns(pa, batch.schema, settings)

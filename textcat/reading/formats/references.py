@@ -181,7 +181,7 @@ class StartCutter:
 
 
 def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], Iterator[RecordSpan]]:
-    """Return a function that yields the span of each record of a block; a record begins at each match of `start`."""
+    """Return a function that yields the `RecordSpan` of each record of a block; each begins at a match of `start`."""
 
     def spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
         data, offset = block.without_mark(settings)

@@ -75,7 +75,7 @@ class _StoryCutter:
 
 
 def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span of each story, with spaces for its control codes, and of any text between stories.
+    """Yield the `RecordSpan` of each story, with spaces for its control codes, and of any text between stories.
 
     A truncated story ends where the next one begins.
     """
@@ -93,7 +93,7 @@ def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
 
 
 def _spans_between(position: int, offset: int, data: bytes) -> Iterator[RecordSpan]:
-    """Yield the spans of text between stories, cut where blocks may end: after each tag that would close a story."""
+    """Yield text between stories as `RecordSpan`, cut where blocks may end: after each tag that would close a story."""
     *closed, rest = data.split(_CLOSING)
     for part in (*(text + _CLOSING for text in closed), rest):
         if _PROLOGUE.fullmatch(part) is None:
@@ -154,7 +154,7 @@ def _story(story: str, settings: InputSettings) -> RecordContent:
 def _labelled(
     name: str, zones: dict[str, str], topics: str, date: str, part: str, settings: InputSettings
 ) -> RecordContent:
-    """Return the content of a story, with its labels if wanted; `topics` is the content of the element TOPICS."""
+    """Return a story's content, with labels if the settings ask for them; `topics` is that of the element TOPICS."""
     zones, date = settings.filled(zones), iso_date(date)
     if settings.labels is None:
         return RecordContent(name, zones, (), date)
@@ -169,7 +169,7 @@ def _value(attributes: Mapping[str, str], name: str) -> str:
 
 
 def _part(attributes: Mapping[str, str], labels: LabelSettings | None) -> str:
-    """Return the part of a story: "train", "test" or "unused"; "" if no labels are wanted."""
+    """Return the part of a story: "train", "test" or "unused"; "" if the settings ask for no labels."""
     if labels is None:
         return ""
     rule = SPLITS[labels.split]

@@ -34,7 +34,7 @@ class LineCutter:
 
 
 def nonblank_lines(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span of each line of a block that is not blank."""
+    """Yield the `RecordSpan` of each line of a block that is not blank."""
     data, offset = block.without_mark(settings)
     for number, line in enumerate(data.split(b"\n"), block.position):
         if line.strip():

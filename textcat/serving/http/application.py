@@ -114,7 +114,7 @@ class Application(FastAPI):
         return orjson.dumps(self.openapi())
 
     def page(self, name: str) -> tuple[bytes, bytes]:
-        """Return the content and the content type of a file that the HTML page loads.
+        """Return the content and the content type of an HTML page, or of a file that it loads.
 
         Raise a Problem if there is no such file.
         """
@@ -152,12 +152,12 @@ async def description(call: Call) -> bytes:
 
 @site.get("/", include_in_schema=False)
 async def page(call: Call) -> None:
-    """Send the HTML file of the page."""
+    """Send the application's HTML page, at `/`."""
     await page_file(call.app.first_page, call)
 
 
 @site.get("/page/{file}", include_in_schema=False)
 async def page_file(file: str, call: Call) -> None:
-    """Send a file of the page."""
+    """Send an HTML page, or a file that it loads, such as a style sheet."""
     content, kind = call.app.page(file)
     await call.answer(content, kind=kind, headers=_PAGE_HEADERS)

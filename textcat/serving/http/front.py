@@ -39,7 +39,7 @@ _OPEN_PATHS = frozenset({"/", "/shadow", "/openapi.json"})
 
 
 class Call(Request):
-    """A request and its answer, with the figures that are logged and counted."""
+    """A request and its answer, with what is logged and counted about them."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, front: Front) -> None:
         super().__init__(scope, receive, send)

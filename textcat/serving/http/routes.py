@@ -148,7 +148,7 @@ def _join_surrogates(data: bytes) -> bytes:
 
 
 async def _data_of(call: Call) -> bytes:
-    """Return the body of a request; raise ClientGoneError if the body is large and the client has gone.
+    """Return the body of a request; raise ClientGoneError if the client has gone.
 
     Requests with large bodies wait for each other here, so that no work is done for clients that have gone while
     waiting.

@@ -276,7 +276,7 @@ def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
 
 
 def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Compute rows from pieces (batches of counted documents), two at a time in parallel, and write them.
+    """Compute rows from pieces (batches of documents' term counts), two at a time in parallel, and write them.
 
     Return what the index needs besides the rows.
     """

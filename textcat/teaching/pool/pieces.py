@@ -95,7 +95,7 @@ def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[byt
 
 
 def read_piece(path: Path, *, with_terms: bool) -> Piece:
-    """Read a `Piece`, a batch of counted documents, from a file.
+    """Read a `Piece`, a batch of documents' term counts, from a file.
 
     If `with_terms` is False, the terms are not read, and are all "". Raise ValueError if the file is damaged.
     """

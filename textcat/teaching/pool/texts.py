@@ -101,7 +101,7 @@ class _ReadBatch(BatchResult):
 
 
 class _Reading(NamedTuple):
-    """The inputs of an archive, and the settings by which they are read."""
+    """What is read to make a pool: input files or a corpus; with the settings for reading, and the pool's features."""
 
     facts: dict[str, Any]  # the `facts` that `open_folder` takes
     inputs: list[dict[str, Any]]  # the `inputs` that `open_folder` takes
