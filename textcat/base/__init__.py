@@ -1,1 +1,1 @@
-"""Helpers for all packages: errors, files and folders, journals, texts, frames, progress, settings."""
+"""Helpers for all packages: errors, files and folders, journals, texts, tables of pandas, progress, settings."""

@@ -152,7 +152,7 @@ class Calibration:
 
 
 class _Standardised(NamedTuple):
-    """A topic's scores, standardised to mean 0 and deviation 1; a score may stand for several documents."""
+    """A topic's scores, standardised to mean 0 and deviation 1; a score may be the mean of several scores."""
 
     # scores, Platt's labels, logit of the prior, number of documents that each score stands for
     curve: tuple[NDArray[np.float64], ...]

@@ -115,7 +115,7 @@ class FolderFormat(Generic[_Manifest]):
 
     @contextmanager
     def open(self, folder: str | os.PathLike[str], inside: str = "") -> Iterator["OpenFolder[_Manifest]"]:
-        """Open the files of a folder, or of the folder `inside` it, and read the manifest.
+        """Open the files of a folder, or of its subfolder `inside`, and read the manifest.
 
         If the folder is replaced meanwhile, the files are either all from the old folder or all from the new one. The
         format's error is raised if the folder is not of this format or of another version of it, if its manifest is

@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
 
 
 class Frame(NamedTuple):
-    """Wrap a table (DataFrame) or a column (Series)."""
+    """A table (DataFrame) or a column (Series) of pandas or polars, with the same methods for both libraries."""
 
     data: Any  # the table or column
     library: str = ""  # its library, "pandas" or "polars"; "": another one
@@ -112,7 +112,7 @@ class Frame(NamedTuple):
     def check(self, names: Iterable[str], argument: str = "text") -> None:
         """Raise TextcatError if the table lacks one of the named columns, or has several columns of that name.
 
-        `argument` is the name of the argument that chooses other columns.
+        The message tells the user to name other columns by the argument called `argument`.
         """
         columns = self.columns
         for name in names:
