@@ -92,7 +92,7 @@ class Card:
     others: tuple[str, ...] = ()
 
     def wanted(self, name: str) -> bool:
-        """Return whether the corpus has the file with the given path inside the source."""
+        """Return whether a file belongs to the corpus; `name` is its path within the data."""
         if self.sha256:
             return PurePosixPath(name).name in self.sha256
         if self.describes(name) or self.names_topics(name) or name in self.others:

@@ -263,7 +263,7 @@ class Corpus:
         """Return a corpus whose test part is a stratified sample of the training documents of this one.
 
         Each topic is as frequent in the test part as in the training part, as far as whole documents allow: see
-        `textcat.base.folds`. Every document is equally likely to be drawn, so figures on the test part are unbiased
+        `textcat.base.folds`. Every document is equally likely to be drawn, so measures on the test part are unbiased
         estimates of those on new documents. A topic whose training documents are all drawn cannot be learnt, and is
         left out of the topics of the result, unless `topic_rule` is "described" and the topic has a description or
         names. If `topic_rule` is "both", topics without a document in the test part are left out, too.

@@ -230,7 +230,7 @@ def _from_tsv(location: str, lines: list[str]) -> Iterator[tuple[str, str]]:
 def _from_csv(
     location: str, lines: list[str], language: str
 ) -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
-    """Return the ids and names in a language (or in the column `label` if it has none), and those by language."""
+    """Return pairs (id, name) in a language (of the column `label` if it has none), and all pairs by language."""
     try:
         rows = [*csv.reader(lines)]
     except csv.Error as error:
