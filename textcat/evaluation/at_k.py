@@ -1,9 +1,10 @@
 """Measure the top-ranked topics of each document at k, overall and per band: for models of thousands of topics.
 
-Rankings are given as topic numbers, in blocks, without a matrix of scores. Sums run over documents in order, so the
-figures do not depend, to the bit, on the division into blocks. These are the measures of extreme multi-label ranking
-and of subject indexing. For a document, let g_r be 1 if the topic at rank r is relevant, else 0; R the number of its
-relevant topics; and G_k the number of topics in the first k places of its ranking:
+Rankings are given as topic numbers, some thousand documents at a time (a block), without a matrix of scores. Sums run
+over documents in order, so that the results are the same to the bit for any division into blocks. These are the
+measures of extreme multi-label ranking and of subject indexing. For a document, let g_r be 1 if the topic at rank r is
+relevant, else 0; R the number of its relevant topics; and G_k the number of topics in the first k places of its
+ranking:
 
 * P@k = 1/k · Σ_{r≤k} g_r, whether or not the ranking has k topics; recall@k = 1/R · Σ_{r≤k} g_r;
 * F1@k = 2 · Σ_{r≤k} g_r / (G_k + R), the F1 of giving the document its first k topics, as Annif measures it;
@@ -56,13 +57,13 @@ def evaluate_at_k(
     propensity: tuple[float, float] = PROPENSITY,
     measured_on: MeasuredOn = MeasuredOn.TEST,
 ) -> Evaluation:
-    """Measure the top-ranked topics of each document, and average over bands (groups of topics of similar size).
+    """Measure the top-ranked topics of each document, and average over bands (sets of topics of similar size).
 
     The head of this module has the formulas and their sources.
 
     Parameters
     ----------
-    top : ndarray of shape (n_documents, n_ranks), int, or iterable of such blocks
+    top : ndarray of shape (n_documents, n_ranks), int, or iterable of such arrays for consecutive documents
         Column numbers of each document's topics, the best first, padded with -1. n_ranks is at least the largest k, or
         equals n_topics.
     relevant : array-like or sparse of shape (n_documents, n_topics)
@@ -86,8 +87,8 @@ def evaluate_at_k(
     Returns
     -------
     Evaluation
-        Without rows of topics. Its bands have ``precision``, ``recall``, ``pair_recall``, ``ndcg``, ``f1`` and ``psp``
-        at each k, by names such as ``ndcg@10``.
+        Single topics are not measured. Each band has ``precision``, ``recall``, ``pair_recall``, ``ndcg``, ``f1`` and
+        ``psp`` at each k, by names such as ``ndcg@10``.
 
     Raises
     ------

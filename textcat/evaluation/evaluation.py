@@ -1,7 +1,7 @@
 """Measure scores against labels: measures per band of topics and, with few topics, for each topic.
 
-A topic without a positive has no recall and no average precision: its row has ``None`` there, and macro-averages leave
-it out; each band says how many topics it left out.
+A topic without a positive document has no recall and no average precision: these are ``None``, and macro-averages are
+taken over the other topics of a band; `BandQuality.left_out` is the number of topics without a positive.
 """
 
 import math
@@ -124,7 +124,7 @@ class BandQuality:
         return self.measures[measure]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as a dict for JSON, in which a measure at several k (nDCG@1, @3) becomes a dict by k."""
+        """Return counts, measures and intervals as a dict for JSON; a measure at k, such as nDCG@10, is a dict by k."""
         figures = self._counts()
         for name, value in self.measures.items():
             measure, _, k = name.partition("@")
@@ -133,7 +133,7 @@ class BandQuality:
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> "BandQuality":
-        """Rebuild a row from the figures that `as_dict` returned."""
+        """Rebuild the measures of a band from the dict that `as_dict` returned."""
         figures = dict(figures)
         intervals = {name: bounds and tuple(bounds) for name, bounds in figures.pop("intervals").items()}
         counts = {name: figures.pop(name) for name in ("band", "topics", "left_out")}
@@ -177,8 +177,9 @@ class ScoredDocuments:
         """Return measures on resamples of the documents: of the bands, and each topic's average precision and F1.
 
         The shapes are (n_bands, n_measures, n_resamples) and (n_topics, n_resamples), with nan where no topic has a
-        positive. `draws` are blocks of shape (n_documents, n_in_block): how often each document is in each resample.
-        Topics without a positive in a resample are left out of the macro-averages of this resample.
+        positive. `draws` yields arrays, each for some of the resamples, of shape (n_documents, n_of_these): how often a
+        document is in a resample. Topics without a positive in a resample are left out of the macro-averages of this
+        resample.
         """
         from scipy import sparse
 
@@ -221,8 +222,8 @@ class DocumentValues:
         """Return the mean of each measure on each resample of the documents; nan if no document has a value.
 
         The shape is (1 + n_bands, n_measures, n_resamples): all topics first, then each band of topics, such as TOP10.
-        The None returned with the means stands for the quality of single topics, which is not measured. `draws` are
-        blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
+        The None returned with the means stands for the quality of single topics, which is not measured. `draws` is as
+        for `ScoredDocuments.resampled`.
         """
         is_known = ~np.isnan(self.values)
         values, blocks = np.where(is_known, self.values, 0.0), []
@@ -237,7 +238,8 @@ class DocumentValues:
 class Evaluation:
     """Measures of ranking quality on documents: a row per band of topics and, with few topics, a row per topic.
 
-    An evaluation that was read from a model's folder has only the figures: `scored` and `values` are None.
+    An evaluation that was read from a model's folder has the measures, but not what they were computed from: `scored`
+    and `values` are None.
     """
 
     train_documents: int
@@ -270,7 +272,7 @@ class Evaluation:
 
     @property
     def sample(self) -> ScoredDocuments | DocumentValues | None:
-        """The values to resample for intervals and comparisons; None if only figures were stored."""
+        """What to resample for intervals and comparisons: scores, or measures per document; None if not kept."""
         return self.scored or self.values
 
     @property
@@ -279,7 +281,7 @@ class Evaluation:
         return self.bands if self.overall is None else (self.overall, *self.bands)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures for JSON output, without the scores and labels that they were measured on."""
+        """Return the counts and measures as a dict for JSON, without the scores and labels they were computed from."""
         names = ("train_documents", "test_documents", "n_topics", "without_topic", "unknown", "ks", "propensity")
         figures = {
             name: value for name in (*names, "twins", "measured_on") if (value := getattr(self, name)) is not None
@@ -299,9 +301,9 @@ class Evaluation:
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> "Evaluation":
-        """Rebuild an evaluation from the figures that `as_dict` returned.
+        """Rebuild an evaluation from the dict that `as_dict` returned.
 
-        Raise KeyError, TypeError or ValueError for any other figures.
+        Raise KeyError, TypeError or ValueError for any other dict.
         """
         topics = tuple(TopicQuality(**row) for row in figures.get("topics", ()))
         parts: dict[str, Any] = {"topics": topics, "bands": tuple(map(BandQuality.from_dict, figures["bands"]))}
@@ -318,11 +320,12 @@ class Evaluation:
         return cls(**{"n_topics": len(topics), **figures, **parts})
 
     def to_frame(self, rows: Literal["topics", "bands", "confusion"] | None = None) -> Any:
-        """Return a pandas DataFrame, indexed by name: a row per topic with facts, or a row per band.
+        """Return a pandas DataFrame of the measures, with a row per topic or per band, indexed by its name.
 
-        By default, there is a row per topic if topics were measured one by one, otherwise a row per band. For
-        "confusion", the frame counts for each topic (row) how many of its documents got which topic (column). Raise
-        TextcatError if the evaluation does not have these rows.
+        By default, there is a row per topic if topics were measured one by one, otherwise a row per band. Rows of
+        topics also have the values that training recorded, such as epochs. For "confusion", the table counts for each
+        topic (row) how many of its documents got which topic (column). Raise TextcatError if the evaluation does not
+        have these rows.
         """
         try:
             import pandas
@@ -403,8 +406,8 @@ def evaluate_scores(
     has_terms : array-like of shape (n_documents,), bool, optional
         Whether each document has a term of the model; by default, all have. Documents without get no topic.
     facts : mapping of str to array-like of shape (n_topics,), optional
-        Other facts about each topic, which are shown in its row; ``support``, its number of support documents, is also
-        averaged per band.
+        Further values for each topic, by name, such as ``epochs``: `TopicQuality.facts`. ``support``, the number of
+        support documents, is also averaged per band.
     measured_on : MeasuredOn
         The kind of documents that are scored.
 

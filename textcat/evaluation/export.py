@@ -172,5 +172,5 @@ def _trec_names(names: Sequence[str], kind: str) -> list[str]:
 
 
 def fact_names(evaluation: Evaluation) -> list[str]:
-    """Return the names of the facts that training records about each topic, such as "epochs"; [] without topics."""
+    """Return the names of the values that training records for each topic, such as "epochs"; [] without topics."""
     return list(dict.fromkeys(name for row in evaluation.topics for name in row.facts))

@@ -134,7 +134,7 @@ def _check_automatic(gate: Gate, evaluation: Evaluation, level: float, *, strict
 
 
 class _Measured(NamedTuple):
-    """The measure of a condition: its value, its values on resamples, and those of the topics it averages."""
+    """The measure of a condition: its value, its value on each resample, and its value for each topic averaged."""
 
     value: float
     resamples: NDArray[np.float64]
@@ -161,7 +161,7 @@ def _measured(gate: Gate, evaluation: Evaluation, sample: ResampledMeasures) -> 
 
 
 def _columns(gate: Gate, evaluation: Evaluation) -> list[int]:
-    """Return the columns of the topics of a condition; none with many topics, which have no rows."""
+    """Return the columns of a condition's topics; [] with many topics, which are not measured one by one."""
     if gate.measure == AP:
         return [[row.topic for row in evaluation.topics].index(gate.of)]
     bands = evaluation.scored.bands if evaluation.scored is not None else ()

@@ -68,7 +68,7 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
 def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
     """Return a copy of an evaluation with a bootstrap interval for each measure of its bands.
 
-    Raise TextcatError if the evaluation has only figures, without scores or values.
+    Raise TextcatError if the evaluation has neither scores nor each document's measures: see `Evaluation.sample`.
     """
     samples = resampled_measures(evaluation, n_resamples, seed).bands
     rows = [
@@ -189,7 +189,7 @@ class Comparison:
         return html_table(head, cells, caption=repr(self))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures for JSON output."""
+        """Return the comparison as a dict for JSON."""
         return asdict(self)
 
 
