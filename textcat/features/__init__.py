@@ -1,1 +1,1 @@
-"""Turn texts into rows: tokens, term counts, columns, weights."""
+"""Turn texts into sparse document vectors, the rows of a matrix: tokens, term counts, columns, weights."""

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def add_char_ngrams(counted: CountedDocuments, n: int, *, divides_runs: bool) -> CountedDocuments:
-    """Return counted documents with the n-grams of `n` characters of their terms, as if these had been counted, too.
+    """Add the counts of n-grams of `n` characters of the documents' terms; return all counts.
 
-    The documents must have been counted without n-grams of characters. `divides_runs` is the attribute of the `Tokens`
-    that counted them. If it is True, terms in scripts without spaces between words are n-grams already, and get none.
+    The result is as if the n-grams had been counted with the terms, which must have been counted without them.
+    `divides_runs` is the attribute of the `Tokens` that counted them. If it is True, terms in scripts without spaces
+    between words are n-grams already, and get none.
     """
     counts = with_char_ngrams(counted.counts, n, divides_runs=divides_runs)
     added = _sums_by_text(counts) - _sums_by_text(counted.counts)

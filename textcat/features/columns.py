@@ -36,8 +36,8 @@ class TermColumns:
     """Look up the columns of terms and n-grams by the ids that `Tokens` gave them, and cache the results.
 
     The name of a term or n-gram decides its column: "word" or "word word" if all zones share it, "title:word" if it
-    belongs to the zone title alone. `keys` has earlier results, by the name of a zone with terms of its own, or "" for
-    shared terms: the columns of the terms, and those of the n-grams; -1: none.
+    belongs to the zone title alone. `keys` holds earlier results, by the name of a zone with terms of its own, or ""
+    for shared terms: an array with the column of each term, and one for n-grams; -1 stands for no column.
     """
 
     def __init__(self, terms: list[str], named: NamedColumns, keys: Any = None):

@@ -22,7 +22,7 @@ ARRAYS = ("n_texts", "zone_of", "sizes", "ids", "counts", "ngrams", "chars")
 
 
 class StoredCounts(NamedTuple):
-    """The term counts of documents, as stored by models and unfinished pools.
+    """The term counts of documents, as stored in updatable models, and in pools until all documents are read.
 
     The counts of a model have all n-grams. They list only zones, terms and n-grams that occur, in alphabetical order,
     so that the same documents always have the same counts. The terms of a text are in the order in which they were

@@ -17,7 +17,7 @@ _COMPARED = 4  # names are compared by this many 64-bit numbers before Python co
 
 
 class CountedDocuments(NamedTuple):
-    """The term counts of documents, to which features can be fitted, and from which rows can be made."""
+    """The term counts of documents: features can be fitted to them, and compute document vectors (rows) from them."""
 
     parts: TextParts
     counts: TermCounts  # without rare n-grams

@@ -20,7 +20,7 @@ BLOCK = 500  # maximum number of words, or rows, whose similarities to all terms
 
 
 class LookAlikes:
-    """Turn rows into rows, of unit length, of the terms that are spelled similarly to the words of the rows.
+    """Turn document vectors (rows) into unit vectors of the terms that are spelled similarly to the documents' words.
 
     If columns include n-grams of characters, only these columns of a row are kept, because words that are spelled
     similarly share them. Otherwise, a word becomes the words that share n-grams of characters with it, each weighted by
@@ -45,7 +45,7 @@ class LookAlikes:
         self._ngrams_of_words = _ngram_rows([terms[j] for j in self._words]) if not len(self.ngrams) else None
 
     def rows(self, rows: sp.csr_array) -> sp.csr_array:
-        """Return for each row a row of terms spelled similarly, of the same columns; empty if the row has no word."""
+        """Return for each row a row of terms spelled similarly, in the same columns; empty if the row has no word."""
         if self._ngrams_of_words is None:
             return _unit_rows(_columns_only(rows, self.ngrams))
         words = np.intersect1d(np.unique(rows.indices), self._words)

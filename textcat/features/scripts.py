@@ -69,7 +69,10 @@ def has_stand_in(term: str) -> bool:
 
 
 def shown(term: str) -> str:
-    """Return a term as tables and pages show it: without stand-ins, and with "␣" for a space."""
+    """Return a term as people are shown it: the characters that stand-ins replace (see `STAND_IN`), "␣" for a space.
+
+    Ordinary spaces, as between the words of an n-gram, stay.
+    """
     if term.isascii():
         return term
     return _STAND_INS().sub(lambda match: chr(ord(match[0]) - STAND_IN).replace(" ", _SPACE), term)

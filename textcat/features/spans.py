@@ -1,4 +1,4 @@
-"""Find the positions, in a document's texts, of the terms in its row."""
+"""Find the positions, in a document's texts, of the terms in its vector (row)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _NOTHING = (np.zeros(0, np.int64),) * 5
 
 
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
-    """Find the terms of a document in its texts: return, for each wanted column of its row, the place of the term.
+    """Find the terms of a document in its texts: return the place of each term, by the column of the term.
 
     Tokens are found in the normal form of a text (see `Tokens`); spans refer to the text as given. A span covers whole
     tokens or, for an n-gram of characters, only these characters. The text of a span, tokenized alone, must also give
@@ -143,7 +143,7 @@ def _placed(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, li
 
 
 class _ColumnOf:
-    """A function that returns the column of a term or n-gram, by name; -1 if it has no wanted column."""
+    """A function that returns the column of a term or n-gram, by name; -1 if the column is not looked for."""
 
     def __init__(self, features: TfIdf, wanted: Iterable[int]):
         names = features.listed_names()
@@ -152,7 +152,7 @@ class _ColumnOf:
         self._firsts = {name[: space.start()] for name in self._by_name for space in re.finditer(" ", name)}
 
     def may_begin(self, name: str) -> bool:
-        """Return whether an n-gram whose first term has this name may have a wanted column.
+        """Return whether an n-gram whose first term has this name may have a column that is looked for.
 
         If a zone has terms of its own, their names begin with it: "title:word".
         """
@@ -167,7 +167,7 @@ class _ColumnOf:
         return np.array([column_of(name, -1) for name in names], np.int64)
 
     def beginnings(self, prefix: str, terms: Sequence[str]) -> np.ndarray:
-        """Return the positions of those terms with which an n-gram that has a wanted column may begin.
+        """Return the positions of terms with which n-grams may begin whose columns are looked for.
 
         `prefix` comes before the names of terms of a zone, such as "title:"; it is "" for shared terms.
         """
@@ -199,11 +199,11 @@ def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, s
 
 
 def _words(column_of: _ColumnOf, placed: TermPlaces, space: str) -> tuple[Any, ...]:
-    """Return the terms of a text that have a wanted column: arrays with an entry per occurrence.
+    """Return the occurrences in a text of those terms whose columns are looked for: arrays, an entry per occurrence.
 
-    The arrays are columns, starts, ends, the number of the term within the text, and a rank (0 for all terms). The last
-    two decide the order of occurrences. `space` is the name of a zone with terms of its own; it is "" for terms that
-    all zones share.
+    The arrays are columns, starts, ends, the number of the term within the text, and a rank: 0, but `_ngrams` and
+    `_chars` return other ranks. Occurrences are ordered by the last two arrays, with n-grams of characters at the end.
+    `space` is the name of a zone with terms of its own; it is "" for terms that all zones share.
     """
     column = column_of.of_terms(space, placed.terms)
     at = np.flatnonzero(column[placed.ids] >= 0)
