@@ -1,4 +1,4 @@
-"""Train rankers on rows: rules, problems, the solver, and the learners as scikit-learn classifiers."""
+"""Train rankers on feature vectors: update rules, training problems, the solver, and scikit-learn classifiers."""
 
 from textcat.margin import rules
 

@@ -1,6 +1,7 @@
 """Compute the kernel matrix of rows block by block, as training needs it, and train problems on it.
 
-Problems are trained one after another, in their dual form.
+A problem is the labels of one topic and the rule of its updates. Problems are trained one after another, in their dual
+form.
 """
 
 import threading
@@ -236,7 +237,7 @@ def solve_dual_block(
 ) -> list[tuple[int, Solution]]:
     """Train numbered problems in their dual form, one after another; return each number with its solution.
 
-    A problem is the labels of one topic over the rows of the kernel, and the rule to train it by.
+    A problem is the labels of one topic over the rows of the kernel, and the rule of its updates.
 
     A rule makes the same updates as in the primal form (`solve_primal_block`). Solutions have no weights. `order` has
     the row numbers in the order of presentation; None: the order of the rows. If `margins` is True, margins are

@@ -83,7 +83,7 @@ def _describe(learner: "type[MarginClassifier]") -> str:
 
 
 def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray], np.ndarray, bool]:
-    """Return the numbers of each topic's positive rows, the classes, and whether y may have several topics in a row.
+    """Return the numbers of each topic's positive rows, the classes, and whether a row of y may have several topics.
 
     `estimator` is the name of the class for the message of the ValueError if y is None.
     """

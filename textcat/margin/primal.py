@@ -1,4 +1,4 @@
-"""Train problems over sparse rows, sixteen at a time in the SIMD lanes of a block."""
+"""Train problems (a topic's labels and its rule of updates) over sparse rows, sixteen side by side in a block."""
 
 import math
 import mmap
@@ -83,10 +83,10 @@ def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> 
     """Return rows arranged for the processor's cache (see _lanes.h), in memory or, if they are on disk, in files.
 
     Rows of float64 keep their arrays, except that column numbers are stored in 16 bits if possible. In rows of float32,
-    features that three of four rows have, such as dimensions, are dense if there are 64 or more: see _lanes.h. If
-    `in_place` is True, the arrays of a matrix may be overwritten. If `single` is True, only one topic at a time is
-    trained over the rows, and the rarer columns of a row are not listed a second time. Raise ValueError if the columns
-    of a row do not ascend, or are out of range.
+    features that three of four rows have, such as dimensions of word vectors, are dense if there are 64 or more: see
+    _lanes.h. If `in_place` is True, the arrays of a matrix may be overwritten. If `single` is True, only one topic at a
+    time is trained over the rows, and the rarer columns of a row are not listed a second time. Raise ValueError if the
+    columns of a row do not ascend, or are out of range.
     """
     empty, n_rows, n_features = allocator(csr.folder), len(csr.indptr) - 1, csr.n_features
     in_place = in_place and csr.folder is None

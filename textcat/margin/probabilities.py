@@ -50,7 +50,7 @@ def out_of_fold_scores(
     Returns
     -------
     ndarray of shape (n_scored, n_problems), float64
-        nan where a problem leaves a row out.
+        nan where a row is in a problem's `left_out`.
     """
     folds = [np.flatnonzero(fold_of == fold).astype(np.int32) for fold in range(fold_of.max() + 1)]
     rows = [(problem.positives, problem.left_out) for problem in problems]
@@ -66,7 +66,7 @@ def out_of_fold_scores(
 
 
 def rows_without(rows: Iterable[ProblemRows], held_out: np.ndarray) -> list[ProblemRows]:
-    """Return the rows of problems for training without a fold; `held_out` rows come first among the left-out rows."""
+    """Return the rows of problems to train without a fold: its rows, `held_out`, are left out, as the first ones."""
     return [
         (
             np.setdiff1d(positives, held_out).astype(np.int32),
@@ -77,9 +77,11 @@ def rows_without(rows: Iterable[ProblemRows], held_out: np.ndarray) -> list[Prob
 
 
 def make_problems(learner: Learner, X: Any, rows: Sequence[ProblemRows]) -> list[Problem]:
-    """Return a problem for each topic, with the learner's rule and settings for the topic's prevalence in X.
+    """Return the training problem of each topic: its rows, with the learner's rule of updates and settings.
 
-    Left-out rows are never among a topic's positives.
+    `rows` has for each topic the numbers of its positive rows, and of the rows that are not trained on (such as a fold
+    in cross-validation), which must not be among the positives. Rule and settings may depend on the topic's fraction of
+    positive rows among those trained on.
     """
     n_trained = np.maximum(X.shape[0] - np.array([len(left_out) for _, left_out in rows]), 1)
     prevalence = np.array([len(positives) for positives, _ in rows]) / n_trained

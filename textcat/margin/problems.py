@@ -114,7 +114,7 @@ class Solution:
     converged : bool
         Whether the last epoch was without an update, or had as few as the problem's tol allows.
     held_out : ndarray of shape (n_left_out,)
-        Scores of the problem's left-out rows, in their order.
+        Scores of the rows in `Problem.left_out`, in their order.
     directional_margin : float
         ``min_i y_i f(x_i) / ‖a‖`` over the rows trained on, where ``a`` is the whole weight vector, with its augmented
         and private coordinates, and f the function that was trained, private coordinates included. Below 0 if a row is

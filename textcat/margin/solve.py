@@ -1,4 +1,8 @@
-"""Train problems over rows or a kernel, in blocks that run in parallel."""
+"""Train problems over rows or a kernel, in blocks that run in parallel.
+
+A problem is the labels of one topic and the rule of its updates; a block is the problems that one thread or process
+trains.
+"""
 
 import pickle
 from collections import deque
@@ -190,7 +194,7 @@ def _on_cluster(
 
 
 def _sent(rows: Any, client: Any) -> Any:
-    """Return an argument for a cluster's tasks, which call `opened` with it to get the rows.
+    """Return rows in the form in which they are passed to the tasks of a Dask cluster, which call `opened` on it.
 
     A matrix is copied to every worker. Rows on disk are opened by the tasks themselves, so that an error reaches the
     caller unchanged.
