@@ -67,7 +67,10 @@ def card_bytes(folder: Path) -> bytes | None:
 
 @lru_cache(maxsize=8)
 def card_elements(text: str) -> tuple[Element | str, ...]:
-    """Return a card as elements of HTML, without the YAML at its head."""
+    """Return a card as elements of HTML, without the YAML at its head.
+
+    If the card has too many parts, a sentence that says so is returned instead.
+    """
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
 

@@ -1,4 +1,4 @@
-"""Conditions on documents (language, date, zones and other fields) under which rules apply."""
+"""Conditions on documents (language, date, zones and other fields) under which house rules about topics apply."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

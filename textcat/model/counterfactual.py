@@ -1,8 +1,8 @@
 """Find the smallest set of words whose removal takes a tag from a document.
 
-A removed word is replaced by an unknown word, which has no column; n-grams with the removed word disappear, and the row
-is normalised again. Let ``x(W)`` be the row without the words W, before normalisation. The document loses the tag if
-``F(W) = w·x(W) - c·|x(W)| ≤ 0``, with ``c = threshold - bias``.
+A removed word is replaced by an unknown word, which has no column; n-grams with the removed word disappear, and the
+document's vector (row) is normalised again. Let ``x(W)`` be the row without the words W, before normalisation. The
+document loses the tag if ``F(W) = w·x(W) - c·|x(W)| ≤ 0``, with ``c = threshold - bias``.
 
 The length is ``|x(W)| = sqrt(Q - q)``, where Q is the squared length of the whole row, and q is the part of Q that the
 removal of W takes away. As a function of q, the length is concave: below its tangents and above its chord. This gives a
@@ -39,7 +39,7 @@ class Without(NamedTuple):
 
 
 class _Remainders:
-    """Compute a document's row after the removal of some of its words."""
+    """Compute a document's vector (row) after the removal of some of its words."""
 
     def __init__(self, features: TfIdf, parts: TextParts, counts: TermCounts, lengths: np.ndarray):
         self._features, self._parts, self._counts, self._lengths = features, parts, counts, lengths

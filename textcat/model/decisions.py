@@ -239,7 +239,7 @@ class Decisions:
         return replace(self, thresholds=self.curves().threshold(probability))
 
     def of_topics(self, columns: np.ndarray) -> "Decisions":
-        """Return the decisions on the topics in some columns, without rules, which may refer to other topics."""
+        """Return a copy for the topics in some columns, without rules, as a rule may name topics in other columns."""
         curves = None if self.calibration is None else self.calibration.of_topics(columns)
         promises = None if self.promises is None else self.promises.of_topics(columns)
         held_out = None if self.held_out is None else self.held_out.of_topics(columns)

@@ -1,4 +1,4 @@
-"""Facts about the training of a model."""
+"""What a model records about its training."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ UNKNOWN = Recipe("")  # the recipe of taggers that were not trained by one
 
 @dataclass(frozen=True, eq=False)
 class TrainingFacts:
-    """Facts about the training of a model, for tables and later commands; tags do not depend on them.
+    """What a model records about its training, for tables and later commands; tags do not depend on it.
 
     Parameters
     ----------
@@ -23,11 +23,11 @@ class TrainingFacts:
     train_documents : int
         The number of all training documents.
     per_topic : mapping of str to sequence of length n_topics
-        Facts about each topic: tau_pos, epochs, updates, support, stopped and others.
+        Values for each topic, by name: tau_pos, epochs, updates, support, stopped and others.
     recipe, corpus, origin : Recipe, str, dict
         The recipe with all settings but without a name, the name of the corpus, and its `Corpus.origin`.
     choices : dict of str to dict
-        The choices that training made, with the figures that decided them, such as {"rows": {"chosen": "words", …}};
+        The choices that training made, with the measures that decided them, such as {"rows": {"chosen": "words", …}};
         also "forecast", the gain from more training documents, and "aging", how rankings get worse with time.
     train_dates : (str, str), optional
         The first and the last date of the training documents, in ISO 8601; None if they have no dates.
@@ -72,6 +72,6 @@ class TrainingFacts:
         return f"Top-1 accuracy {now:.2f} on documents of the same time, {falls}: {best}"
 
     def of_topics(self, columns: np.ndarray) -> "TrainingFacts":
-        """Return the facts restricted to the topics in the given columns."""
+        """Return a copy restricted to the topics in the given columns."""
         per_topic = {name: [values[j] for j in columns.tolist()] for name, values in self.per_topic.items()}
         return replace(self, train_sizes=self.train_sizes[columns], per_topic=per_topic)

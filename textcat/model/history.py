@@ -1,4 +1,4 @@
-"""Keep a model's history beside its folder: one line for each step of learning, so that steps can be undone."""
+"""Keep a model's history beside its folder: a line for each step (change of the model), so that it can be undone."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,9 @@ _LISTED = ("number", "action", "at", "who", "model", "replaced", "corrections", 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningStep:
-    """A step of a model's history, with the entries of a line of the history file.
+    """A step of a model's history: a change of the model by `learn`, its undoing, or a replacement by other commands.
+
+    The attributes are the entries of a line of the history file.
 
     Attributes
     ----------
@@ -220,7 +222,7 @@ class History:
         self._n_noted = len(self.steps)
 
     def note_restored(self, model: str) -> None:
-        """If the last step replaced this model, which is about to be restored, append that this step is undone."""
+        """Record that the last step is undone, if it replaced the given model, which is about to be put back."""
         last = self.steps[-1]
         if last.replaced == model:
             changes = {"added": last.unlearnt, "corrected": last.corrected, "unlearnt": last.added}

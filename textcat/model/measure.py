@@ -90,8 +90,8 @@ def measure_test_documents(
 ) -> Evaluation:
     """Measure a tagger by its scores of a corpus' test documents; see `measure_scores`.
 
-    If at least one of twenty test documents repeats a training document, warn of these twins, and add the figures
-    without them; with many topics, whose scores come in blocks, twins are only counted.
+    If at least one of twenty test documents repeats a training document, warn of these twins, and measure the other
+    documents by themselves, too; with many topics, whose scores come in blocks, twins are only counted.
     """
     relevant, unknown, unjudged, twins = expected
     is_ranked = not has_many_topics(tagger)
@@ -229,7 +229,7 @@ def was_trained_on(tagger: Tagger, corpus: Corpus) -> bool:
 
 
 def relevant_topics(tagger: Tagger, corpus: Corpus) -> Any:
-    """Return the tagger's topics of each test document: a sparse 0/1 matrix (n_test_documents, n_topics)."""
+    """Return the labels of the test documents, for the tagger's topics: sparse, 0/1, (n_test_documents, n_topics)."""
     return _with_topics_of(tagger, corpus).labels(corpus.test)
 
 

@@ -230,7 +230,7 @@ class Rules:
         column: int,
         holding: NDArray[np.bool_] | None = None,
     ) -> str:
-        """Return the rule that gives or removes the topic in a column of a document; "" if no rule does.
+        """Return, in words, the rule that gives a document the topic in a column, or takes it away; "" if none does.
 
         Parameters as for `apply`, for one document. If several rules do, the last one is returned.
         """

@@ -20,7 +20,7 @@ NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))  # types of stored arrays
 
 
 class Scorer(Protocol):
-    """Score documents for topics, given the documents' rows; callers do not depend on the class."""
+    """Score documents for topics, given the documents' feature vectors (rows); callers do not depend on the class."""
 
     name: ClassVar[str]  # name of the class, in manifests
     types: ClassVar[Mapping[str, tuple[np.dtype[Any], ...]]]  # the types that stored arrays may have, by their names

@@ -219,7 +219,7 @@ def _manifest(tagger: Tagger, recipe: Recipe, folder: Path) -> Manifest:
 
 
 def _without_facts(evaluation: Evaluation) -> Evaluation:
-    """Return an evaluation without the facts about topics, which have another entry in the manifest."""
+    """Return an evaluation without `TopicQuality.facts`, which the manifest has in another entry."""
     return replace(evaluation, topics=tuple(replace(row, facts={}) for row in evaluation.topics))
 
 
@@ -263,7 +263,7 @@ class _Contents(NamedTuple):
 
     @property
     def n_terms(self) -> int:
-        """The number of columns of a row."""
+        """The number of columns of the features."""
         return len(self.terms)
 
     def fit_together(self) -> bool:

@@ -55,7 +55,7 @@ class Tagger:
         Turns scores into the topics that documents get, and into probabilities.
     topics : tuple of str
     facts : TrainingFacts
-        Facts about its training: numbers of documents, the recipe, the corpus and others.
+        What it records about its training: numbers of documents, the recipe, the corpus and others.
     evaluation : Evaluation, optional
         The evaluation made after training; without scores if the tagger was read from a folder.
     support : SupportDocuments, optional
@@ -148,7 +148,7 @@ class Tagger:
         return Scored(*map(np.concatenate, zip(*blocks, strict=True)))
 
     def _row_blocks(self, documents: Iterable[Any]) -> Iterator[tuple[Rows, np.ndarray | None]]:
-        """Yield blocks of documents' rows, with the conditions of rules that hold for the documents (see `select`)."""
+        """Yield the rows of some documents at a time, and which conditions of rules hold for them (see `select`)."""
         if self.decisions.holding(()) is None:
             yield from zip(self.features.row_blocks(documents), repeat(None))
             return
@@ -395,7 +395,8 @@ class Tagger:
     ) -> list[list[Tag]]:
         """Return the tags of each document, given cells of a score matrix (sorted by rows) and their values.
 
-        By default, the status of each tag follows from its score.
+        By default, the status of each tag follows from its score. Topics that are not on a document's shortlist are
+        dropped, unless there are rules.
         """
         unlisted = values <= self.scorer.unlisted_score
         if unlisted.any() and self.decisions.rules is None:  # such topics have neither score nor probability

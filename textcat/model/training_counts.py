@@ -22,7 +22,10 @@ _OF_TERMS = ("tokens", "features")  # the sections of a recipe that affect count
 
 @dataclass(frozen=True, kw_only=True)
 class _Labels:
-    """The labels of a corpus' documents, and the names of its topics; topics are given by positions in `topics`."""
+    """The labels of a corpus' documents, and the names of its topics.
+
+    `topics_of` and `labelled_for` give topics by their positions in `topics`; the dicts have topics as keys.
+    """
 
     topic_rule: str
     descriptions: dict[str, str]
