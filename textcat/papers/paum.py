@@ -198,7 +198,7 @@ class CorpusVectors:
         return average_precisions(self.test_labels, self.scores(self.test, solutions))
 
     def figures(self, quality: ArrayLike, sparsity: ArrayLike, published: Printed | None = None) -> dict[str, Figure]:
-        """Return each band's mean average precision and mean support size, next to the published figures."""
+        """Return the mean average precision and support of each band (set of topics), next to the published ones."""
         return {
             f"{name} {band.name}": Figure(
                 macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
