@@ -116,7 +116,7 @@ class TopicSettings:
 
     @property
     def chooses_chars(self) -> bool:
-        """Whether training chooses by centroids if rows get n-grams of characters: with a shortlist, if asked for."""
+        """Whether training chooses by centroids if rows get n-grams of characters: if asked, with a shortlist."""
         return self.choose_chars and self.shortlist > 0
 
     @property
@@ -126,12 +126,12 @@ class TopicSettings:
 
     @property
     def chooses_margins(self) -> bool:
-        """Whether training chooses the margins on held-out documents: `choose_margins` is set, without a shortlist."""
+        """Whether training chooses the margins on held-out documents: `choose_margins` is set, `shortlist` is 0."""
         return self.choose_margins and not self.shortlist
 
     @property
     def uses_vectors(self) -> bool:
-        """Whether rankers are trained on word vectors, too: vectors have a weight above 0, without a shortlist."""
+        """Whether rankers are trained on word vectors, too: vectors have a weight above 0, and `shortlist` is 0."""
         return self.vectors != "none" and self.vector_weight > 0 and not self.shortlist
 
     @property
@@ -141,12 +141,12 @@ class TopicSettings:
 
     @property
     def forecasts(self) -> bool:
-        """Whether training forecasts the gain from more documents: `forecast` is set, and there is no shortlist."""
+        """Whether training forecasts the gain from more documents: `forecast` is set, and `shortlist` is 0."""
         return self.forecast and not self.shortlist
 
     @property
     def measures_aging(self) -> bool:
-        """Whether training measures how rankings get worse with time: `aging` is set, and there is no shortlist."""
+        """Whether training measures how rankings get worse with time: `aging` is set, and `shortlist` is 0."""
         return self.aging and not self.shortlist
 
 
@@ -252,8 +252,8 @@ class RankerSettings:
     bias : float >= 0
         Size of the constant feature whose weight is the bias; 0: no bias.
     background : float >= 0
-        With examples that are not documents, such as descriptions, this multiple of the pool's mean row is subtracted
-        from every row, so that terms in all documents are not evidence.
+        With examples that are not documents, such as descriptions, this multiple of the mean vector (row) of the pool's
+        documents is subtracted from every row, so that terms in all documents are not evidence.
     described_bias : float >= 0
         Replaces `bias` if there are examples that are not documents, because the rows are then shorter.
     anchor : float >= 0
