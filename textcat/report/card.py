@@ -1,6 +1,6 @@
 """Write a tagger's model card: a Markdown file with a YAML head, in the format of the Hugging Face hub.
 
-The same tagger and figures give the same card to the byte: it has no date, and no path of the machine.
+The same tagger and evaluation give the same card to the byte: it has no date, and no path of the machine.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def write_card(
 
 
 def card_text(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields = CardFields()) -> str:
-    """Return the text of a tagger's card, with the figures of an evaluation if there is one."""
+    """Return the text of a tagger's card, with the measures of an evaluation if there is one."""
     title = fields.title or f"{tagger.facts.corpus or 'Model'}: {len(tagger.topics):,} topics"
     head = "\n".join(_front_matter(tagger, evaluation, fields, title))
     assigned = "one of them" if tagger.decisions.single else "those that apply"

@@ -58,7 +58,7 @@ class Measured(NamedTuple):
 
 
 def report_contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
-    """Return the figures of a report as JSON values: figures of each topic, a curve per band, and confused topics.
+    """Return the data of a report as JSON values: measures of each topic, a curve per band, and confused topics.
 
     `advance` is called with 1 after each topic.
     """

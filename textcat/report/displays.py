@@ -43,6 +43,11 @@ class _Drawn:
         Returns
         -------
         display
+
+        Raises
+        ------
+        TextcatError
+            If the evaluation has no scores: it was read from a model's folder, or has 1,000 topics or more.
         """
         if evaluation.scored is None:
             raise TextcatError(

@@ -1,4 +1,4 @@
-"""Rank the topics of test documents by a tagger of thousands of topics: figures per topic, documents ranked worst."""
+"""Rank the topics of test documents by a tagger of thousands of topics: measures per topic, documents ranked worst."""
 
 from __future__ import annotations
 
