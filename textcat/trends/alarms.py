@@ -31,7 +31,7 @@ class Alarm(NamedTuple):
     column : int
         The column of the rate.
     told, since : int
-        The rows of these two days in the counts.
+        The day on which the change became certain, and the day on which it probably began: rows of `counts`.
     before, now : float
         The rate before `since`, the reference included; and the rate from then to the end of the year, or of the data.
     """

@@ -20,7 +20,7 @@ _CANDIDATES = {name: estimate for name, estimate in ESTIMATORS.items() if name !
 
 
 class Choice(NamedTuple):
-    """The name of the chosen estimator, and the figure of each estimator that was compared."""
+    """The name of the chosen estimator, and the value by which each estimator was compared (error or likelihood)."""
 
     name: str
     figures: dict[str, float]
@@ -32,8 +32,8 @@ def choose_estimator(held_out: HeldOut, seed: int = 0) -> Choice:
     For each topic, a sample has 2,000 documents, drawn from the held-out documents with the topic and from those
     without it. In every other sample, the topic's prevalence is changed by a random factor between 1/5 and 5, evenly on
     a logarithmic scale. Only topics with at least 5 documents, held out and in the sample, count; if there are none,
-    the sum of probabilities is chosen. The adjusted count is not compared, as it would be judged by the documents that
-    it is adjusted by.
+    `summed` is chosen. The adjusted count is not compared, as it would be judged by the documents that it is adjusted
+    by.
     """
     chance, errors = np.random.default_rng(seed), {name: list[NDArray[np.float64]]() for name in _CANDIDATES}
     is_known = held_out.positives.sum(axis=1) >= _FEWEST

@@ -68,10 +68,10 @@ def most_likely(
 
 
 def damped(counts: NDArray[Any], held_out: HeldOut, weight: float = _WEIGHT) -> Prevalences:
-    """Return a weighted mean of the sum of probabilities and EM, on the scale of log odds.
+    """Return a weighted mean of the results of `summed` and `shifted`, on the scale of log odds.
 
-    If the model finds topics well, the sum of probabilities errs little, and EM errs by changes of the texts other than
-    in prevalence. After a large shift of prevalences, the sum is wrong by a multiple, but EM is not.
+    If the model finds topics well, `summed` errs little, and `shifted` errs by changes of the texts other than in
+    prevalence. After a large shift of prevalences, `summed` is wrong by a multiple, but `shifted` is not.
     """
     sums = np.clip(summed(counts, held_out), 1e-9, 1 - 1e-9)
     return np.asarray(expit((1 - weight) * _log_odds(sums) + weight * _log_odds(shifted(counts, held_out))))

@@ -64,7 +64,7 @@ class HeldOut:
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
-        """The probability that a document in a bin has the topic, at the prior: shape (n_topics, n_bins)."""
+        """The probability that a document in a bin has the topic, if the prevalence is `prior`: (n_topics, n_bins)."""
         higher = np.broadcast_to(MIDDLES, (len(self.below), N_BINS - 1))
         return np.concatenate([self.below[:, None], higher], axis=1)
 
