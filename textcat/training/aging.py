@@ -2,7 +2,7 @@
 
 Rankers are trained on four fifths of the earlier half of the dated training documents. They are measured on the other
 fifth of that half, which is of the same period, and on five later periods. The final model is trained on all documents;
-these figures estimate how fast it ages.
+these measures estimate how fast it ages.
 """
 
 from typing import Any, NamedTuple

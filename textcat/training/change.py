@@ -166,8 +166,8 @@ def all_names(
 def _with_current_topics(corpus: Corpus, vocabulary: Vocabulary, place: str, *, warn: bool) -> Corpus:
     """Return a corpus in which topics that a vocabulary marks as deprecated are replaced or removed.
 
-    Topics that an earlier vocabulary marked as deprecated remain deprecated, unless `vocabulary` names them. Warnings
-    name `place`.
+    Topics that an earlier vocabulary marked as deprecated remain deprecated, unless `vocabulary` names them. `place` is
+    the model's folder.
     """
     earlier = {topic: others for topic, others in corpus.replacements.items() if topic not in vocabulary.names}
     combined = Vocabulary({}, place, replacements={**earlier, **vocabulary.replacements})
@@ -199,10 +199,11 @@ def change_corpus(
     place: str = "",
     warn: bool = True,
 ) -> tuple[Change, Corpus]:
-    """Return the change that `textcat learn` makes for its inputs, and the corpus after the change.
+    """Return the change by which `textcat learn` updates a model's corpus, and the corpus after the change.
 
-    `partly` has the ids of documents that are corrected for some topics only; their labels for other topics stay.
-    Warnings name `place`; with `warn` False, there are none. Raise TextcatError if the change is impossible.
+    The documents `new` are added, or replace those with the same id; `remove` has ids. `partly` has the ids of
+    documents that are corrected for some topics only; their labels for other topics stay. `place` is the model's
+    folder; with `warn` False, there are no warnings. Raise TextcatError if the change is impossible.
     """
     former = corpus if vocabulary is None else _with_current_topics(corpus, vocabulary, place, warn=warn)
     new = Vocabulary({}, place, replacements=former.replacements).current(new, warn=warn)

@@ -184,14 +184,14 @@ def is_first_right(labels: sp.csr_matrix, documents: np.ndarray, scores: np.ndar
 
 @dataclass(frozen=True)
 class Trial:
-    """The quality of a recipe: `measures` has a figure for each measure and each band.
+    """The quality of a recipe: `measures` has a value for each measure and each band (set of topics).
 
     The keys of `measures` are names of measures; the keys of the inner dicts are names of bands, such as "TOP10".
     Cross-validation measures "macro_average_precision", averaged over topics, then over folds. A topic counts in a fold
     if it has positives among the held-out documents and among the others. There are three additional bands:
 
     - "RARE": common topics, trained with only as many positives as the rarest topics have.
-    - "EXPECTED": all topics, with the value of RARE in place of the figures of the thirty smallest topics.
+    - "EXPECTED": all topics, with the value of RARE in place of the values of the thirty smallest topics.
     - "POOLED": all topics of two documents or more, each ranked once over the documents of all folds.
 
     On a held-out sample, the measures are "ndcg@10" and others of `evaluate_at_k`. Both methods also measure
@@ -204,12 +204,12 @@ class Trial:
 
     @property
     def judged_by(self) -> tuple[str, str]:
-        """The measure and the band of the figure to maximise, such as ("ndcg@10", "ALL")."""
+        """The measure to maximise, and the band that it is averaged over, such as ("ndcg@10", "ALL")."""
         return (MAP, EXPECTED) if MAP in self.measures else ("ndcg@10", "ALL")
 
     @property
     def goal(self) -> float:
-        """The figure to maximise, which `judged_by` names."""
+        """The value to maximise: that of the measure and band in `judged_by`."""
         measure, band = self.judged_by
         return self.measures[measure][band]
 
@@ -220,7 +220,7 @@ class Trial:
 
     @classmethod
     def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
-        """Return a trial of `recipe` with figures from `as_dict`; the recipe in the figures is ignored."""
+        """Return a trial of `recipe` with the measures in a dict from `as_dict`, whose own recipe is ignored."""
         measures = {name: value for name, value in figures.items() if isinstance(value, dict) and name != "recipe"}
         return cls(recipe, measures, figures.get("measured_on", ""))
 
@@ -310,9 +310,9 @@ class _Candidate:
         self._n_scored, self._pooled = 0, list[float]()
 
     def measure(self, fold: HeldOutFold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
-        """Measure the recipe on the documents of a fold, and record the figures.
+        """Measure the recipe on the documents of a fold, and record the measures.
 
-        The figures are averages over the bands `chosen`.
+        They are averaged over the bands `chosen`.
         """
         self._quality.append(fold.quality(solutions, chosen))
         support = np.array([len(solution.support) for solution in solutions])
@@ -325,7 +325,7 @@ class _Candidate:
             self._pooled.append(float(np.nanmean(precisions)))
 
     def trial(self) -> Trial:
-        """Return the averages of the recipe's figures over the folds."""
+        """Return the recipe's measures, averaged over the folds."""
         quality = {**_average(self._quality), POOLED: float(np.mean(self._pooled))}
         return Trial(self._recipe, {MAP: quality, MEAN_SUPPORT: _average(self._support)})
 
@@ -408,9 +408,9 @@ def nanmean(values: np.ndarray) -> float:
 
 
 def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Average each figure over the folds in which it is finite; nan if there is no such fold.
+    """Average the value of each band over the folds in which it is finite; nan if there is no such fold.
 
-    `figures` has a dict for each fold: a figure for each name.
+    `figures` has a dict for each fold: a value for each band.
     """
     finite = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
     return {band: float(np.mean(values)) if values else float("nan") for band, values in finite.items()}

@@ -1,6 +1,6 @@
 """Choose vectors, n-grams of characters, margins and λ by a short cross-validation, for corpora of few documents.
 
-The recipe's own values are kept unless others are significantly better, since figures of few documents are noisy.
+The recipe's own values are kept unless others are significantly better, since measures on few documents are noisy.
 """
 
 from __future__ import annotations
@@ -98,9 +98,10 @@ class _Comparison(NamedTuple):
     compared: list[tuple[Recipe, np.ndarray]]  # recipes, with the mean accuracy of each document's first topic
 
     def best(self, recipes: Mapping[str, Recipe]) -> tuple[Recipe, dict[str, Any]]:
-        """Return the first recipe, or the one with the largest significant lead over it; and all figures by name.
+        """Return the first recipe, or the one with the largest significant lead over it; and the choice to store.
 
-        The figures are the shares of held-out documents whose topic with the highest score is right.
+        The dict has the name of the chosen recipe, the accuracy of each recipe (the share of held-out documents whose
+        topic with the highest score is right), and the number of documents scored.
         """
         first, *_ = recipes
         if len(recipes) == 1 or not self.splits:

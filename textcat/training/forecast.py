@@ -119,9 +119,9 @@ def extrapolated(right: np.ndarray, shares: np.ndarray, growth: np.ndarray) -> n
     Returns
     -------
     ndarray of shape (3, n_growth)
-        The forecast accuracy, and the lower and upper end of its 90 % band. The band combines the bootstrap error over
-        held-out documents, times a factor, and a constant error of the curves; both were fitted to corpora: see
-        docs/background/recipe-study.md.
+        The forecast accuracy, and the lower and upper end of its 90 % interval. The interval combines the bootstrap
+        error over held-out documents, times a factor, and a constant error of the curves; both were fitted to corpora:
+        see docs/background/recipe-study.md.
     """
     n_documents = right.shape[1]
     counts = np.random.default_rng(0).multinomial(n_documents, np.full(n_documents, 1 / n_documents), _RESAMPLES)

@@ -56,7 +56,7 @@ def cross_validate(
     give the same folds. The documents of all folds are ranked together. Vocabulary and document frequencies, too, are
     computed without the document's fold. A topic with a single document is measured only if descriptions are examples.
     F1 is measured at the thresholds chosen by training on all documents; if they were chosen by cross-validation on the
-    same documents, F1 is slightly optimistic. With five folds, the figures are those that `textcat train` prints for
+    same documents, F1 is slightly optimistic. With five folds, the measures are those that `textcat train` prints for
     documents without a test part.
 
     Parameters

@@ -49,7 +49,7 @@ def replayed(steps: Sequence[LearningStep]) -> Corpus:
 def learnt_corrections(steps: Iterable[LearningStep]) -> dict[str, dict[str, dict[str, Any]]]:
     """Return what the steps have learnt last of each document, by folder of corrections and by the document's id.
 
-    The facts about a document are those that `answers_said` returns.
+    What is stored of a document is what `answers_said` returns.
     """
     learnt: dict[str, dict[str, dict[str, Any]]] = {}
     for step in steps:

@@ -48,7 +48,7 @@ class RowChoice(NamedTuple):
     held_out: int  # the number of documents that were ranked
 
     def facts(self) -> dict[str, Any]:
-        """Return the choice and its figures as a dict, which the model's manifest stores."""
+        """Return the choice, and the nDCG@10 that decided it, as a dict that the model's manifest stores."""
         return {"chosen": self.chosen, "ndcg@10": self.ndcg, "trained": self.trained, "held_out": self.held_out}
 
 

@@ -67,7 +67,7 @@ def train_with_unlabelled(
     -------
     Tagger
         Evaluated on the labelled test documents or, if there are none, by cross-validation.
-        ``facts.choices["unlabelled"]`` has the figures that decided whether unlabelled documents were used.
+        ``facts.choices["unlabelled"]`` has the measures that decided whether unlabelled documents were used.
 
     Raises
     ------

@@ -296,7 +296,7 @@ class _Training:
     def with_chosen_rows(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
         """Choose whether rows get n-grams of characters; if so, add these n-grams to `counted`.
 
-        Return the training with the chosen recipe, and the facts about this choice that the model stores.
+        Return the training with the chosen recipe, and the entry of `TrainingFacts.choices` about this choice.
         """
         from textcat.training.row_choice import choose_rows
 
@@ -305,7 +305,7 @@ class _Training:
         return replace(self, recipe=choice.recipe), {"rows": choice.facts()}
 
     def with_choices_for_few(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
-        """Make the choices for few documents; return the training with these, and the facts that models store."""
+        """Make the choices for few documents; return the training with them, and the entries that the model stores."""
         from textcat.training.few_choices import choose_for_few
 
         with self.stages.stage("choose settings"):
@@ -313,7 +313,7 @@ class _Training:
         return replace(self, recipe=chosen.recipe), chosen.choices
 
     def forecast(self, counted: CountedCorpus) -> dict[str, Any]:
-        """Forecast the gain from more documents; return the facts for the model, {} if there is no forecast."""
+        """Forecast the gain from more documents; return the entry that the model stores, {} without a forecast."""
         from textcat.training.forecast import forecast_growth
 
         with self.stages.stage("forecast"):
@@ -321,7 +321,7 @@ class _Training:
         return {} if forecast is None else {"forecast": forecast.facts()}
 
     def aging(self, counted: CountedCorpus) -> dict[str, Any]:
-        """Measure how rankings get worse with time; return facts for the model, {} if too few documents have dates."""
+        """Measure how rankings get worse with time; return the entry for the model, {} if too few have dates."""
         from textcat.training.aging import measure_aging
 
         with self.stages.stage("aging"):

@@ -334,10 +334,11 @@ def margin_settings(recipe: Recipe) -> list[Recipe]:
 def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     """Return the trial with the fewest support documents, among those that rank as well as a reference trial.
 
-    A trial ranks as well as the reference if its figure is at most `tolerance` lower. The reference is the trial of
-    PAUM(1, 50), the setting of Li et al. (2002), if this setting was cross-validated; a trial must then rank as well in
-    the bands ALL, TOP10 and RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared,
-    because it changes far more between splits than between settings.
+    A trial ranks as well as the reference if the measure that tuning maximises (see `Trial.judged_by`) is at most
+    `tolerance` lower, on each band (set of topics) compared. The reference is the trial of PAUM(1, 50), the setting of
+    Li et al. (2002), if this setting was cross-validated; a trial must then rank as well in the bands ALL, TOP10 and
+    RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared, because it changes far
+    more between splits than between settings.
     """
     paper = next(filter(is_yardstick, trials), None)
     yardstick = paper or max(trials, key=lambda trial: trial.goal)
@@ -429,9 +430,9 @@ def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | N
 
 
 def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
-    """Return figures keyed by measure, such as ``ndcg@10``, and band of topics, such as ALL.
+    """Return the values of measures, such as ``ndcg@10``, by measure and by band (set of topics), such as ALL.
 
-    A figure is nan if no document has a topic of the band.
+    A value is nan if no document has a topic of the band.
     """
     return {
         name: {row.band: math.nan if (value := row[name]) is None else value for row in measured.bands}

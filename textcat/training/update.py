@@ -226,7 +226,7 @@ def _learn(
     gone: Sequence[str] = (),
     names: Vocabulary | None = None,
 ) -> UpdateResult:
-    """Apply a new step to a model, after all its earlier steps, and retrain the model."""
+    """Change a model's corpus, retrain the model, and add the step to its history; return the result."""
     options: dict[str, Any] = {"partly": judged_partly(step), "new_topics_negative": step.new_topics_negative}
     change, corpus = change_corpus(opened.corpus, new, gone, names, place=str(opened.folder), **options)
     added, corrected, removed = map(list, change.ids())
