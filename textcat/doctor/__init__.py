@@ -1,1 +1,1 @@
-"""Examine an installation of textcat: versions, machine, limits, data, and the results of every compiled kernel."""
+"""Examine an installation of textcat: versions, machine, limits, data, and the results of every compiled module."""

@@ -103,7 +103,7 @@ def _packages() -> tuple[dict[str, str], list[str]]:
 
 
 def _too_old() -> list[str]:
-    """Return a sentence for each installed package that is older than textcat requires, by default or for an extra."""
+    """Return a sentence for each installed package that is older than textcat, or an extra for users, requires."""
     sentences = {}
     for name, specifier, marker in _requirements():
         extra = re.search(r"extra == ['\"]([\w-]+)", marker)
@@ -139,7 +139,7 @@ def _version(name: str) -> str | None:
 
 
 def _extras() -> dict[str, str]:
-    """Return the state of each extra: the versions of its packages, or how to install it."""
+    """Return the state of each extra for users: the versions of its packages, or how to install it."""
     needed: dict[str, dict[str, str | None]] = {}
     for name, _, marker in _requirements():
         match = re.search(r"extra == ['\"]([\w-]+)", marker)

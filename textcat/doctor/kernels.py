@@ -1,8 +1,8 @@
 """Check every compiled module: compare a checksum of its results on a small fixed input with that of a sound build.
 
-Kernels give the same bits on every machine: fused multiply-add is disabled, and sums have a fixed order. Results of
-exp, log and pow, whose last bit depends on the C library, are compared in millionths. These checks find a build that is
-broken on this machine; the tests of the repository compare kernels with their twins.
+Compiled functions (kernels) give the same bits on every machine: fused multiply-add is disabled, and sums have a fixed
+order. Results of exp, log and pow, whose last bit depends on the C library, are compared in millionths. These checks
+find a build that is broken on this machine; the tests of the repository compare kernels with simple versions in Python.
 
 ``python -m textcat.doctor.kernels`` writes a line of JSON before and after each check. `check_kernels_apart` reads
 them, so that a kernel that ends its process, as an instruction that the processor lacks does, is named like any other.
