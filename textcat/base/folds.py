@@ -120,7 +120,7 @@ def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: in
 
 
 class _Sample:
-    """The units drawn so far, and for each topic the numbers of remaining and wanted documents."""
+    """The units drawn so far; and for each topic, how many documents remain, and how many are still to be drawn."""
 
     def __init__(self, units: Sequence[Sequence[Iterable[str]]], n: int) -> None:
         from scipy import sparse  # imported here, so that a process that only reads documents stays small

@@ -173,7 +173,7 @@ def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.nd
     """Return the positions of all entries of the chosen sections of an array, and the sizes of these sections.
 
     The array is divided into sections that follow each other, of the given `sizes`; `chosen` has the numbers of the
-    sections whose entries are wanted, from 0.
+    sections, from 0.
     """
     starts, taken = (np.cumsum(sizes) - sizes)[chosen], sizes[chosen]
     first = np.cumsum(taken) - taken

@@ -29,7 +29,7 @@ _STRENGTHS = 5  # number of strengths of marks
 
 
 class Reason(NamedTuple):
-    """A term of an explanation: its value in the document's row, its weight for the topic, and their product."""
+    """A term of an explanation: its value in the document's vector, its weight for the topic, and their product."""
 
     term: str
     value: float
@@ -112,9 +112,9 @@ class Explanation:
     def without(self) -> list[str] | None:
         """The smallest set of words found whose removal takes the topic away; None if the document lacks the topic.
 
-        Each occurrence of a removed word is replaced by an unknown word, so n-grams with it disappear, too, and the row
-        is normalised again. The list is empty if the document keeps the topic even if all of its words are removed. The
-        set is computed at the first access.
+        Each occurrence of a removed word is replaced by an unknown word, so n-grams with it disappear, too, and the
+        document's vector is normalised again. The list is empty if the document keeps the topic even if all of its
+        words are removed. The set is computed at the first access.
         """
         return None if self._fall is None else self._fall.words
 

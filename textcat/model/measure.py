@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _log = logging.getLogger(__name__)
-# share of the test documents up to which twins are ignored, because they change figures by less than the intervals
+# share of the test documents up to which twins are ignored, because they change measures by less than the intervals
 _FEW_TWINS = 0.05
 CELLS_AT_ONCE = 1 << 24  # number of scores in memory at the same time while measuring many topics: 64 MB
 

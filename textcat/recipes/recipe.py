@@ -67,9 +67,9 @@ class TopicSettings:
         then trained only on documents that have it on their shortlist. 0: rank all topics, and train them on all
         documents.
     choose_chars : bool
-        Choose on held-out training documents whether rows get n-grams of characters. Without a shortlist, they do if
-        rankers are trained without vectors, unless words alone are better. Setting a field of [features] whose name
-        begins with "char" turns this off.
+        Choose on held-out training documents whether n-grams of characters are used beside words. Without a shortlist,
+        they are if rankers are trained without vectors, unless words alone are better. Setting a field of [features]
+        whose name begins with "char" turns this off.
     choose_margins : bool
         Without a shortlist: choose on held-out training documents between the margins of this recipe and more even
         ones, which suit topics of very different size; then between its λ and λ = 2, which suits wrong labels. Setting
@@ -80,7 +80,7 @@ class TopicSettings:
         .vec.gz), or the folder of a Model2Vec model, in any language. With a shortlist, vectors only help to find
         topics without documents, by words similar to those of their names.
     vector_weight : float
-        The weight of the vectors, relative to rows of terms, which have length 1.
+        The weight of the vectors, relative to a document's vector of terms, which has length 1.
     choose_vectors : bool
         With vectors: choose on held-out training documents between this weight, 0, and others. Setting `vector_weight`,
         or `vectors` to "none", turns this off.
@@ -248,7 +248,7 @@ class RankerSettings:
     growth : float >= 0
         With n training examples the cost is ``C (n / 100) ** growth``: errors cost more as n grows.
     ratio : float > 0
-        The total weight of all positive rows divided by that of all negative ones.
+        The total weight of all positive examples divided by that of all negative ones.
     bias : float >= 0
         Size of the constant feature whose weight is the bias; 0: no bias.
     background : float >= 0
@@ -309,7 +309,7 @@ _DEFAULTS: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, init=False, repr=False)
 class Recipe:
-    """The contents of a recipe file: how texts become rows, how rankers are trained, and how scores become topics.
+    """The contents of a recipe file: how texts become vectors, how rankers are trained, and how scores become topics.
 
     Parameters
     ----------

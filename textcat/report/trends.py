@@ -11,7 +11,7 @@ from textcat.report.page import report_page, scrolled_table
 from textcat.tagging.periods import NO_VALUE, PERIODS, UNDATED
 from textcat.tagging.trends import TrendRow, Trends
 
-_MOST_BYTES = 230_000  # of the topics' figures: with all else, the page stays below 300 kB
+_MOST_BYTES = 230_000  # of the topics' numbers: with all else, the page stays below 300 kB
 _IN_TABLE = 10  # topics
 _DIGITS = 4
 

@@ -167,7 +167,7 @@ def _with_current_topics(corpus: Corpus, vocabulary: Vocabulary, place: str, *, 
     """Return a corpus in which topics that a vocabulary marks as deprecated are replaced or removed.
 
     Topics that an earlier vocabulary marked as deprecated remain deprecated, unless `vocabulary` names them. `place` is
-    the model's folder.
+    the model's folder, which warnings name.
     """
     earlier = {topic: others for topic, others in corpus.replacements.items() if topic not in vocabulary.names}
     combined = Vocabulary({}, place, replacements={**earlier, **vocabulary.replacements})
@@ -203,7 +203,7 @@ def change_corpus(
 
     The documents `new` are added, or replace those with the same id; `remove` has ids. `partly` has the ids of
     documents that are corrected for some topics only; their labels for other topics stay. `place` is the model's
-    folder; with `warn` False, there are no warnings. Raise TextcatError if the change is impossible.
+    folder, which warnings name; with `warn` False, there are none. Raise TextcatError if the change is impossible.
     """
     former = corpus if vocabulary is None else _with_current_topics(corpus, vocabulary, place, warn=warn)
     new = Vocabulary({}, place, replacements=former.replacements).current(new, warn=warn)

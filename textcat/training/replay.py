@@ -83,7 +83,7 @@ def answers_in(document: Document) -> dict[str, bool]:
 
 
 def texts_in_folders(steps: Iterable[LearningStep], wanted: set[str]) -> dict[str, Document]:
-    """Return the documents whose texts have the wanted checksums, from the folders of corrections in the steps."""
+    """Return, by checksum, the documents in the steps' folders of corrections whose text has a checksum in `wanted`."""
     folders = dict.fromkeys(step.corrections for step in steps if step.corrections)
     there = [folder for folder in folders if wanted and Path(folder, FILE).is_file()]
     documents = (correction.document for folder in there for correction in Corrections(folder))

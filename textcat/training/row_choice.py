@@ -1,4 +1,4 @@
-"""Choose by a short cross-validation whether rows consist of words alone, or of words and n-grams of characters.
+"""Choose by a short cross-validation whether document vectors (rows) have n-grams of characters beside words.
 
 In languages with many endings and compound words, such as Swedish and Finnish, a whole word may occur in few documents,
 but its n-grams of characters in many. In other languages, n-grams make rows long and add little. To save time, the

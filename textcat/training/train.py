@@ -102,7 +102,7 @@ def train(
     n_jobs : int, optional
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
     rows_dir : path, optional
-        Folder to keep rows in, instead of in memory. The result is the same to the bit.
+        Folder to keep document vectors (rows) in, instead of in memory. The result is the same to the bit.
     keep_support : {"none", "ids", "texts"}, optional
         What the tagger keeps of support documents (the training documents that its weights are sums of) for
         explanations: "ids", their ids, titles and rows; "texts", also their texts. The default is "ids" for up to

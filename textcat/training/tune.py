@@ -345,7 +345,7 @@ def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     measure, judged_by = yardstick.judged_by
     bands = ("ALL", "TOP10", RARE) if paper else (judged_by,)
     least = {band: yardstick.measures[measure][band] - tolerance for band in bands}
-    # A band without topics has the figure nan, which must not exclude a setting.
+    # A band without topics has the value nan, which must not exclude a setting.
     as_good = [trial for trial in trials if not any(trial.measures[measure][band] < least[band] for band in bands)]
     return min(as_good, key=lambda trial: trial.measures[MEAN_SUPPORT]["ALL"])
 
