@@ -25,11 +25,10 @@ from textcat.recipes.recipe import default_recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.thresholds import decisions_by_scores, held_out_scores
 from textcat.trends.bins import N_BINS, bins_of
-from textcat.trends.choice import choose_by_sample, choose_estimator
 from textcat.trends.estimators import ESTIMATORS
 from textcat.trends.held_out import HeldOut
 from textcat.trends.intervals import intervals
-from textcat.trends.sample import Judged, sampled_prevalences
+from textcat.trends.sample import Judged, likeliest_estimator, sampled_prevalences
 
 DOCUMENTS, LEAST_DOCUMENTS = 2000, 100  # of a simulated period, and of a month that counts
 LEAST_OF_TOPIC = 5  # documents in a period: the relative error of fewer says little
@@ -183,12 +182,12 @@ def _simulated(later: Later, least: int) -> Periods:
 
 def _row(corpus: str, shift: str, periods: Periods, held_out: HeldOut) -> Row:
     counts, tagged, true, topics, _ = periods
-    documents, name = counts[:, :1].sum(axis=-1), choose_estimator(held_out).name
+    documents = counts[:, :1].sum(axis=-1)
     estimates = {"tags": tagged} | {name: estimate(counts, held_out) for name, estimate in ESTIMATORS.items()}
     estimates["prior"] = np.broadcast_to(held_out.prior, true.shape)
     judged = (true * documents >= LEAST_OF_TOPIC) & topics
     errors = {name: (np.abs(values - true)[judged] / true[judged]).mean() for name, values in estimates.items()}
-    low, high = intervals(counts, held_out, estimates[name], np.arange(true.shape[1]))
+    low, high = intervals(counts, held_out, estimates["adaptive"], np.arange(true.shape[1]))
     inside = ((low <= true) & (true <= high))[:, topics]
     rare = true[:, topics] < 0.003
     of_sample = 2 * NORMAL * np.sqrt(np.maximum(true, 1 / AUDIT) / AUDIT)
@@ -196,8 +195,7 @@ def _row(corpus: str, shift: str, periods: Periods, held_out: HeldOut) -> Row:
         "corpus": corpus,
         "shift": shift,
         **{name: f"{error:.3f}" for name, error in errors.items()},
-        "chosen": name,
-        "chosen / summed": f"{errors[name] / errors['summed']:.2f}",
+        "adaptive / summed": f"{errors['adaptive'] / errors['summed']:.2f}",
         "topics and periods": f"{inside.size:,}",
         "intervals that contain the truth": f"{inside.mean():.3f}",
         "the same, below .3 %": f"{inside[rare].mean():.3f}" if rare.any() else "",
@@ -210,7 +208,7 @@ def _judged_row(corpus: str, shift: str, drawn: Sequence[Periods], held_out: Hel
     inside, rare, widths = [], [], []
     for counts, _, true, topics, judged in drawn:
         documents, n = counts[:, :1].sum(axis=-1), np.maximum((judged.having + judged.lacking).sum(axis=-1), 1)
-        name, seeds = choose_by_sample(counts, judged, held_out).name, np.arange(true.shape[1])
+        name, seeds = likeliest_estimator(counts, judged, held_out), np.arange(true.shape[1])
         alone = judged.having.sum(axis=-1) / n
         summed = ESTIMATORS["summed"](counts, held_out)
         by_scores = ((judged.having + judged.lacking) * held_out.probabilities).sum(axis=-1) / n

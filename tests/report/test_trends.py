@@ -17,7 +17,7 @@ def trends_of(names, periods=("2024-01", "2024-02", "2024-04", UNDATED), by="mon
         for i, period in enumerate(periods)
     ]
     ids = [f"t{j}" for j in range(len(names))]
-    return Trends(rows, by, "damped", "0123456789ab", dict(zip(ids, names, strict=True)), 4000, len(names))
+    return Trends(rows, by, "adaptive", "0123456789ab", dict(zip(ids, names, strict=True)), 4000, len(names))
 
 
 @pytest.fixture

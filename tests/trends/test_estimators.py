@@ -1,4 +1,4 @@
-"""Estimators of prevalences on bins, their intervals, and the choice of one."""
+"""Estimators of prevalences on bins, and their intervals."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from textcat.base.calibration import Calibration
 from textcat.trends.bins import N_BINS, bins_of
-from textcat.trends.choice import choose_estimator
-from textcat.trends.estimators import ESTIMATORS, adjusted, damped, shifted, summed
+from textcat.trends.estimators import ESTIMATORS, adaptive, adjusted, shifted, summed
 from textcat.trends.held_out import HeldOut
 from textcat.trends.intervals import intervals
 
@@ -64,10 +63,10 @@ def test_the_sum_of_probabilities_is_that_of_the_documents(counts):
 
 
 @given(COUNTS)
-def test_the_damped_estimate_lies_between_the_sum_and_em(counts):
+def test_the_adaptive_estimate_lies_between_the_sum_and_em(counts):
     counts, held_out = np.array([counts]), held_out_of()
     both = sorted([summed(counts, held_out)[0], shifted(counts, held_out)[0]])
-    assert both[0] - 1e-9 <= damped(counts, held_out)[0] <= both[1] + 1e-9
+    assert both[0] - 1e-9 <= adaptive(counts, held_out)[0] <= both[1] + 1e-9
 
 
 def test_adjusted_counts_find_any_prevalence_if_the_documents_of_a_class_stay_alike():
@@ -102,8 +101,8 @@ def test_em_is_nearer_to_the_truth_than_the_sum_after_a_shift(prevalence, factor
     scores, labels = drawn(chance, prevalence * factor, 20_000)
     counts = np.bincount(bins_of(scores), minlength=N_BINS)[None, :]
     error = {name: abs(estimate(counts, held_out)[0] - labels.mean()) for name, estimate in ESTIMATORS.items()}
-    assert error["em"] < error["damped"] < error["summed"]
-    assert error["damped"] < 0.5 * error["summed"]
+    assert error["em"] < error["adaptive"] < error["summed"]
+    assert error["adaptive"] < 0.5 * error["summed"]
 
 
 def test_intervals_contain_the_prevalence_of_rare_topics_after_shifts():
@@ -113,7 +112,7 @@ def test_intervals_contain_the_prevalence_of_rare_topics_after_shifts():
         held_out = HeldOut.fit(scores[:, None], labels[:, None], SAME)
         scores, labels = drawn(chance, (0.001 if seed % 2 else 0.01) * 5 ** chance.uniform(-1, 1), 2000)
         counts = np.bincount(bins_of(scores), minlength=N_BINS)[None, None, :]
-        estimate = damped(counts, held_out)
+        estimate = adaptive(counts, held_out)
         low, high = intervals(counts, held_out, estimate, np.array([seed]))[:, 0, 0]
         assert 0 <= low <= estimate[0, 0] <= high <= 1
         inside.append(low <= labels.mean() <= high)
@@ -123,18 +122,34 @@ def test_intervals_contain_the_prevalence_of_rare_topics_after_shifts():
 def test_an_interval_depends_on_its_topic_and_period_alone():
     held_out = HeldOut(*np.random.default_rng(0).integers(1, 50, (2, 3, N_BINS)).astype(float), np.full(3, 0.001))
     counts = np.random.default_rng(1).integers(0, 99, (4, 3, N_BINS))
-    bounds = intervals(counts, held_out, damped(counts, held_out), np.arange(3))
+    bounds = intervals(counts, held_out, adaptive(counts, held_out), np.arange(3))
     some = held_out.of_topics(np.array([2]))
-    of_one = intervals(counts[:, 2:], some, damped(counts[:, 2:], some), np.array([2]))
+    of_one = intervals(counts[:, 2:], some, adaptive(counts[:, 2:], some), np.array([2]))
     assert np.array_equal(of_one[:, :, 0], bounds[:, :, 2])
 
 
-def test_the_choice_is_the_estimator_of_the_least_simulated_error(promising_model):
-    import textcat
+def several(chance, factors, n=20_000, prevalence=0.01):
+    """Held-out counts of a topic for each factor, and the counts and prevalences of a period that it multiplies."""
+    scores, labels = zip(*(drawn(chance, prevalence, n) for _ in factors), strict=True)
+    curves = Calibration(np.ones(len(factors)), np.zeros(len(factors)))
+    held_out = HeldOut.fit(np.stack(scores, axis=1), np.stack(labels, axis=1), curves)
+    scores, labels = zip(*(drawn(chance, prevalence * factor, n) for factor in factors), strict=True)
+    return held_out, np.stack([np.bincount(bins_of(s), minlength=N_BINS) for s in scores]), np.mean(labels, axis=1)
 
-    held_out = textcat.load(promising_model).decisions.held_out
-    choice = choose_estimator(held_out)
-    assert choice == choose_estimator(held_out)
-    assert choice.figures[choice.name] == min(choice.figures.values())
-    assert set(choice.figures) == {"summed", "em", "damped"}
-    assert choose_estimator(held_out_of(n_positives=0)).name == "summed"
+
+def test_the_adaptive_estimate_is_the_sum_if_no_topic_has_shifted():
+    held_out, counts, _ = several(np.random.default_rng(0), [1] * 9)
+    assert adaptive(counts, held_out) == pytest.approx(summed(counts, held_out), rel=1e-9)
+
+
+def test_the_adaptive_estimate_follows_a_shift_of_all_topics():
+    held_out, counts, true = several(np.random.default_rng(0), [3, 1 / 3] * 5)
+    error = {name: (abs(estimate(counts, held_out) - true) / true).mean() for name, estimate in ESTIMATORS.items()}
+    assert error["adaptive"] < 0.6 * error["summed"]
+
+
+def test_the_adaptive_estimate_follows_a_topic_that_shifts_alone():
+    held_out, counts, true = several(np.random.default_rng(0), [8] + [1] * 8)
+    adapted, sums = adaptive(counts, held_out), summed(counts, held_out)
+    assert abs(adapted[0] - true[0]) < 0.5 * abs(sums[0] - true[0])
+    assert adapted[1:] == pytest.approx(sums[1:], rel=1e-9)

@@ -32,10 +32,7 @@ def trends(
     ] = "all",
     estimator: Annotated[
         str,
-        Option(
-            help="summed, adjusted, em or damped.",
-            show_default="the best one on the judged sample, or on simulated samples of held-out documents",
-        ),
+        Option(help="summed, adjusted, em or adaptive.", show_default="the best one on the judged sample, or adaptive"),
     ] = "",
     corrections: Annotated[
         Path | None,

@@ -15,10 +15,9 @@ from textcat.runs.records import facts_of_run
 from textcat.tagging.periods import NO_VALUE, PERIODS, UNDATED, Periods, Place, read_periods
 from textcat.tagging.score_bins import ModelCounts
 from textcat.tagging.shards import distinct_folders, find_documents
-from textcat.trends.choice import choose_by_sample, choose_estimator
 from textcat.trends.estimators import ESTIMATORS
 from textcat.trends.intervals import intervals
-from textcat.trends.sample import LEAST_DOCUMENTS, sampled_prevalences
+from textcat.trends.sample import LEAST_DOCUMENTS, likeliest_estimator, sampled_prevalences
 
 REPRINTS = ("all", "once")
 _FEWEST = 2  # periods
@@ -80,10 +79,9 @@ def estimate_trends(
     reprints : {"all", "once"}
         Whether documents that repeat another one count ("all") or not ("once"), if the archive was tagged with a file
         of duplicates.
-    estimator : {"", "summed", "adjusted", "em", "damped"}
+    estimator : {"", "summed", "adjusted", "em", "adaptive"}
         How prevalences are estimated from scores. "": by the estimator under which the labels of the judged sample are
-        most likely or, without such a sample, by the most accurate one on simulated samples of the model's held-out
-        documents.
+        most likely or, without such a sample, "adaptive".
     corrections : path, optional
         The folder with the answers of `textcat review --sample`, if there is only one folder of tags. By default, the
         folders named like each folder of tags with ``-corrections`` added, where they exist.
@@ -183,11 +181,11 @@ def _estimated(periods: Periods, estimator: str, columns: Sequence[int], by: str
     if has_sample and not estimator:
         frequent = np.argsort(-held_out.positives.sum(axis=1), kind="stable")[:_EVIDENCE]
         of_frequent = periods.counts[:, frequent], periods.judged_of(frequent), held_out.of_topics(frequent)
-        name = choose_by_sample(*of_frequent).name
+        name = likeliest_estimator(*of_frequent)
     else:
-        name = estimator or choose_estimator(held_out).name
+        name = estimator or "adaptive"
     documents, chosen = periods.counts[:, 0].sum(axis=-1), np.array(columns)
-    of_all = ESTIMATORS[name](periods.counts[:, chosen], held_out.of_topics(chosen))
+    of_all = ESTIMATORS[name](periods.counts, held_out)[:, chosen]  # by all topics, whichever are shown
     order = np.argsort(-(of_all * documents[:, None]).sum(axis=0), kind="stable")[:most]
     chosen, estimates = chosen[order], of_all[:, order]
     counts, some = periods.counts[:, chosen], held_out.of_topics(chosen)

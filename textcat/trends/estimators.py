@@ -16,8 +16,11 @@ from textcat.trends.held_out import HeldOut
 Prevalences = NDArray[np.float64]
 _EVEN = 1 + int(-FLOOR / WIDTH)  # the first bin whose documents more likely have the topic than not
 _PSEUDO = 30.0  # documents at the prior that EM adds to those of a period
-# Chosen on Reuters-21578 and newswire; between 0, the sum of probabilities, and 1, EM.
-_WEIGHT = 0.7
+# Of `adaptive`, chosen on Reuters-21578 and newswire. The weight of `shifted` after a large shift; the squared shifts of
+# log odds at which it has half of it: of the median topic, and of a single topic as far as it is above the last number.
+_WEIGHT, _HALF, _HALF_ALONE, _LEAST_ALONE = 0.85, 0.01, 0.3, 1.0
+_FEWEST, _FEWEST_EXPECTED = 5, 1  # documents of a topic, held out and expected in a period, for the median to count it
+_TINY = 1e-9
 _WIDEST, _STEPS = 16.0, 44  # log odds of a prevalence, and halvings of their interval
 
 
@@ -67,18 +70,31 @@ def most_likely(
     return np.asarray(expit((low + high) / 2))
 
 
-def damped(counts: NDArray[Any], held_out: HeldOut, weight: float = _WEIGHT) -> Prevalences:
-    """Return a weighted mean of the results of `summed` and `shifted`, on the scale of log odds.
+def adaptive(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
+    """Return the result of `summed` or, for periods whose prevalences have shifted, a mean of it and that of `shifted`.
 
-    If the model finds topics well, `summed` errs little, and `shifted` errs by changes of the texts other than in
-    prevalence. After a large shift of prevalences, `summed` is wrong by a multiple, but `shifted` is not.
+    Without a shift, `summed` errs little, and `shifted` errs by changes of the texts other than in prevalence. After a
+    large shift, `summed` is wrong by a multiple, but `shifted` is not. So in a mean of their log odds, the weight of
+    `shifted` grows with the shift: how far `summed` is from its value for held-out documents, beyond the error of
+    counting documents. If the median of the topics has shifted, all topics get this weight; a topic that has shifted
+    far gets it alone.
     """
-    sums = np.clip(summed(counts, held_out), 1e-9, 1 - 1e-9)
-    return np.asarray(expit((1 - weight) * _log_odds(sums) + weight * _log_odds(shifted(counts, held_out))))
+    sums, likely = _log_odds(summed(counts, held_out)), _log_odds(shifted(counts, held_out))
+    together = np.maximum(held_out.positives + held_out.negatives, _TINY)
+    expected = counts.sum(axis=-1) * held_out.prior
+    noise = 1 / expected + 1 / (held_out.positives.sum(axis=-1) + 0.5)
+    shift = np.maximum((sums - _log_odds(summed(together, held_out))) ** 2 - noise, 0)
+    counted = (expected >= _FEWEST_EXPECTED) & (held_out.positives.sum(axis=-1) >= _FEWEST)
+    # A further topic without a shift makes the median of a few topics more careful.
+    with_another = np.concatenate([np.where(counted, shift, np.nan), np.zeros_like(shift[..., :1])], axis=-1)
+    of_all, alone = np.nanmedian(with_another, axis=-1, keepdims=True), np.maximum(shift - _LEAST_ALONE, 0)
+    weight = _WEIGHT * np.maximum(of_all / (of_all + _HALF), alone / (alone + _HALF_ALONE))
+    return np.asarray(expit((1 - weight) * sums + weight * likely))
 
 
 def _log_odds(p: Prevalences) -> NDArray[np.float64]:
-    return np.log(p) - np.log1p(-p)
+    within = np.clip(p, _TINY, 1 - _TINY)
+    return np.asarray(np.log(within) - np.log1p(-within))
 
 
 #: The estimators by their names, the simplest first.
@@ -86,5 +102,5 @@ ESTIMATORS: dict[str, Callable[[NDArray[Any], HeldOut], Prevalences]] = {
     "summed": summed,
     "adjusted": adjusted,
     "em": shifted,
-    "damped": damped,
+    "adaptive": adaptive,
 }

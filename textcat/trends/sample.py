@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.base.sigmoid import expit
+from textcat.trends.estimators import ESTIMATORS
 from textcat.trends.held_out import HeldOut
 
 #: Minimum number of judged documents in all periods together; fewer are ignored.
@@ -76,6 +77,14 @@ def sampled_prevalences(
         sample = judged.having[:, topic], judged.lacking[:, topic]
         found[..., topic] = _of_topic(counts[:, topic], *sample, p, np.random.default_rng(seed))
     return found
+
+
+def likeliest_estimator(counts: NDArray[Any], judged: Judged, held_out: HeldOut) -> str:
+    """Return the name of the estimator whose estimates make the labels of a judged sample most likely.
+
+    Parameters are as for `log_evidence`.
+    """
+    return max(ESTIMATORS, key=lambda name: log_evidence(counts, judged, held_out, ESTIMATORS[name](counts, held_out)))
 
 
 def log_evidence(counts: NDArray[Any], judged: Judged, held_out: HeldOut, estimates: NDArray[Any]) -> float:
