@@ -16,8 +16,8 @@ from textcat.trends.held_out import HeldOut
 Prevalences = NDArray[np.float64]
 _EVEN = 1 + int(-FLOOR / WIDTH)  # the first bin whose documents more likely have the topic than not
 _PSEUDO = 30.0  # documents at the prior that EM adds to those of a period
-# Of `adaptive`, chosen on Reuters-21578 and newswire: the weight of `shifted` after a large shift, and the squared shifts
-# of log odds at which it has half of it, of the median topic and of a topic by itself (there, the part above the last).
+# Of `adaptive`, chosen on Reuters-21578 and newswire: the weight of `shifted` after a large shift, and the squared
+# shifts of log odds at which it has half of it, of the median topic and of a topic by itself (the part above the last).
 _WEIGHT, _HALF, _HALF_ALONE, _LEAST_ALONE = 0.85, 0.01, 0.3, 1.0
 _FEWEST, _FEWEST_EXPECTED = 5, 1  # documents of a topic, held out and expected in a period, for the median to count it
 _TINY = 1e-9
