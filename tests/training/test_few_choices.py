@@ -11,8 +11,10 @@ from textcat.base.errors import TextcatError
 from textcat.base.folds import assign_folds
 from textcat.corpus.documents import Corpus, Document
 from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe, default_recipe, read_recipe
+from textcat.training.cross_validation import MOST_TERMS, scores_of_split
 from textcat.training.examples import CountedCorpus
 from textcat.training.few_choices import CHARACTERS, EVEN, OWN, choose_for_few
+from textcat.training.forecast import forecast_growth
 from textcat.training.row_choice import WORDS
 
 pytestmark = pytest.mark.usefixtures("all_splits")
@@ -102,6 +104,51 @@ def test_of_too_few_documents_to_hold_some_out_the_recipe_s_own_margins_are_take
 def test_documents_without_a_topic_are_trained_on_but_do_not_count(recipe, skewed):
     with_others = replace(skewed, train=[*skewed.train, Document("other", {"body": "word1"}, ())])
     assert margins(with_others, recipe)["held_out"] % 60 == 0
+
+
+@pytest.fixture
+def terms_of_splits(monkeypatch):
+    """Return a list that gets the number of terms of each split that a choice or a forecast trains and scores."""
+    processed = []
+
+    def counting(counted, recipe, split, *args):
+        processed.append(int(counted.n_terms()[np.concatenate(split)].sum()))
+        return scores_of_split(counted, recipe, split, *args)
+
+    for module in ("few_choices", "forecast"):
+        monkeypatch.setattr(f"textcat.training.{module}.scores_of_split", counting)
+    return processed
+
+
+def long_texts(n: int, n_terms: int) -> Corpus:
+    """Make documents of so many different words, one of which is of their topic."""
+    words = " ".join(f"word{i}x" for i in range(n_terms - 1))
+    documents = [Document(str(i), {"body": f"{words} topic{i % 2}x"}, (f"topic{i % 2}",)) for i in range(n)]
+    return Corpus.from_documents("made", documents, "train")
+
+
+@pytest.mark.parametrize(("n", "n_terms", "n_splits"), [(40, 400, 25), (40, 4000, 12), (150, 20_000, 1)])
+def test_the_number_of_terms_limits_the_splits_and_in_the_end_the_documents(
+    recipe, terms_of_splits, n, n_terms, n_splits
+):
+    words = recipe.with_settings("features.ngrams=1")
+    choose_for_few(CountedCorpus(long_texts(n, n_terms), words), words)
+    n_settings = 3  # the recipe's own, more even margins, and a larger λ
+    assert len(terms_of_splits) == n_settings * n_splits
+    assert MOST_TERMS * 0.9 <= sum(terms_of_splits) / n_settings <= MOST_TERMS or n_splits == 25
+
+
+def test_a_forecast_for_long_texts_has_fewer_splits(recipe, terms_of_splits):
+    words = recipe.with_settings("features.ngrams=1")
+    forecast_growth(CountedCorpus(long_texts(100, 4000), words), words)
+    n_splits, trained_on = 5, (0.1, 0.2, 0.3, 0.4, 0.57, 0.8)  # of each split, nested parts
+    assert len(terms_of_splits) == n_splits * len(trained_on)
+
+
+def test_the_number_of_terms_is_that_of_the_rows(recipe):
+    counted = CountedCorpus(corpus := words_of({"music": MUSIC, "grain": GRAIN}, 10), recipe)
+    rows = counted.examples(counted.fit(recipe.make_features())).rows
+    np.testing.assert_array_equal(counted.n_terms(), np.diff(rows.indptr)[: len(corpus.train)])
 
 
 def test_a_setting_of_the_learner_turns_the_choice_off_in_all_alternatives():

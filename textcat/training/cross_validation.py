@@ -46,6 +46,11 @@ MAP, MEAN_SUPPORT = "macro_average_precision", "mean_support"
 _MIN_COMMON = 15
 _N_RARE = 30
 
+# Choices and forecasts for few documents split them several times, but process at most this number of terms for each
+# setting: the different terms of each document, added up over documents and splits. Texts of less than some 5,000
+# characters do not reach it.
+MOST_TERMS = 2_000_000
+
 _BATCH = 12  # settings trained in one call of the solver: enough to fill the SIMD lanes, few enough to show progress
 
 
@@ -143,6 +148,14 @@ def cross_validated_scores(
         if len(split.trained):
             scores[split.held_out] = scores_of_split(counts, recipe, split, n_jobs, rows_dir, advance)
     return scores
+
+
+def affordable_splits(n_terms: np.ndarray, most: int) -> int:
+    """Return how often to split documents into folds: up to `most` times, but once at least, and for `MOST_TERMS`.
+
+    `n_terms` is the number of different terms of each document.
+    """
+    return max(min(most, MOST_TERMS // max(int(n_terms.sum()), 1)), 1)
 
 
 def scores_of_split(

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from textcat.base.folds import assign_folds
 from textcat.features.vectors import FEWEST_KNOWN
 from textcat.recipes.recipe import Recipe
-from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
+from textcat.training.cross_validation import MOST_TERMS, HoldOut, affordable_splits, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
 from textcat.training.row_choice import WORDS
 
@@ -62,7 +62,7 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     Chosen
     """
     topics, choices = recipe.topics, dict[str, Any]()
-    splits = list(_splits(counted.labels))
+    splits = list(_splits(counted.labels, counted.n_terms()))
     recipe = recipe.with_values({"topics": dict.fromkeys(("choose_chars", "choose_margins", "choose_vectors"), False)})
     comparison = _Comparison(counted, splits, n_jobs, [])
     if topics.chooses_vectors:
@@ -129,18 +129,21 @@ class _Comparison(NamedTuple):
         return right
 
 
-def _splits(labels: sp.csc_matrix) -> Iterator[HoldOut]:
+def _splits(labels: sp.csc_matrix, n_terms: np.ndarray) -> Iterator[HoldOut]:
     """Yield splits of the documents with a topic into documents to train on and held-out documents.
 
     If fewer than `_FEWEST` documents have a topic, there is no split. Otherwise, there are as many splits as it takes
     to hold out `_SCORED` documents in total, but at most `MOST_FOLDS`; if need be, the documents are divided into folds
-    several times.
+    several times. Of long texts, there are fewer splits, and in the end fewer documents, for `MOST_TERMS`; `n_terms` is
+    the number of different terms of each document.
     """
     documents = np.flatnonzero(np.diff(labels.tocsr().indptr))
     if len(documents) < _FEWEST:
         return
-    documents = np.sort(np.random.default_rng(0).permutation(documents)[:_MOST])
-    n_folds = min(-(-_SCORED * _FOLDS // len(documents)), MOST_FOLDS)
+    documents = np.random.default_rng(0).permutation(documents)[:_MOST]
+    affordable = np.searchsorted(np.cumsum(n_terms[documents]), MOST_TERMS, side="right")
+    documents = np.sort(documents[: max(affordable, _FEWEST)])
+    n_folds = affordable_splits(n_terms[documents], min(-(-_SCORED * _FOLDS // len(documents)), MOST_FOLDS))
     for number in range(n_folds):
         fold_of = assign_folds(labels[documents], _FOLDS, seed=number // _FOLDS)
         is_held_out = fold_of == number % _FOLDS

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.recipes.recipe import Recipe
-from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
+from textcat.training.cross_validation import HoldOut, affordable_splits, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
 
 _FOLDS = 5
@@ -80,7 +80,7 @@ def _right(counted: CountedCorpus, recipe: Recipe, documents: np.ndarray, n_jobs
     """
     labels = counted.labels.tocsr()
     n_right, n_scored = np.zeros((len(_SHARES), labels.shape[0])), np.zeros(labels.shape[0], int)
-    for trained, held_out in _splits(documents, labels.shape[0]):
+    for trained, held_out in _splits(documents, counted.n_terms()):
         n_scored[held_out] += 1
         for row, share in zip(n_right, _SHARES / _SHARES[-1], strict=True):
             part = np.sort(trained[: max(round(share * len(trained)), 1)])
@@ -91,18 +91,19 @@ def _right(counted: CountedCorpus, recipe: Recipe, documents: np.ndarray, n_jobs
     return n_right[:, is_scored] / n_scored[is_scored], int(n_scored.sum())
 
 
-def _splits(documents: np.ndarray, n_documents: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _splits(documents: np.ndarray, n_terms: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield documents to train on, in random order, and documents with a topic to hold out.
 
     Folds are not stratified, because a new document may have a topic that few or no training documents have.
+    Of long texts, there are fewer splits; `n_terms` is the number of different terms of each document.
     """
     random = np.random.default_rng(0)
-    n_splits = min(-(-_SCORED * _FOLDS // len(documents)), MOST_SPLITS)
+    n_splits = affordable_splits(n_terms, min(-(-_SCORED * _FOLDS // len(documents)), MOST_SPLITS))
     for number in range(n_splits):
         if number % _FOLDS == 0:
             folds = np.array_split(random.permutation(documents), _FOLDS)
         held_out = np.sort(folds[number % _FOLDS])
-        yield random.permutation(np.setdiff1d(np.arange(n_documents), held_out)), held_out
+        yield random.permutation(np.setdiff1d(np.arange(len(n_terms)), held_out)), held_out
 
 
 def extrapolated(right: np.ndarray, shares: np.ndarray, growth: np.ndarray) -> np.ndarray:
