@@ -2,11 +2,11 @@
 
 Each rate, such as the share of documents that get a topic, has an e-process: a value that stays at 1 or below on
 average as long as the rate is that of the reference, so that the chance that it ever reaches 1 / level is at most the
-level (Ville's inequality). It is a mean over the days on which the rate may have changed. For each day, universal
-inference (Wasserman, Ramdas and Balakrishnan, "Universal inference", 2020) gives the likelihood of the documents before
-that day under a mixture of rates, times the likelihood of the later documents under multiples of the earlier rate and
-under all rates, divided by the largest likelihood of all documents under a single rate. So the bound also holds for a
-reference of few documents.
+level (Ville's inequality). It is a mean over the days on which the rate may have changed, every seventh one. For each
+of these, universal inference (Wasserman, Ramdas and Balakrishnan, "Universal inference", 2020) gives the likelihood of
+the documents before that day under a mixture of rates, times the likelihood of the later documents under rates whose
+odds are multiples of the earlier odds and under all rates, divided by the largest likelihood of all documents under a
+single rate. So the bound also holds for a reference of few documents.
 """
 
 from collections.abc import Iterator
