@@ -33,7 +33,7 @@ _LOOKED_INTO = 9  # maximum number of files searched for a list of subjects; som
 
 
 def guess_card(data: str, settings: InputSettings | None) -> Card:
-    """Return a card for data without one, judging by the names of its files.
+    """Return a card for data without one, judging by the names of its files and, if need be, their content.
 
     `data` is the path or URL of the data. TextcatError is raised if no file has a known format, and there is no folder
     per topic.

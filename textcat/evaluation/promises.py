@@ -308,7 +308,7 @@ def clopper_pearson(correct: ArrayLike, documents: ArrayLike, level: float = 0.9
 
 
 class _Sequence(NamedTuple):
-    """The tests of a topic, one for each of several numbers of highest-scored documents."""
+    """The tests of a topic's precision, each on the n documents with the highest scores, for ascending n."""
 
     documents: NDArray[np.int64]  # number of documents in each test, ascending
     correct: NDArray[np.int64]  # how many of them have the topic

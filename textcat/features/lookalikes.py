@@ -73,10 +73,10 @@ class LookAlikes:
 
 
 def of_like_meaning(rows: sp.csr_array, vectors: ColumnVectors) -> sp.csr_array:
-    """Return for each row a row, of unit length, of terms with similar meaning: those with the nearest vectors.
+    """Return for each row a row, of unit length, of the (at most 30) terms with the most similar vectors.
 
-    A term is weighted by the cosine of its vector and of the sum of the vectors of the row's words. A row without a
-    word that has a vector becomes an empty one.
+    A term is weighted by the cosine of its vector and of the sum of the vectors of the row's words. Smaller cosines
+    than .4 do not count. A row without a word that has a vector becomes an empty one.
     """
     in_order, n_columns = sp.csr_matrix(rows, dtype=np.float32), rows.shape[1]
     in_order.sort_indices()

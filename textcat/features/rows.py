@@ -1,4 +1,4 @@
-"""Sparse rows as bare arrays, for compiled code, and their conversion to matrices."""
+"""Sparse document vectors (rows) as bare arrays, for compiled code, and their conversion to matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take the steps of `TfIdf` from documents to rows: count, fit, weigh."""
+"""Take the steps of `TfIdf` from documents to vectors (rows): count, fit, weigh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write rows to a folder of arrays on disk, and train rankers from there without reading all rows into memory."""
+"""Write document vectors (rows) to arrays on disk, and train rankers without reading all of them into memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn documents into tf-idf rows of unit length, by a scikit-learn transformer that does not import scikit-learn."""
+"""Turn documents into tf-idf vectors of unit length, by a scikit-learn transformer that does not import it."""
 
 from __future__ import annotations
 

@@ -31,6 +31,8 @@ def named_vectors(name: str) -> WordVectors:
 def read_vectors(name: str) -> WordVectors:
     """Return the word vectors in a file, centred, and scaled like the shipped vectors.
 
+    Vectors of a text file are also weighted: the more frequent a word is by its rank, the less.
+
     Parameters
     ----------
     name : str
@@ -42,8 +44,8 @@ def read_vectors(name: str) -> WordVectors:
     Returns
     -------
     WordVectors
-        Vectors of the first 50,000 words, in lower case; if several words become equal, the first is kept. Its `name`
-        has the checksum.
+        Vectors of the first 50,000 words of letters only, in lower case; if several become equal, the first is kept.
+        Its `name` has the checksum.
 
     Raises
     ------

@@ -93,7 +93,7 @@ def compare(
 def read_gates(
     tagger: Tagger, fail_if: str | Iterable[str], bands: str | Iterable[str] | None = None
 ) -> tuple[list[Gate], str | Iterable[str] | None]:
-    """Parse conditions on a tagger's measures; return them, and `bands` extended by the bands that they name.
+    """Parse conditions on a tagger's measures; return them, and `bands` with the bands (sets of topics) they name.
 
     Topics are replaced by their ids, and bands by the names that tables show. Raise TextcatError if a condition cannot
     be parsed, or names a measure that is not computed for this tagger.

@@ -42,7 +42,7 @@ def stored_matrix(arrays: Mapping[str, np.ndarray], names: tuple[str, str, str],
 
 
 def types_of_parts(names: tuple[str, str, str], numbers: tuple[np.dtype[Any], ...]) -> dict[str, tuple[Any, ...]]:
-    """Return the number types that stored CSR arrays may have, by name; `numbers` are those of the values."""
+    """Return the number types that stored CSR arrays may have, by name; `numbers` has the types of the values."""
     return dict(zip(names, ((np.dtype(np.int64),), _OF_TOPICS, numbers), strict=True))
 
 

@@ -72,7 +72,7 @@ class Decisions:
 
     @property
     def without_rules(self) -> "Decisions":
-        """The same decisions without rules."""
+        """A copy without house rules."""
         return replace(self, rules=None)
 
     def holding(self, documents: Sequence[Any]) -> np.ndarray | None:

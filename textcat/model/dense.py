@@ -14,7 +14,7 @@ from textcat.model.scorer import NUMBERS, Arrays, are_float32, highest_scores
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """Score a document for every topic: its row times the weights, plus the bias."""
+    """Score a document for every topic: its feature vector (row) times the weights, plus the bias."""
 
     name: ClassVar[str] = "dense"
     types: ClassVar[Mapping[str, tuple[np.dtype[Any], ...]]] = {WEIGHTS: NUMBERS, BIAS: NUMBERS}

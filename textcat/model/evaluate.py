@@ -123,7 +123,8 @@ def with_test_documents(tagger: Tagger, corpus: Corpus) -> Corpus:
     """Return a corpus whose test part is to be measured.
 
     If a corpus has no test documents, and the tagger was not trained on it, all its documents become the test part. Any
-    other corpus is returned as it is. Warn if the tagger was trained on some of the documents that are measured.
+    other corpus is returned as it is. Warn if the tagger was probably trained on documents that are measured, or if
+    their topics are written in another way than the tagger's.
     """
     if not corpus.test and was_trained_on(tagger, corpus):
         return corpus

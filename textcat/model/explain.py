@@ -216,7 +216,7 @@ def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
 
 
 class Explainer(NamedTuple):
-    """The parts of a tagger, and the row and scores of one document, to explain its topics."""
+    """The parts of a tagger, and the vector (row) and scores of one document, to explain its topics."""
 
     features: TfIdf
     scorer: Scorer

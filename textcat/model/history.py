@@ -109,7 +109,7 @@ def learning_history(model: str | os.PathLike[str]) -> list[LearningStep]:
 
 
 def descends_from(model: str | os.PathLike[str], id_: str) -> bool:
-    """Return whether a model descends from the model with an id by steps of learning, or by undoing such steps."""
+    """Return whether a model was made by `learn` from the model with an id, or by undoing what was learnt."""
     if not _place(expanded(model).resolve()).exists():  # this also works for a folder with a model of each language
         return False
     steps = learning_history(model)

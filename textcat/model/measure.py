@@ -139,9 +139,10 @@ def measure_scores(
 ) -> Evaluation:
     """Measure a tagger by its scores of documents, and by its decisions on the documents.
 
-    With many topics, scores may come in blocks, and `n_unknown` has each document's number of unknown topics: see
-    `textcat.evaluate_at_k`. Documents that were not judged for a topic, according to `unjudged`, rank last for it and
-    count as irrelevant, so the topic is measured on the other documents. `has_terms` is as in `Tagger.select`.
+    With many topics, `scores` may be an iterable of arrays, for some documents each, and `n_unknown` has each
+    document's number of unknown topics: see `textcat.evaluate_at_k`. Documents that were not judged for a topic,
+    according to `unjudged`, rank last for it and count as irrelevant, so the topic is measured on the other documents.
+    `has_terms` is as in `Tagger.select`.
     """
     if has_many_topics(tagger):
         options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
@@ -177,7 +178,7 @@ def measure_at_k(
     unjudged: Any = None,
     **options: Any,
 ) -> Evaluation:
-    """Measure the top-ranked topics of each document; scores may come in blocks of documents.
+    """Measure the top-ranked topics of each document; `scores` may be an iterable of arrays for some documents each.
 
     The `options` are arguments of `evaluate_at_k`.
     """
@@ -190,9 +191,9 @@ def measure_at_k(
 def score_rows(
     tagger: Tagger, rows: "csr_matrix", advance: Advance = lambda n: None
 ) -> NDArray[Any] | Iterator[NDArray[Any]]:
-    """Return the scores of rows as an array or, with many topics, as an iterator over blocks.
+    """Return the scores of rows as an array or, with many topics, as an iterator over arrays for some rows each.
 
-    The iterator calls `advance` with the number of rows in each block.
+    The iterator calls `advance` with the number of rows of each array.
     """
     return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.scorer.scores(Rows.of(rows))
 

@@ -38,7 +38,7 @@ class Rankings(NamedTuple):
 
 
 def rank_documents(tagger: Tagger, corpus: Corpus, stages: Stages) -> Rankings:
-    """Rank the topics of the test documents of a corpus, and decide which topics the documents get."""
+    """Rank the topics of the test documents of a corpus, and decide which topics they get, without house rules."""
     documents, n_topics = corpus.test, len(tagger.topics)
     relevant = sparse.csr_array(relevant_topics(tagger, corpus))
     found, given, right = (np.zeros(n_topics, np.int64) for _ in range(3))

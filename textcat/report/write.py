@@ -116,8 +116,8 @@ def write_report(
     Raises
     ------
     TextcatError
-        If the corpus has no documents to measure on, the taggers' topics differ, `label_issues` is given for 1,000
-        topics or more, or a file cannot be written.
+        If the corpus has no documents to measure on, `folds` is 1, the taggers' topics differ, `label_issues` is given
+        for 1,000 topics or more, or a file cannot be written.
     """
     stages = stages or Stages()
     check_whole_number(folds, 0, "The number of folds")

@@ -352,7 +352,7 @@ class _RareTopic(NamedTuple):
 
 
 class HeldOutFold:
-    """A fold of held-out documents: select the rows to train on without it, and measure solutions on it.
+    """A fold of held-out documents: select the rows to train on without it, and measure trained rankers on it.
 
     `held_out` has the positions of the fold's documents, and `labels` has the labels of all documents. If a random
     generator is given, common topics are also trained as if they were rare, with positives that it draws.

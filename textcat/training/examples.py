@@ -1,4 +1,4 @@
-"""Turn documents into rows and labels to train on, with the topics' descriptions as further positive examples."""
+"""Turn documents into vectors (rows) and labels to train on; descriptions of topics are further positive examples."""
 
 from __future__ import annotations
 

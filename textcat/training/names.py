@@ -142,7 +142,7 @@ def names_corpus(names: Mapping[str, str] | str | os.PathLike[str], unlabelled: 
 
 
 def unlabelled_documents(unlabelled: Any, text: Any = None, trained_on: tuple[str, ...] = ()) -> list[Document]:
-    """Return the texts of unlabelled documents, as for `train_by_names`; of 5,000 or more, 4,999 evenly spaced ones.
+    """Return unlabelled documents, given as for `train_by_names`; of 5,000 or more, 4,999 evenly spaced ones.
 
     `text` and `trained_on` are as for `document_stream`.
     """

@@ -53,7 +53,7 @@ class RowChoice(NamedTuple):
 
 
 def choose_rows(counted: CountedCorpus, recipe: Recipe, seed: int = 0) -> RowChoice:
-    """Choose whether rows consist of words alone, or of words and n-grams of characters.
+    """Choose whether document vectors (rows) consist of words alone, or of words and n-grams of characters.
 
     With each kind of rows, the topics of held-out training documents are ranked, and nDCG@10 is measured.
 

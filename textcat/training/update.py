@@ -181,7 +181,7 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
 def undo_step(
     model: str | os.PathLike[str], step: int, *, n_jobs: int | None = None, stages: Stages | None = None
 ) -> UpdateResult:
-    """Undo a step in which a model has learnt: the result is, to the bit, the model of all other steps.
+    """Undo a step in which a model has learnt: the result is, to the bit, the model that the other steps give.
 
     Documents that the step added are removed, and those that it corrected get the labels that they have without it. A
     correction by a later step stays; `UpdateResult.kept` names these documents. Undoing is itself a step, and can be
