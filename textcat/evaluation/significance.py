@@ -66,7 +66,7 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
 
 
 def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
-    """Return a copy of an evaluation with a bootstrap interval for each measure of its bands.
+    """Return a copy of an evaluation with bootstrap intervals for the measures in its `sample.measures`, by band.
 
     Raise TextcatError if the evaluation has neither scores nor each document's measures: see `Evaluation.sample`.
     """

@@ -458,7 +458,8 @@ def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_
 def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
     """Return the coefficients of the three kinds of evidence, fitted on held-out documents for a sample of topics.
 
-    The kinds are a ranker's score, the similarity to the centroid, and the similarity to the name.
+    The kinds are a ranker's score, the similarity to the centroid, and the similarity to the name. If the shortlists of
+    held-out documents have too few of the documents' sampled topics, only the ranker's score counts.
     """
     random = np.random.default_rng(seed)
     n_topics = topics.labels.shape[1]
@@ -502,7 +503,7 @@ def weigh_names(topics: _ListedTopics, seed: int) -> _NameEvidence | None:
 
     To fit the coefficients, the documents of some other topics are hidden, so that these topics have only their names.
 
-    Return None if too few pairs of a held-out document and a hidden topic are left to fit the coefficients.
+    Return None if the shortlists of held-out documents have too few of the documents' hidden topics.
     """
     random, names = np.random.default_rng(seed), topics.names
     n_held_out = min(_HELD_OUT, topics.n_documents // _ONE_OF)

@@ -72,7 +72,7 @@ def learn(
     as nobody has judged them for it.
 
     `vocabulary` adds or replaces names of topics, which all later updates keep. A model that was not trained with
-    ``updatable=True`` can only get names; nothing else in it changes.
+    ``updatable=True`` can only get names, with the broader topics of the vocabulary; nothing else in it changes.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def _replay(opened: UpdatableModel, step: LearningStep, texts: Mapping[str, Docu
 
 
 def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Vocabulary, stages: Stages) -> UpdateResult:
-    """Change the names of topics in a model that is not updatable; everything else stays as it is, byte for byte."""
+    """Change topics' names and broader topics in a model that is not updatable; all else stays, byte for byte."""
     before = {topic: (name,) for topic, name in manifest.names.items()}
     names, language = all_names(before, manifest.names_language or "", manifest.topics, vocabulary)
     preferred = {topic: called[0] for topic, called in names.items()}
