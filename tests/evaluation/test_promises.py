@@ -234,3 +234,12 @@ def test_promises_are_checked_on_documents_with_known_topics():
         ("a", "recall", 3, 2),
         ("b", "recall", 2, 2),
     ]
+
+
+@pytest.mark.parametrize(("share", "of_mapie"), [(0.05, 0.059), (0.1, 0.092), (0.3, 0.245)])
+def test_missed_topics_are_limited_at_the_threshold_that_mapie_finds(share, of_mapie):
+    """MAPIE 1.6.0, `MultiLabelClassificationController(…, risk="recall", method="crc")`, on a grid of thousandths."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, (400, 6))
+    labels = rng.random(p.shape) < p
+    assert of_mapie <= limit_missed(p, labels, share) < of_mapie + 0.001
