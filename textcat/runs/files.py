@@ -229,7 +229,7 @@ def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:
 
 
 def _shards_of(part: Part, read: Sequence[ListedFile]) -> Mapping[int, list[str]]:
-    """Return the shards that may have documents of each file, by the file's position among those that are read."""
+    """Return the shards of a generation that may have documents of each file, by the file's position in `read`."""
     shards, begin = defaultdict[int, list[str]](list), 0
     for shard in part.shards:
         n = _n_before(read, shard.checkpoint)
@@ -241,7 +241,7 @@ def _shards_of(part: Part, read: Sequence[ListedFile]) -> Mapping[int, list[str]
 
 
 def _due_of(part: Part) -> dict[str, float]:
-    """Return for each source the earliest time to read it, or a source inside it, again."""
+    """Return for each source of a generation the earliest time to read it, or a source inside it, again."""
     due: dict[str, float] = {}
     for shard in part.shards:
         for source, when in shard.due.items():

@@ -309,8 +309,8 @@ def _grown(
 ) -> RunState:
     """Return the state to resume from when inputs may have changed since; `files` are the files of the sources.
 
-    If they have changed, a new generation begins, with the new and changed files and, if the run `renews`, files whose
-    documents were written with other settings.
+    If they have changed, a new generation (a further reading of the inputs) begins, with the new and changed files and,
+    if the run `renews`, files whose documents were written with other settings.
     """
     state = _state(log, sources)
     is_first = len(log.generations) == 1 and not any(shard.due for shard in log.part.shards)

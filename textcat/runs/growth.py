@@ -89,7 +89,7 @@ def outdated(log: Log, run: RunFiles, facts: Mapping[str, Any]) -> set[str]:
 def find_growth(
     sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, again: Set[str] = frozenset()
 ) -> Work:
-    """Return the files that a run must read next, given the present sources, and their files by name.
+    """Return the files that a run must read next; `listed` has the files of the present sources, by name.
 
     The last generation must have ended, or be unable to continue (see `goes_on`). The files `again` are read again even
     if they have not changed.
@@ -188,7 +188,7 @@ def _compare(
 
 
 def _due(listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> set[str]:
-    """Return the names of files to read again, whether or not they have changed."""
+    """Return the names of files to read again at the time `now`, whether or not they have changed."""
     return {
         name
         for name, item in run.known.items()
@@ -231,7 +231,7 @@ class _FormerNames:
 
 
 def _is_hidden(name: str, blocked: Set[str]) -> bool:
-    """Return whether a file is in a folder that cannot be listed."""
+    """Return whether a file is in a folder that cannot be listed, and is therefore among `blocked`."""
     is_in_root = "." in blocked and not name.startswith(("/", "../"))
     return is_in_root or any(above in blocked for above in paths_above(name))
 

@@ -322,7 +322,8 @@ def _find_again(
 ) -> list[Reading]:
     """Return the sources to read again because they have versions in the mask `lacks_row`.
 
-    These are, for each item, the newest version that can be read, and newer ones, which may be read later.
+    These are, for each item, the newest version that can be read, and newer ones, which are in `lost` files and may be
+    read later.
     """
     import numpy as np
 

@@ -163,5 +163,8 @@ def _batches_of(part: Part, form: PlainFile) -> Iterator[EncodedBatch]:
 
 
 def _sizes(batch: PartBatch, *, is_table: bool) -> list[int]:
-    """Return the sizes of the pieces in which a shard has the rows of a batch; see `PlainFile.pieces`."""
+    """Return the sizes of the pieces in which a shard has the rows of a batch; see `PlainFile.pieces`.
+
+    `is_table` says that the shard is a Parquet file.
+    """
     return ([batch.counts["tagged"]] if batch.rows else []) if is_table else batch.rows

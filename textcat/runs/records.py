@@ -66,7 +66,7 @@ class PartBatch(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     rows: list[int]  # sizes of the pieces in which its rows were encoded
     counts: dict[str, Any]
     rejected: int = 0  # bytes added to the file of rejections
-    counted: int = 0  # bytes added to the file of counted topics
+    counted: int = 0  # bytes added to the file of topics that the summary counts
     score_bins: int = 0  # bytes added to the file of score bins
     versions: int = 0  # bytes added to the generation's file of versions
     sums: dict[str, str] = {}  # as in `Shard`
@@ -180,11 +180,11 @@ class Log:
         self.sums: dict[str, str] = {}  # checksums of the shards, by name
         self.generation_of: dict[str, int] = {}  # generations of the shards, by name
         self._facts_of: dict[str, dict[str, Any]] = {}  # settings with which each shard was written, by name
-        self.rejected_spans: list[RejectedSpan] = []  # spans of the file of rejections
+        self.rejected_spans: list[RejectedSpan] = []  # where each generation's lines end in the file of rejections
         self.replaced: set[str] = set()  # names of the files that the last generation has replaced
         self.last: Record | None = None
-        #: The old state of the file that the last record replaces, if any: the checksum of a shard, or the spans of
-        #: the rejections.
+        #: The old state of the file that the last record replaces, if any: the checksum of a shard, or the former
+        #: `rejected_spans`.
         self.former: str | list[RejectedSpan] | None = None
 
     @property

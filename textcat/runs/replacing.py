@@ -110,7 +110,10 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
 
 
 def end_replacement(folder: Path, kept: int = KEPT) -> None:
-    """Complete a replacement that a killed process left unfinished: put new output in place, and set the old aside."""
+    """Complete a replacement that a killed process left unfinished: put new output in place, or set the old aside.
+
+    Of former outputs, `kept` - 1 are kept.
+    """
     new = beside(folder)
     if new.is_dir() and not folder.exists():
         os.rename(new, folder)

@@ -94,7 +94,7 @@ class BatchResult:
     process: str  # name of the process that worked on the batch, see `process_name`
     memory: int = 0  # peak memory of that process in bytes; 0 if unknown
     versions: bytes = b""  # versions of news items, from `encode_versions`
-    #: The topics counted for each row, if they differ from the topics in the rows: lines of JSON, see
+    #: The topics that the summary counts for each row, if they differ from the topics in the rows: lines of JSON, see
     #: `encode_counted`.
     counted: bytes = b""
     score_bins: bytes = b""  # frames with the bins of each row's scores, which are appended to the shard's file of bins

@@ -116,7 +116,10 @@ def _begins_with(path: Path, record: RejectionsReplaced) -> bool:
 
 
 def _replace_shard(log: Log, name: str, content: RemovedRows, redone: str) -> Counts:
-    """Replace a shard's content, and append the rejections of removed documents; return the change of counts."""
+    """Replace a shard's content, and append the rejections of removed documents; return the change of counts.
+
+    If the shard is the one named `redone`, the journal has the change already, and only the file is written.
+    """
     with _replacing(log.folder / name, content.data):
         if name == redone:
             return Counts()

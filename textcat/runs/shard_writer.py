@@ -206,7 +206,10 @@ class ShardWriter:
         self._last = None
 
     def _end(self, last: EncodedBatch) -> None:
-        """Close the shard's file, and record the shard in the journal; no file exists if all records were rejected."""
+        """Close the shard's file after its `last` batch, and record the shard in the journal.
+
+        There is no file if all records were rejected.
+        """
         name, n_bytes, sha256 = "", 0, ""
         if self._n_bytes:
             self._shard.write(self._format.end())
