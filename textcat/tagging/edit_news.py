@@ -155,7 +155,10 @@ def _edited(
 
 
 def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:
-    """Return the tags of a document, given its topics as in a line of JSON; each concept appears once."""
+    """Return the tags of a document, given its topics as in a line of JSON, and the table of codes.
+
+    Each concept appears once.
+    """
     largest = max((topic["score"] for topic in topics), default=0)
     tags: dict[str, Tag] = {}
     for topic in topics:

@@ -230,7 +230,10 @@ def _batches_left(plan: TaggingPlan, state: RunState) -> Iterator[Batch]:
 
 
 def _changing(plan: TaggingPlan, out: Path, before: str | None, now: str, model_changes: str) -> tuple[str, ...]:
-    """Return which settings of a run may change, given the ids of its former and its present model."""
+    """Return which settings of a run may change, given the ids of its former and its present model.
+
+    Raise TextcatError if the models differ, and `model_changes` (see `tag_archive`) does not allow that.
+    """
     if before in (None, now):
         return ()
     if model_changes == "ask" or (not model_changes and not descends_from(plan.job.model, before)):

@@ -105,7 +105,7 @@ def encode_frame(
 
 
 def _floors(curves: Calibration) -> np.ndarray:
-    """Return for each topic a score just below the floor of the bins."""
+    """Return for each topic a score whose log odds are just below `FLOOR`, the upper end of the lowest bin."""
     with np.errstate(divide="ignore"):
         floors = (FLOOR - _MARGIN - curves.b) / curves.a
     return np.where(curves.a > 0, floors, -np.inf).astype(np.float32)
@@ -127,7 +127,7 @@ def _is_reprint(record: Record) -> bool:
 
 
 def read_frames(shard: Path) -> Iterator[FrameArrays]:
-    """Yield the frames of a shard; raise TextcatError if their file is missing or damaged."""
+    """Yield a shard's frames (documents scored together); raise TextcatError if their file is missing or damaged."""
     path = score_bins_of(shard)
     try:
         with open(path, "rb") as file:

@@ -75,7 +75,7 @@ def _subject(tag: Tag, creator: str, version: tuple[int, int]) -> dict[str, Any]
 
 
 def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, Any]]) -> list[Edit]:
-    """Return the edits that replace our own subjects in a list; if there are none, new ones are appended."""
+    """Return the edits that replace our own subjects in the list at `found`; if it has none, new ones are appended."""
     values, _ = values_in(data, found.start)
     owned = [_is_own(_loaded(data, value)) for value in values]
     is_spaced = b'": ' in data[found.start : found.end] or not values
@@ -129,7 +129,7 @@ def _new_member(data: bytes, name: str, subjects: Sequence[dict[str, Any]]) -> E
 
 
 def _encoded(subjects: Sequence[dict[str, Any]], is_spaced: bool) -> list[bytes]:
-    """Return each object encoded in ASCII, so that the file's encoding does not matter."""
+    """Return each object as JSON in ASCII, with or without spaces; so the file's encoding does not matter."""
     separators = (", ", ": ") if is_spaced else (",", ":")
     return [json.dumps(subject, separators=separators).encode() for subject in subjects]
 

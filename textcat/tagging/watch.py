@@ -136,9 +136,10 @@ class _Clock:
         return self._wake is not None and self._wake <= time.time() and self._next <= time.monotonic()
 
     def set(self, wake: float | None, began: float, *, is_again: bool = False) -> None:
-        """Set the time to read again (see `Rejection`), at least a pause after the last check, which began at `began`.
+        """Set the time `wake` to read again (see `Rejection.due`), but not before a pause from now.
 
-        `is_again`: failed files were tried again; the pauses grow while they keep failing.
+        The pause is the longer, the longer the check took that began at `began`. `is_again`: failed files were tried
+        again; the pauses grow while they keep failing.
         """
         self._wake = wake
         self._pause = min(2 * self._pause, _LONGEST) if is_again and wake == 0 else _POLLS

@@ -127,7 +127,7 @@ class Tally:
 
 
 def log_plan(plan: TaggingPlan, where: str) -> None:
-    """Log how many inputs a plan has and, for up to 100 of them, a known format and how it was recognised."""
+    """Log how many inputs are tagged into `where` and, for up to 100, a known format and how it was recognised."""
     n = len(plan.sources)
     model = f"{plan.job.model} (model {plan.job.model_ids})"
     _log.info("Tagging %d input%s by %s into %s", n, "s" * (n > 1), model, where)

@@ -165,8 +165,8 @@ def _why_copied(reason: str) -> str:
 def check_inputs(plan: TaggingPlan, folder: Path, *, copy_rest: bool = False) -> None:
     """Raise TextcatError if inputs of a plan, or files in them, cannot be written back to a folder.
 
-    Zips and tars are errors here, unless they are copied unchanged. `write_back` itself skips them, because they may
-    arrive in a watched folder.
+    Zips and tars are errors here, unless `copy_rest` says to copy them unchanged. `write_back` itself skips them,
+    because they may arrive in a watched folder.
     """
     check_sources(plan.sources, folder)
     if not copy_rest:
