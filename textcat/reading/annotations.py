@@ -70,7 +70,8 @@ def _of_label_studio(
 ) -> tuple[dict[str, Any], _Answers]:
     """Return the data of a task (the fields of a record) and its choices by the name of their control.
 
-    There are no choices if `asked` (the field or control of topics) is a field of the data.
+    There are no choices unless labels are read (`labelled`), or if `asked` (the field or control of topics) is a field
+    of the data.
     """
     record = {"id": fields.get("id"), **fields["data"]}
     if not labelled:
@@ -174,7 +175,10 @@ def answered(labels: Labels, answer: object) -> Labels:
 
 
 def _chosen(answers: _Answers, asked: str, what: str) -> str:
-    """Select the one of several controls or questions that has the topics."""
+    """Select the control or question that has the topics: `asked`, the one with a usual name, or the only one.
+
+    `what` names them in the error that is raised if it is unclear which one is meant.
+    """
     if asked in answers:
         return asked
     usual = usual_name(answers, "topics")

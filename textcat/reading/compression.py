@@ -187,8 +187,8 @@ class _Unpacking:
     def _whole(self, member: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the data of a member when it is complete; instead of a damaged member, a WARC record that reports it.
 
-        If no member follows a damaged one, its data and then the error come. Of a member that unpacks to more than
-        `FLOOR` bytes, data come before it is known to be whole.
+        If no member follows a damaged one, yield its data, and then raise the error. The data of a member that unpacks
+        to more than `FLOOR` bytes are yielded before it is known to be whole.
         """
         held: list[bytes] = []
         size = 0

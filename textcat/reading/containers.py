@@ -426,7 +426,7 @@ def tar_entries(stream: ByteStream, reopen: Callable[[], ByteStream] | None = No
 
 
 def _files_of_tar(reopen: Callable[[], ByteStream]) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
-    """Yield the files of a tar that may be XML; end where the tar is damaged.
+    """Yield the files that may be XML of a tar, which `reopen` opens; end where the tar is damaged.
 
     Files of a compressed tar are copied to a temporary file, up to a limit.
     """

@@ -73,7 +73,10 @@ def file_steps(
 def mets_steps(
     stream: ByteStream, template: Block, settings: InputSettings, position: Place, entry: Source | ContainerEntry
 ) -> Iterator[Step]:
-    """Yield blocks of the documents of a METS file, each with the place after it."""
+    """Yield blocks of the documents of a METS file, each with the place after it.
+
+    `template` is an empty block, whose source and format the blocks get; `entry` is the file.
+    """
     inside = posixpath.dirname(entry.name) if isinstance(entry, ContainerEntry) else ""
     blocks = mets_blocks(stream, template, settings, entry.neighbours, inside, max(position.position, 1))
     block = next(blocks)
@@ -147,7 +150,10 @@ def _cut(stream: ByteStream, template: Block, settings: InputSettings, position:
 
 
 def _with_opening(ahead: LookAhead, template: Block, settings: InputSettings, largest: int) -> Block:
-    """Return a block without data whose header is everything before the first item of an XML file."""
+    """Return a copy of the empty block `template` whose header is everything before the first item of an XML file.
+
+    UnreadableError is raised if there is no item in the first `largest` bytes.
+    """
     n = ahead.find(lambda data, _: xml_items.first_item(template.format, data) + 1, settings.block_bytes, largest)
     if not n and not ahead.ended:
         raise UnreadableError(f"has no item in its first {largest} bytes: check its format")

@@ -105,7 +105,7 @@ class _Outbox(Thread):
 
 
 def _send(open_corpus: Callable[..., object], pickler: pickle.Pickler) -> None:
-    """Read a corpus, and send parts of it to the parent process.
+    """Read a corpus, and send parts of it to the parent process by `pickler`.
 
     Sent are, while it is read, lists of the documents' texts by zone (title, body) and the progress; at the end, the
     corpus.

@@ -93,10 +93,10 @@ def read_documents(
 
 
 def _find_topics(records: list[tuple[str, Record]], location: str) -> None:
-    """Give records of JSON the labels in their `candidates`, in place, if these are only one field in all records.
+    """Take the topics of JSON records, in place, from the one field with a usual name (see `Record.candidates`).
 
-    TextcatError is raised if there are several, or if the field is unreadable. If any record has the field ``topics``,
-    other fields hold no topics. `location` names the inputs in messages.
+    TextcatError is raised if the records have several such fields, or if a value is unreadable. If any record has the
+    field ``topics``, no other field is used. `location` names the inputs in messages.
     """
     names = dict.fromkeys(name for _, record in records for name in record.candidates or ())
     if "topics" in names:

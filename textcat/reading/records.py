@@ -86,9 +86,10 @@ def reject_or_raise(
     length: int = -1,
     subject: str = "The file",
 ) -> Rejection:
-    """Return the Rejection of unreadable input; raise RefusedError if the settings ask for labels.
+    """Return the Rejection of input that cannot be read because of `fault`.
 
-    The reason in the Rejection begins with `part`, such as "Line 3", or with `subject` if `part` is "".
+    The reason in the Rejection begins with `part`, such as "Line 3", or with `subject` if `part` is "". The other
+    arguments are those of `Rejection`. If the settings ask for labels, RefusedError is raised instead.
     """
     if settings.labels is not None:
         raise RefusedError(source, part, fault) from None

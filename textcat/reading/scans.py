@@ -76,7 +76,10 @@ def mets_blocks(
 
 
 def _page(reference: str, settings: InputSettings, neighbours: Neighbours | None, inside: str, most: int) -> PageFile:
-    """Return a file to which a METS file refers; it must not have more than `most` bytes."""
+    """Return a file to which a METS file in the folder `inside` refers, or why it cannot be read.
+
+    It cannot, for example, if it has more than `most` bytes. `neighbours` opens the files around the METS file.
+    """
     name = plain_name(reference)
     try:
         path = name = path_of(reference)

@@ -86,7 +86,8 @@ class SourceReader:
     ) -> Iterator[Step]:
         """Yield blocks of a file's records and Rejections of its unreadable parts, each with the place after it.
 
-        `depth` counts the archives around the file. If `form` is "", the file's name or content tells its format.
+        `entry` opens the file, and `depth` counts the archives around it. If `form` is "", the file's name or content
+        tells its format.
         """
         self.on_disk = name if depth == 0 else self.on_disk
         # Documents of a corpus are named by their paths inside it.

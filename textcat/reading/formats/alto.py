@@ -84,7 +84,7 @@ def read_page(data: bytes, settings: InputSettings, wanted: Collection[str] = ()
 
 
 def _spans(root: Any, wanted: Collection[str]) -> dict[str, list[tuple[int, int]]]:
-    """Return `AltoPage.spans`; the ID of each element is looked up once, however many words and blocks it has."""
+    """Return `AltoPage.spans` of the elements whose IDs are `wanted`; each ID is looked up once."""
     from lxml import etree
 
     spans: dict[str, list[tuple[int, int]]] = {}

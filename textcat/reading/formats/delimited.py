@@ -168,7 +168,10 @@ def _repeats_header(names: list[str], settings: InputSettings) -> Callable[[list
 
 
 def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) -> Callable[[list[str]], RecordContent]:
-    """Return a function that takes the cells of a row, in the order of `names`, and returns the content of the row."""
+    """Return a function that takes the cells of a row, in the order of `names`, and returns the row's content.
+
+    `read` has the names of the columns to read.
+    """
     column_of = {name: i for i, name in enumerate(names)} | {"": -1}
     body = [column_of[name] for name in read.body]
     title, name, topics, split, date, labelled_for, answer = (column_of[name] for name in (read.title, *read[2:8]))

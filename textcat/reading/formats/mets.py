@@ -198,7 +198,10 @@ def _own_areas(div: Any, files: Mapping[str, int], is_title: bool = False) -> It
 
 
 def _areas(div: Any, files: Mapping[str, int], is_title: bool = False, is_body: bool = False) -> Iterator[Area]:
-    """Yield the areas of an article or of a part of it, without those of articles inside of it."""
+    """Yield the areas of an article or of a part of it (`div`), without those of articles inside of it.
+
+    `is_title` and `is_body` say that the part is in the title or in the body of its article.
+    """
     yield from _own_areas(div, files, is_title)
     for part in children(div, "div"):
         kind = _kind(part)
@@ -307,7 +310,7 @@ class _Descriptions:
         return _Description(*(next(filter(None, texts), "") for texts in zip(*said, strict=True)))
 
     def document(self, div: Any, areas: Iterable[Area], is_article: bool = False) -> PlannedDocument:
-        """Return the document of a div, or of a page without a div (None)."""
+        """Return the document of a div, or of a page without a div (None); only an article gets a title."""
         said = self._around[div]
         above = _Said() if div is None else self._around[div.getparent()]
         title = (_shortened(attribute(div, "LABEL")) or self._own(div).title) if is_article else ""

@@ -53,7 +53,10 @@ def _items_in(span: RecordSpan, settings: InputSettings) -> list[tuple[int, int]
 
 
 def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
-    """Return the places of the items that the object of a feed lists, itself or in an object within."""
+    """Return the places of the items that a feed's object at `start` lists, itself or in objects within.
+
+    `depth` limits how deep these are nested.
+    """
     items: list[tuple[int, int]] = []
     members = members_of(data, start)
     for name in _LISTS:
@@ -115,7 +118,10 @@ def _string(fields: Mapping[str, Any], name: str) -> str:
 
 
 def _text(fields: Mapping[str, Any], stem: str, plural: str) -> str:
-    """Return the best text of a kind, such as the body: plain text if there is any, else HTML without its tags."""
+    """Return the best text of a kind, such as the body: plain text if there is any, else HTML without its tags.
+
+    In ninjs 1, the names of its fields begin with `stem`; in later versions, the field `plural` has a list of texts.
+    """
     texts = [(name[len(stem) :].strip("_"), "", value) for name, value in fields.items() if _is_named(name, stem)]
     for entry in fields.get(plural) or () if isinstance(fields.get(plural), list) else ():
         if isinstance(entry, dict):

@@ -100,7 +100,7 @@ def _inside(element: Any, name: str) -> Iterable[Any]:
 
 
 def _title(described: Any) -> str:
-    """Return the title of the article; or else the main title, or the first one."""
+    """Return the title of the article in a header's description; or else the main title, or the first one."""
     titles_here = [*children(child(described, "titleStmt"), "title")]
     others = _parts(child(described, "sourceDesc"), "title")
     articles = [title for title in (*titles_here, *others) if title.get("level") == "a"]
