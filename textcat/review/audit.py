@@ -32,7 +32,7 @@ class AuditRow(NamedTuple):
 
 
 def present_tags(folder: Path, corrections: Iterable[Correction]) -> dict[ArchiveRow, TaggedDocument]:
-    """Return the present tags of the documents of an archive that were audited, or judged completely."""
+    """Return the present tags of those documents of an archive that were audited, or judged completely."""
     judged = (row_of(made.document) for made in corrections if made.audited or made.is_complete)
     rows = {row for row in judged if row is not None}
     return find_documents(folder, rows) if rows else {}
