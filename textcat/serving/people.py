@@ -1,4 +1,4 @@
-"""The application of a server whose page people use to answer; requests that change state are handled one by one."""
+"""The application of a server on whose page people judge documents; requests that change state wait for each other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class PeoplesApplication(Application):
-    """The ASGI application of a server whose page people use to answer; it has one process.
+    """The ASGI application of a server on whose page people judge documents; it has one process.
 
     One thread handles answers and questions, in the order of the requests; another thread handles requests that only
     read. So an answer never waits for a slow estimate, and answers of two people never interfere.
@@ -136,7 +136,7 @@ def serve_people(
     path: str = "",
     on_start: Callable[[str], object] = lambda url: None,
 ) -> int:
-    """Serve an application until a signal ends the server; return the signal's number.
+    """Serve the application `service` on a host and port until a signal ends it; return the signal's number.
 
     Port 0 means any free port. `on_start` is called with the address of the page. If `open_browser`, the browser opens
     this address with `path` appended.

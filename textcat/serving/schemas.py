@@ -54,15 +54,18 @@ class _About(RequestModel):
     """Facts about a document besides its text, for house rules with conditions."""
 
     language: str = Field(
-        "", max_length=100, description="The document's language, for rules with a condition.", examples=["en"]
+        "", max_length=100, description="The document's language, for house rules with a condition.", examples=["en"]
     )
     date: str = Field(
-        "", max_length=100, description="The document's date, for rules with a condition.", examples=["1987-02-26"]
+        "",
+        max_length=100,
+        description="The document's date, for house rules with a condition.",
+        examples=["1987-02-26"],
     )
     fields: dict[str, Any] | None = Field(
         None,
         max_length=1000,
-        description="Other fields of the document, for rules with a condition.",
+        description="Other fields of the document, for house rules with a condition.",
         examples=[{"desk": "farm"}],
     )
 

@@ -80,7 +80,10 @@ class Work:
         self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}  # lock of requests with several documents
 
     def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Answer]:
-        """Return a future for the tags of a document; documents that arrive at the same time are tagged together."""
+        """Return a future for the tags of a document that `choice` asks for.
+
+        Documents that arrive at the same time are tagged together.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answer] = loop.create_future()
         if not self._waiting:

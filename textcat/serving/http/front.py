@@ -155,7 +155,7 @@ class Call(Request):
     async def answer(
         self, body: bytes, status: int = 200, kind: bytes = JSON, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Send a whole answer: its head and its body; `kind` is the content type."""
+        """Send a whole answer: its head (status and headers) and its body; `kind` is the content type."""
         head = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
         if headers:
             head += [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]

@@ -44,7 +44,7 @@ class Replacements:
         self._due: dict[int, float] = {}  # when to start processes, by index
 
     def add(self, slot: int, begun: float) -> None:
-        """Plan to replace a process that has just died, given its number and when it was started."""
+        """Plan to replace a process that has just died, given its number (`slot`) and when it was started."""
         now = self._clock()
         pause = min(max(2 * self._pauses.get(slot, 0), _PAUSE), _LONGEST) if now - begun < _SHORT else 0.0
         self._pauses[slot], self._due[slot] = pause, now + pause
