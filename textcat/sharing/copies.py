@@ -89,7 +89,7 @@ def push(
 
 
 def _there(place: Folder | Repository, *, public: bool) -> set[str]:
-    """Return the names of a model's files that exist at a place; create a missing repository."""
+    """Return the names of a model's files that exist at a place; create a missing repository, private or `public`."""
     if isinstance(place, Repository):
         if not place.exists():
             place.create(public=public)
@@ -218,7 +218,10 @@ def _sizes(remote: Folder, manifest: Manifest, max_bytes: int, new: Path) -> dic
 
 
 def _copy(remote: Folder, name: str, path: Path, most: int, advance: Any = lambda n: None) -> str:
-    """Copy a file, and return its sha256; raise ModelError if it has more than `most` bytes."""
+    """Copy the file `name` of a remote folder, and return its sha256; if it exceeds `most` bytes, raise ModelError.
+
+    `advance` is called with the number of bytes of each piece.
+    """
     digest, n = hashlib.sha256(), 0
     with remote.opened(name) as stream, open(path, "xb") as file:
         while piece := _read(remote, stream):
