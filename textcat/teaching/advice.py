@@ -28,7 +28,7 @@ class CachedBand(NamedTuple):
     band: Band | None
 
     def is_of(self, history: History) -> bool:
-        """Return whether the cached result was computed from an earlier state of `history`, with as many documents."""
+        """Return whether the cached result was computed from the first answers of `history`, over as many documents."""
         first = history.first(len(self.history.answers))
         return history.n_documents == self.history.n_documents and all(
             map(np.array_equal, first[:2], self.history[:2])  # answers, and which were drawn at random

@@ -175,7 +175,7 @@ def _write_records(
 def _exported(view: View, topics: list[str]) -> Iterator[_Exported]:
     """Yield all documents of the pool, near-duplicates together, each with its decision and rank for the given topics.
 
-    Decisions and ranks are those of the first call of `next`: later answers change nothing.
+    Decisions and ranks are those at the time when iteration begins: later answers change nothing.
     """
     with view.unchanged():
         states = {topic: view.topic(topic) for topic in topics}

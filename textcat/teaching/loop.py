@@ -82,8 +82,8 @@ class Loop:
     def ask(self, query: QueryStrategy, is_open: NDArray[np.bool_], n_answers: int, *key: str) -> Choice | None:
         """Choose one of the open documents, those that can be asked about, by the latest ranking.
 
-        Return None if no document is open. `is_open` is the mask of the open documents; `key`, such as a person's
-        name, is appended to the loop's own key.
+        Return None if no document is open. `is_open` is the mask of the open documents, and `n_answers` the number of
+        answers so far; `key`, such as a person's name, is appended to the loop's own key.
         """
         assert self.ranking is not None
         chosen = query.choose(self.ranking.scores, is_open, n_answers, (*self._key, *key))

@@ -61,7 +61,7 @@ def rrf(curve: ArrayLike, n_documents: int, share: float = 0.1) -> float:
 
 
 def recall_at(curve: ArrayLike, a: float, b: float = 0) -> float:
-    """Return recall@aR+b: the recall after a · R + b answers (TREC's Total Recall track)."""
+    """Return recall@aR+b: the recall after a · R + b answers, R being the number of relevant documents (TREC)."""
     return recall_after(curve, math.floor(a * len(np.asarray(curve)) + b + _EXACT))
 
 

@@ -131,7 +131,7 @@ class Stopper:
         return bool(course.r and SURE[self.rule](course)(allowed) >= self.confidence)
 
     def _more(self, course: Course) -> int | None:
-        """Return how many answers "no" it takes until one can stop; None if the rule cannot tell.
+        """Return how many answers "no" it takes until a person can stop; None if the rule cannot tell.
 
         Bisection finds the number, because an answer "no" never makes a rule less sure.
         """
