@@ -96,7 +96,7 @@ SessionsLearner = Annotated[
 ]
 Bands = Annotated[
     list[str] | None,
-    Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),
+    Option("--band", help="Set of topics to average over: ALL, TOPn, LASTn, 10-50, name=topic,topic. May be repeated."),
 ]
 PageHost = Annotated[str, Option(help="Address that the page is served on.")]
 PagePort = Annotated[int, Option(min=0, max=65535, help="Port of the page; 0: a free one.")]

@@ -204,7 +204,7 @@ def card(
     ] = None,
     bootstrap: Annotated[
         int,
-        Option(min=0, help="Resamples of the documents, for intervals; 0: the figures of training, without a corpus."),
+        Option(min=0, help="Resamples of the documents, for intervals; 0: the measures of training, without a corpus."),
     ] = 1000,
     band: common.Bands = None,
     labelled_only: common.LabelledOnly = False,

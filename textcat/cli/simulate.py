@@ -40,7 +40,7 @@ def simulate(
     ] = "",
     seeds: Annotated[int, Option(min=1, help="Runs of each topic and strategy.")] = 20,
     recipe: Annotated[
-        str, Option(help="Recipe of the rows.", autocompletion=common.complete_recipe)
+        str, Option(help="Recipe by which documents become rows.", autocompletion=common.complete_recipe)
     ] = "active-learning",
     settings: Annotated[
         list[str] | None,

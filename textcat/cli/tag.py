@@ -54,7 +54,7 @@ def output_settings(
     ] = None,
     rules: Annotated[
         Path | None,
-        _output(help="File of rules for topics, in place of MODEL.rules.toml beside the model."),
+        _output(help="File of house rules, in place of MODEL.rules.toml beside the model."),
     ] = None,
     automatic: Annotated[
         bool, _output("--automatic", help="Print only topics that may be given without a person, as promised.")

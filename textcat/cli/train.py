@@ -81,7 +81,8 @@ def train(
     topics: common.PerTopic = False,
     form: common.Form = "text",
     rows_dir: Annotated[
-        Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")
+        Path | None,
+        Option(help="Keep rows (documents as vectors) in this folder, not in memory, and train from there."),
     ] = None,
     keep_support: Annotated[
         str | None,
@@ -307,7 +308,7 @@ def learn(
     ] = "",
     force: Annotated[bool, Option("--force", help="Replace another model in --out without asking.")] = False,
     learner: common.ModelsLearner = None,
-    undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last update.")] = False,
     undo_step: Annotated[
         int | None, Option(help="Undo the step of this number in the history; later steps stay.", show_default=False)
     ] = None,
@@ -689,7 +690,7 @@ def _update_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def show_history(console: "Console", steps: "Sequence[LearningStep]", model: str, form: str) -> None:
-    """Print the steps in which a model has learnt; `model` is the checksum of the present model."""
+    """Print the history of a model, a row per update; `model` is the checksum of the present model."""
     from textcat.cli.printing import Table, show
 
     data = [step.as_dict() for step in steps]
@@ -735,7 +736,7 @@ def _plain_history_row(step: "LearningStep", figures: Sequence[str]) -> dict[str
 
 
 def _documents_in(step: "LearningStep") -> dict[str, int]:
-    """Return how many documents a step added, corrected and removed."""
+    """Return how many documents an update, a step of the history, added, corrected and removed."""
     removed = len(step.removed) + len(step.unlearnt)
     return {"added": len(step.added), "corrected": len(step.corrected), "removed": removed}
 
