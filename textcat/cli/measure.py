@@ -288,7 +288,7 @@ def show_evaluation(
 def evaluation_parts(
     evaluation: "Evaluation", *, per_topic: bool = False, every_measure: bool = False
 ) -> "Iterator[Part]":
-    """Yield the parts of an evaluation to print: tables of topics, bands and confusions.
+    """Yield the parts of an evaluation to print: tables of topics, of bands (groups of topics) and of confusions.
 
     `per_topic` adds a table of topics; `every_measure` shows all measures, not only the main ones.
     """
@@ -463,7 +463,7 @@ def gate_rows(gates: "Sequence[GateResult]") -> list[dict[str, Any]]:
 
 
 def _plain_measures(compared: "Comparison", names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a row per band, measure and model: its value, and the difference from the first model."""
+    """Return a row per band (a group of topics), measure and model: its value, and the difference from the first."""
     rows = []
     for row in compared.measures:
         for name, value, difference in zip(names, row.values, (None, *row.differences), strict=True):
@@ -523,7 +523,7 @@ def comparison_notes(compared: "Comparison", n_models: int) -> list[str]:
 
 
 def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
-    """Return a row per band and measure, with the values of the first model and of model number `other`.
+    """Return a row per band (a group of topics) and measure, with the values of the first model and of number `other`.
 
     A row also has the difference of the two values, the interval of this difference, and p-values. `names` are the
     names of the models.

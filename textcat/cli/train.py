@@ -586,7 +586,10 @@ def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, s
 
 
 def _rows_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence on the kinds of terms that rows have, and the measured values by which training chose them."""
+    """Return a sentence on the kinds of terms that rows have, and the measured values by which training chose them.
+
+    `choice` is an entry of `TrainingFacts.choices`, as in the functions below.
+    """
     if "ndcg@10" in choice:  # with a shortlist
         measure = f"nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids"
         values = choice["ndcg@10"]
