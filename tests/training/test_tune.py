@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,6 +138,20 @@ def test_a_study_gives_its_trials_the_best_first_and_goes_on_from_its_journal(co
     assert len(journal.read_text(encoding="utf-8").splitlines()) == 4
     run(corpus, tmp_path / "study", space, seed=1)  # other folds: other figures
     assert len(journal.read_text(encoding="utf-8").splitlines()) == 7
+
+
+@pytest.mark.parametrize("start", [Recipe("mine"), Recipe("short", topics={"description_copies": 1, "shortlist": 5})])
+def test_a_trial_of_other_labels_or_texts_is_run_again(corpus, space_file, tmp_path, start):
+    space = space_file("[features]\nmin_df = [2]\n")
+    folds = {"n_folds": None} if start.topics.shortlist else {}
+    relabelled = [replace(document, topics=corpus.topics[:1]) for document in corpus.train]
+    retold = [replace(document, zones={"body": "wheat"}) for document in corpus.train]
+    described = replace(corpus, descriptions={corpus.topics[0]: "of wheat"})
+    corpora = corpus, replace(corpus, train=relabelled), replace(corpus, train=retold), described
+    for n, of_another_content in enumerate(corpora, start=1):
+        run(of_another_content, tmp_path, space, start=start, n_repeats=None, **folds)
+        run(of_another_content, tmp_path, space, start=start, n_repeats=None, **folds)
+        assert len((tmp_path / "trials.jsonl").read_text(encoding="utf-8").splitlines()) == n
 
 
 def test_equal_recipes_are_tried_once(corpus, tmp_path, space_file):

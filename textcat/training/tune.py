@@ -171,6 +171,7 @@ class _Study:
     """State shared by all trials: corpus, splits, measuring function, and earlier results."""
 
     corpus: Corpus
+    checksum: str  # of all that trials use of the corpus
     kept: KeptResults
     advance: Callable[[int], None]
     split: dict[str, int]  # n_folds, n_repeats and seed; only the seed for a single hold-out sample
@@ -221,12 +222,7 @@ class _Study:
                 yield trial
 
     def _key(self, recipe: Recipe) -> str:
-        data = {
-            "format": _FORMAT,
-            "corpus": self.corpus.name,
-            "documents": len(self.corpus.train),
-            "version": __version__,
-        }
+        data = {"format": _FORMAT, "corpus": self.checksum, "version": __version__}
         settings = {name: recipe.settings(name) for name in _SECTIONS}
         text = json.dumps([{**data, **self.split}, settings], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
@@ -315,9 +311,19 @@ def run_trials(
     measure: Any = measure_held_out if listed else measure_by_folds
     name = "held-out sample" if listed else "cross-validate"
     with stages.stage(name, (len(recipes) or n_trials) * steps) as advance:
-        trying = _Study(corpus, kept, advance, {**({} if listed else split), "seed": seed}, measure, steps, n_jobs)
+        checksum = _checksum(sample_corpus(corpus, seed)[0] if listed else corpus)
+        split = {**({} if listed else split), "seed": seed}
+        trying = _Study(corpus, checksum, kept, advance, split, measure, steps, n_jobs)
         trials = trying.suggested(space, start, n_trials) if space and sampler == "tpe" else trying.trials(recipes)
         return sorted(trials, key=lambda trial: -trial.goal)
+
+
+def _checksum(corpus: Corpus) -> str:
+    """Return a checksum of the training documents' texts and topics, and of the topics' names and descriptions."""
+    digest = hashlib.sha256(json.dumps([corpus.topics, corpus.names, corpus.descriptions], sort_keys=True).encode())
+    for document in corpus.train:
+        digest.update(json.dumps([document.zones, document.topics]).encode())
+    return digest.hexdigest()
 
 
 def margin_settings(recipe: Recipe) -> list[Recipe]:
