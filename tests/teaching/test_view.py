@@ -60,6 +60,22 @@ def test_no_answer_comes_between_facts_that_are_read_together(session):
     assert session.view.labels("strike") == {4: True}
 
 
+@pytest.mark.parametrize("read", [Session.about, Session.keywords])
+def test_a_topic_is_not_read_while_an_answer_is_recorded(session, read):
+    has_read = threading.Event()
+
+    def wait_and_read():
+        read(session, "strike")
+        has_read.set()
+
+    thread = threading.Thread(target=wait_and_read)
+    with session.view.unchanged():
+        thread.start()
+        assert not has_read.wait(0.2)
+    thread.join()
+    assert has_read.is_set()
+
+
 def test_groups_that_were_read_stay_as_they_were_when_records_are_split_off(session):
     before = session.view.groups
     n = len(before)

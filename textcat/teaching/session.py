@@ -214,12 +214,14 @@ class Session:
 
     def about(self, topic: str) -> dict[str, Any]:
         """Return a topic's texts and settings by name: description, query, examples, criteria, strategy and so on."""
-        state = self._judgements.topic(topic)
-        return {**state.about, "examples": state.examples()}
+        with self._lock:
+            state = self._judgements.topic(topic)
+            return {**state.about, "examples": state.examples()}
 
     def keywords(self, topic: str) -> dict[str, bool]:
         """Return the keywords of a topic: True if a keyword speaks for the topic, False if against it."""
-        return self._judgements.topic(topic).keywords()
+        with self._lock:
+            return self._judgements.topic(topic).keywords()
 
     def add_topic(
         self,
