@@ -8,10 +8,11 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from running_server import BODY, HEAD
-from serving_requests import get
+from serving_requests import get, post
 
 import textcat
 from textcat.base.errors import TextcatError
+from textcat.corpus.corrections import Corrections
 from textcat.model import Reason
 from textcat.model.manifest import read_manifest
 
@@ -134,6 +135,16 @@ def test_only_tags_above_thresholds_count_and_no_more_than_some_of_each_hour(new
     answer(news, TEXTS["none"])
     alarms.add_up()
     assert alarms.documents == PER_HOUR + 1
+
+
+def test_a_document_that_is_explained_or_corrected_does_not_count_again(news, alarms, tmp_path):
+    service = Service(news, alarms=alarms, log=Log(None), corrections=Corrections(tmp_path))
+    for route, more in (("tag", {}), ("explain", {}), ("corrections", {"wrong": ["wheat"]})):
+        answered = post(service, f"/api/v1/models/news/{route}", json={"text": TEXTS["wheat"], **more})
+        assert answered.status_code == 200, answered.text
+        alarms.add_up()
+        assert alarms.documents == 1, route
+    assert "wheat" in answered.json()["before"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")

@@ -19,7 +19,6 @@ from textcat.serving.http.routes import check_declared, problems, router
 from textcat.serving.models import Model
 from textcat.serving.people import person_of
 from textcat.serving.store import Served, served_model
-from textcat.serving.work import Choice
 
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
@@ -49,10 +48,8 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
     # Who adds a topic that the model lacks must be able to retract it.
     is_new = not {*body.wrong} <= served.columns.keys()
     _check_topics(served, body, await _on_disk(call, call.app.corrections.topics_of, id_) if is_new else set())
-    tagged = await served.work.tag_one(document, Choice())
-    given = tuple(tag["topic"] for tag in tagged.tags)
     correction = Correction(
-        replace(whole, id=id_, topics=given),
+        replace(whole, id=id_, topics=tuple(served.work.topics_of(document))),
         {**dict.fromkeys(body.right, True), **dict.fromkeys(body.wrong, False)},
         person=person_of(call, body.person),
         via=body.via,

@@ -27,7 +27,7 @@ from textcat.serving.http.routes import check_documents, parse_json, problems, r
 from textcat.serving.models import Model
 from textcat.serving.shadow import Shadow
 from textcat.serving.store import Served, Store, served_model
-from textcat.serving.work import Choice, number_of_characters
+from textcat.serving.work import number_of_characters
 
 _NDJSON = b"application/x-ndjson"
 _LINES = 256  # maximum number of lines of a stream that are tagged together
@@ -173,11 +173,7 @@ async def tag_stream(model: Model, call: Call) -> None:
 async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
     """Explain why a document has, or does not have, topics: which terms occur where, and what they add to the score."""
     served = served_model(call, model, 1)
-    if body.topics is None:
-        (answer,) = served.work.tags([body.document], Choice())
-        topics = [tag["topic"] for tag in answer.tags]
-    else:
-        topics = list(dict.fromkeys(body.topics))
+    topics = served.work.topics_of(body.document) if body.topics is None else list(dict.fromkeys(body.topics))
     for topic in topics:
         served.column_of(topic)
     size = number_of_characters(body.document)

@@ -136,6 +136,12 @@ class Work:
         self._on_tagged(documents, choice, answers)
         return answers
 
+    def topics_of(self, document: Any) -> list[str]:
+        """Return the topics of a document that no client asked to tag, so that neither alarms nor a shadow count it."""
+        with bounded_time(self._seconds()):
+            (tags,) = self._tagger.tag([document])
+        return [tag.topic for tag in tags]
+
     def _tag_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         groups: dict[Choice, list[tuple[Any, asyncio.Future[Answer]]]] = {}
