@@ -47,6 +47,15 @@ def test_people_share_the_work(review):
     assert review.n_answered("Bob") == 1
 
 
+def test_a_document_that_someone_left_without_an_answer_is_shown_to_others_last(tagged_archive, tmp_path):
+    review = Review(tagged_archive, tmp_path, most=2)
+    assert [review.next("Ann").number, review.next("Bob").number] == [0, 1]
+    review.answer(1, {}, "Bob")
+    assert review.next("Bob").number == 0  # Ann may have left
+    review.answer(0, {}, "Bob")
+    assert review.next("Ann") is None
+
+
 def test_people_who_review_independently_see_all_documents_and_no_answers(tagged_archive, tmp_path):
     review = Review(tagged_archive, tmp_path, most=2, independent=True)
     assert review.next("Ann").number == review.next("Bob").number == 0

@@ -179,17 +179,20 @@ class Review:
     def next(self, person: str = "") -> ReviewDocument | None:
         """Return the next document for a person to judge; None if none is left.
 
-        It is the first one in the queue that has no answer, and that nobody else is looking at. If people review
-        independently, it is the first one that this person has not answered.
+        It is the first one in the queue that has no answer, and that nobody else is looking at; if others are looking
+        at all that have no answer, it is the first of these, because people may leave. If people review independently,
+        it is the first one that this person has not answered.
         """
         with self._lock:
             others = set() if self.independent else {n for who, n in self._shown.items() if who != person}
-            for document in self.documents:
-                if document.number not in others and not self._is_answered(document, person):
-                    self._shown[person] = document.number
-                    return document
-            self._shown.pop(person, None)
-            return None
+            unanswered = [document for document in self.documents if not self._is_answered(document, person)]
+            free = (document for document in unanswered if document.number not in others)
+            document = next(free, next(iter(unanswered), None))
+            if document is None:
+                self._shown.pop(person, None)
+            else:
+                self._shown[person] = document.number
+            return document
 
     def answer(
         self,
