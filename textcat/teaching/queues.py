@@ -9,7 +9,7 @@ import orjson
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, similar_files
-from textcat.teaching.pool import Pool, PoolError
+from textcat.teaching.pool import Pool
 
 
 class Queue(NamedTuple):
@@ -28,19 +28,18 @@ def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
     document is left, or if the file is not such a list.
     """
     documents_of: dict[str, list[tuple[int, bool | None]]] = {}
-    n = 0
-    for entry in _entries(expanded(path)):
-        n += 1
-        try:
-            position = pool.position_of(entry["id"])
-        except PoolError:
-            continue
-        documents_of.setdefault(entry["topic"], []).append((position, entry.get("labelled")))
+    entries = [*_entries(expanded(path))]
+    positions = pool.positions_of(entry["id"] for entry in entries)
+    for entry in entries:
+        if entry["id"] in positions:
+            document = positions[entry["id"]], entry.get("labelled")
+            documents_of.setdefault(entry["topic"], []).append(document)
     if not documents_of:
-        if not n:
+        if not entries:
             raise TextcatError(f"The list {path} is empty: `textcat report --label-issues FILE` writes such lists.")
         raise TextcatError(
-            f"The archive has none of the {n:,} documents of the list {path}: give the archive that it was made from."
+            f"The archive has none of the {len(entries):,} documents of the list {path}: give the archive that it was "
+            "made from."
         )
     return [Queue(f"{topic} in {Path(path).name}", topic, documents) for topic, documents in documents_of.items()]
 

@@ -35,6 +35,7 @@ def test_copies_are_found_whatever_the_columns_are(tmp_path, settings):
 def test_the_position_of_an_id_is_that_of_the_first_document_with_it():
     pool = Pool.from_documents(["one", "two", "three"], ["a", "b", "b"])
     assert [pool.position_of("a"), pool.position_of("b")] == [0, 1]
+    assert pool.positions_of(["b", "a", "b", "c"]) == {"a": 0, "b": 1}
 
 
 FILES = ["terms.json", "part-00000.jsonl", "data.npy", "indices.npy", "indptr.npy", "groups.npy", "ends.npy"]

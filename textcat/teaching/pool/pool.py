@@ -221,6 +221,14 @@ class Pool:
         except ValueError:
             raise PoolError(f"The pool has no document {id!r}: search for its words.") from None
 
+    def positions_of(self, ids: Iterable[str]) -> dict[str, int]:
+        """Return the position of the first document with each id; ids that no document has are left out."""
+        wanted, positions = set(ids), dict[str, int]()
+        for position, id in enumerate(self.ids):  # one pass over the ids of all documents, which are not kept in memory
+            if id in wanted:
+                positions.setdefault(id, position)
+        return positions
+
     @property
     def labels(self) -> list[tuple[str, ...]] | None:
         """The topics of each document, for simulations only; None if no document has one."""
