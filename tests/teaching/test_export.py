@@ -122,6 +122,15 @@ def test_the_audit_has_all_that_was_done(session, tmp_path):
     assert (table[1]["score"], table[3]["note"]) == (str(first["score"]), '\'=HYPERLINK("x")')
 
 
+def test_the_audit_says_that_criteria_or_the_strategy_of_a_topic_were_changed(session, tmp_path):
+    session.change_topic("strike", criteria="Workers stop work.")
+    session.change_topic("strike", strategy="uncertain")
+    _, criteria, strategy = lines_of(write_audit(session.view, tmp_path / "audit.jsonl"))
+    assert criteria["what"] == strategy["what"] == "change"
+    assert criteria["detail"]["criteria"] == "Workers stop work."
+    assert strategy["detail"]["strategy"] == "uncertain"
+
+
 REFERENCE = {"type": "JOUR", "authors": ["Doe, J.", "Roe, R."], "year": "2001", "journal": "Tin", "doi": "10.1/a"}
 
 

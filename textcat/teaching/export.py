@@ -393,7 +393,7 @@ def _audited(step: SessionStep, undone: Mapping[int, int]) -> Iterator[dict[str,
     row = {"step": step.step, "time": at.replace("+00:00", "Z"), "person": step.person}
     taken_back = {"undone": undone[step.step]} if step.step in undone else {}
     if isinstance(step, TopicAdded | TopicChanged):
-        what, about = ("topic", step.about) if isinstance(step, TopicAdded) else ("strategy", step.change)
+        what, about = ("topic", step.about) if isinstance(step, TopicAdded) else ("change", step.change)
         detail = {key: value for key, value in about.items() if value not in ("", None)}
         yield {**row, "what": what, "topic": step.topic, "detail": detail}
     elif isinstance(step, Split):
