@@ -164,6 +164,11 @@ def test_settings_are_typed_and_leave_the_recipe_as_it_was():
     assert recipe.with_settings([]) == recipe
 
 
+def test_a_complete_recipe_has_no_name_and_no_recipe_for_other_corpora():
+    complete = read_recipe("default").complete()
+    assert (complete.name, complete.many, complete.short, complete.few) == ("", None, None, None)
+
+
 def test_a_learner_is_set_before_its_parameters_wherever_it_stands():
     assert read_recipe("paum").with_settings(["learner.beta=0.3", "learner.name=micra"]) == read_recipe("paum").changed(
         "micra", beta=0.3

@@ -556,7 +556,7 @@ class Recipe:
 
     def complete(self) -> "Recipe":
         """Return the recipe as models store it: with a value for each parameter of the learner, and without a name."""
-        return replace(self, name="", many=None, short=None, learner=vars(self._learner_record()))
+        return replace(self, name="", many=None, short=None, few=None, learner=vars(self._learner_record()))
 
     def _record_classes(self) -> dict[str, Any]:
         """Return the class of each section's record."""
