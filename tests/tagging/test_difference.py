@@ -1,8 +1,8 @@
 """Two runs over the same archive, compared: what came and what went."""
 
-import orjson
 import pytest
 from archive_runs import make_archive, run
+from tag_folders import write_tags
 
 from textcat.base.errors import TextcatError
 from textcat.tagging.difference import TagDifference, TopicDifference, compare_tags
@@ -11,13 +11,11 @@ from textcat.tagging.shards import read_tags
 
 
 def write(folder, documents):
-    folder.mkdir()
-    rows = (
+    rows = [
         {"id": id_, "source": "a", "position": position, "topics": [{"topic": topic} for topic in topics]}
         for id_, position, topics in documents
-    )
-    (folder / "part-00000.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    return folder
+    ]
+    return write_tags(folder, {"part-00000.jsonl": rows})
 
 
 def test_tags_that_came_and_went_are_counted_with_examples(tmp_path):
@@ -51,5 +49,5 @@ def test_any_two_forms_of_output_are_compared(model, tmp_path, to):
 
 
 def test_a_folder_without_shards_is_told(tmp_path):
-    with pytest.raises(TextcatError, match="has no shards"):
+    with pytest.raises(TextcatError, match="has no tags"):
         compare_tags(tmp_path, tmp_path)

@@ -109,6 +109,6 @@ def test_what_cannot_be_compared_is_told(changed, model, other_model, tmp_path):
     run(model, [tmp_path / "undated.jsonl"], tmp_path / "undated")
     with pytest.raises(TextcatError, match="None of the 1 documents has a date"):
         monitor_tags([tmp_path / "undated"])
-    with pytest.raises(TextcatError, match="no shards"):
+    with pytest.raises(TextcatError, match="has no tags"):
         monitor_tags([tmp_path])
     assert textcat.monitor_tags is monitor_tags

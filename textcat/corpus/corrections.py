@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
-from textcat.base.spreadsheets import plain_text
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading.document import Document
 
@@ -255,7 +254,7 @@ def row_of(document: Document) -> ArchiveRow | None:
     if any(name not in fields for name in PLACE):
         return None
     source, position, file = (fields[name] for name in PLACE)
-    return ArchiveRow(plain_text(str(source)), int(position), plain_text(document.id), str(file))
+    return ArchiveRow(str(source), int(position), document.id, str(file))
 
 
 def checksum_of_text(document: Document) -> str:

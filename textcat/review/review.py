@@ -12,7 +12,6 @@ from zlib import crc32
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
-from textcat.base.spreadsheets import plain_text
 from textcat.corpus.corrections import PLACE, ArchiveRow, Correction, Corrections, corrections_of, row_of
 from textcat.model.manifest import Manifest, read_manifest
 from textcat.model.topic_names import topic_finder
@@ -169,7 +168,7 @@ class Review:
             audited = audited_tags(row, self.audit)
             facts = zip(row.topics, row.probabilities, row.statuses, asked, audited, strict=True)
             tags = tuple(ReviewTag(*fact[:3], fact[3] or fact[4], fact[4]) for fact in facts)
-            of_place = row.source, row.position, checksum_of_source(files, plain_text(row.source))
+            of_place = row.source, row.position, checksum_of_source(files, row.source)
             place: dict[str, Any] = dict(zip(PLACE, of_place, strict=True))
             zones, fields = {name: text for name, text in record.zones.items() if text}, (record.fields or {}) | place
             document = Document(row.id, zones, row.topics, record.date, fields=fields, language=record.language)

@@ -60,7 +60,7 @@ def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
     Raises
     ------
     TextcatError
-        If a folder has no shards.
+        If a folder has no tags.
     """
     counts = defaultdict[str, list[int]](lambda: [0, 0, 0, 0])
     examples = defaultdict[str, tuple[list[str], list[str]]](lambda: ([], []))

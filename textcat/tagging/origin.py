@@ -87,7 +87,7 @@ class RunOrigin:
         settings = InputSettings.from_entries(self.settings)
         at: dict[tuple[str, int], list[tuple[str, Row]]] = {}  # news may have several items at one position
         for row in rows:
-            now = _renamed(_unquoted(row[0]), files or {})
+            now = _renamed(row[0], files or {})
             id_ = now + row[2][len(row[0]) :] if row[2].startswith(row[0]) else row[2]  # it may be made of the name
             at.setdefault((self._absolute(now), row[1]), []).append((id_, row))
         above = {part for name, _ in at for part in _parts(name)}
@@ -122,17 +122,10 @@ class RunOrigin:
 
     def _is_same(self, id_: str, record: Record) -> bool:
         """Return whether a record has an id; the id may have been made of the name of the record's source."""
-        id_read = escape_undecodable(record.id)
-        return id_ in (id_read, f"'{id_read}") or self._absolute(id_) == id_read
+        return escape_undecodable(record.id) in (id_, self._absolute(id_))
 
     def _absolute(self, name: str) -> str:
-        name = _unquoted(name)
         return name if is_url(name) else os.path.join(self.folder, name) if name != "." else self.folder
-
-
-def _unquoted(name: str) -> str:
-    """Return a name without the apostrophe that a CSV cell may have in front of it."""
-    return name.removeprefix("'") if name.startswith(("'=", "'+", "'-", "'@")) else name
 
 
 def _renamed(source: str, files: Mapping[str, TaggedFile]) -> str:

@@ -11,7 +11,7 @@ import orjson
 
 from textcat.base.disk import installed_version
 from textcat.base.errors import TextcatError
-from textcat.base.spreadsheets import safe_cell
+from textcat.base.spreadsheets import list_cell, safe_cell
 from textcat.base.surrogates import escape_undecodable
 from textcat.model.topic_names import name_entry
 from textcat.reading import Record, packed_column, time_of
@@ -23,7 +23,6 @@ MODEL = "model"  # the id of the model that tagged the document
 _OF_DOCUMENT = ("id", "source", "position", "date", "date_text", MODEL)
 _OF_TOPIC = ("topic", "name", "score", "probability", "status")
 _OF_TOPICS = ("topics", "names", "scores", "probabilities", "statuses")
-BETWEEN_TOPICS = "; "  # separator of topics in one cell
 
 RECALL = "expected_recall"  # expected recall of a document's tags, from models that make promises
 REASON = "reason"  # reason why a document gives no evidence for any topic
@@ -67,7 +66,8 @@ class OutputSettings(NamedTuple):
         Copy these fields of each record, such as ``("title", "url")``: to an object ``fields`` in JSON Lines, to a
         column each in CSV and Parquet.
     per_document : bool
-        Write one row of CSV per document, with its topics in one cell: ``"corn; wheat"``.
+        Write one row of CSV per document, with its topics in one cell: ``"corn; wheat"``. A topic that has a
+        semicolon is in quotation marks.
     no_csv_escape : bool
         Write texts in CSV as they are. Otherwise, a text that begins with ``=``, ``+``, ``-``, ``@`` or a control
         character, which spreadsheets would run as a formula, gets an apostrophe before it.
@@ -245,7 +245,7 @@ def _kept_cells(record: Record, settings: OutputSettings) -> list[str]:
 def text_of_value(value: Any) -> str:
     """Return the value of a field as the text of a cell: a list of texts is joined, any other value becomes JSON."""
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return BETWEEN_TOPICS.join(value)
+        return "; ".join(value)
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
@@ -279,7 +279,7 @@ def _encode_csv(
         of_recall = ("" if recall is None else recall,) if settings.expected_recall else ()
         last = (*of_recall, reason or "")
         if settings.per_document:
-            cells = map(safe, map(BETWEEN_TOPICS.join, _columns_of(tags_of_record, names)))
+            cells = map(safe, map(list_cell, _columns_of(tags_of_record, names)))
             write_row((*of_document, *cells, *last))
             continue
         of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]

@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textcat.base.errors import TextcatError, did_you_mean
-from textcat.runs.records import facts_of_run, own_journal
+from textcat.runs.records import facts_of_run
 from textcat.tagging.score_bins import NO_DAY, FrameArrays, ModelCounts, read_frames, read_model_counts
-from textcat.tagging.shards import check_present, present_models, read_field, read_shard
+from textcat.tagging.shards import check_present, present_models, read_field, read_shard, shards_of
 from textcat.trends.bins import N_BINS
 from textcat.trends.sample import Judged
 
@@ -21,7 +21,6 @@ MOST_VALUES = 1000  # of a field
 MOST_CELLS = 10_000_000  # topics and periods, whose counts take 2 GB
 
 Place = tuple[str, int]  # the source and the position of a document
-_Value = TypeVar("_Value")
 
 
 class Periods(NamedTuple):
@@ -73,15 +72,15 @@ def read_periods(
         For each folder, the documents whose topics people have judged, by source and position, with all topics that
         they have.
     """
-    shards = {folder: _shards(folder) for folder in folders}
+    shards = {folder: shards_of(folder) for folder in folders}
     if by not in PERIODS:
         _check_kept(folders, by)
     sums = _Sums(by, once, present_models(folders), judged or {})
     for folder in folders:
-        for shard, was_replaced in shards[folder]:
-            kept = Counter((row.source, row.position) for row in read_shard(shard)) if was_replaced else None
+        for shard in shards[folder]:
+            kept = Counter((row.source, row.position) for row in read_shard(shard)) if shard.was_replaced else None
             values = None if by in PERIODS else read_field(shard, by)
-            for frame in read_frames(shard):
+            for frame in read_frames(shard.path):
                 sums.add(folder, frame, kept, values)
     check_present(sums.model_counts is not None, sums.left_out)
     if sums.model_counts is None:
@@ -98,16 +97,6 @@ def _check_kept(folders: Sequence[Path], field: str) -> None:
                 f"The rows of {folder} have no field {field!r}: give year, month, day or source, or tag again with "
                 f"--keep-fields {field} and --restart.{hint}"
             )
-
-
-def _shards(folder: Path) -> list[tuple[Path, bool]]:
-    """Return the shards of a run, and whether rows were removed from each since it was written."""
-    journal = own_journal(folder) if folder.is_dir() else None
-    if journal is None:
-        raise TextcatError(f"{folder} has no tags: name a folder that `textcat tag --out` has written.")
-    names = [line["name"] for line in journal.lines if line.get("record") == "shard" and line["name"]]
-    replaced = {line["name"] for line in journal.lines if line.get("record") == "replaced"}
-    return [(folder / name, name in replaced) for name in names]
 
 
 class _Sums:
@@ -161,7 +150,7 @@ class _Sums:
                     of_periods[period] = of_frame.copy()
         if judged := self._judged.get(folder):
             for row, place in enumerate(_places(frame)):
-                if counts[row] and (has := _found(place, judged)) is not None:
+                if counts[row] and (has := judged.get(place)) is not None:
                     self._judged_documents.append(_judged(frame, row, has, str(names[row]), self.model_counts.topics))
 
     def _check_size(self, n: int, n_topics: int, *, is_field: bool) -> None:
@@ -201,30 +190,18 @@ def _periods_of(days: NDArray[np.int32], code: str) -> list[str]:
 
 
 def _values_of(frame: FrameArrays, values: Mapping[Place, str]) -> list[str]:
-    return [_found(place, values) or NO_VALUE for place in _places(frame)]
+    return [values.get(place) or NO_VALUE for place in _places(frame)]
 
 
 def _places(frame: FrameArrays) -> Iterator[Place]:
     return zip(frame.sources, frame.positions.tolist(), strict=True)
 
 
-def _found(place: Place, values: Mapping[Place, _Value]) -> _Value | None:
-    """Return the value of a place in either of its written forms; None if there is none."""
-    return next((values[written] for written in _as_written(place) if written in values), None)
-
-
-def _as_written(place: Place) -> tuple[Place, Place]:
-    """Return a place as it is, and in the form of `textcat.base.spreadsheets.safe_cell`, as in rows of CSV."""
-    return place, (f"'{place[0]}", place[1])
-
-
 def _are_kept(frame: FrameArrays, kept: Counter[Place]) -> NDArray[np.bool_]:
     """Return which documents of a frame are still in their shard; remove each of them from `kept`."""
     are_kept = np.zeros(len(frame.days), bool)
     for row, place in enumerate(_places(frame)):
-        for written in _as_written(place):
-            if kept[written]:
-                kept[written] -= 1
-                are_kept[row] = True
-                break
+        if kept[place]:
+            kept[place] -= 1
+            are_kept[row] = True
     return are_kept

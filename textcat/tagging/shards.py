@@ -12,7 +12,7 @@ import orjson
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
-from textcat.base.spreadsheets import plain_text, safe_cell
+from textcat.base.spreadsheets import plain_text, texts_of_cell
 from textcat.base.surrogates import escape_undecodable
 from textcat.corpus.corrections import ArchiveRow
 from textcat.model import Reason
@@ -21,11 +21,11 @@ from textcat.reading.dates import month_of
 from textcat.runs.files import checksum_of_source, is_within, tagged_files
 from textcat.runs.news_version_chunks import hash_of_id
 from textcat.runs.news_versions import OldRows
-from textcat.runs.records import facts_of_run
+from textcat.runs.records import facts_of_run, own_journal
 from textcat.runs.results import Counts
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import counted_of
-from textcat.tagging.output import BETWEEN_TOPICS, MODEL, REASON, OutputSettings, file_format, text_of_value
+from textcat.tagging.output import MODEL, REASON, OutputSettings, file_format, text_of_value
 
 _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression
 
@@ -47,6 +47,14 @@ class TaggedDocument(NamedTuple):
     date: str = ""  # date; "" if it has none
 
 
+class TagShard(NamedTuple):
+    """A shard of a folder of tags."""
+
+    path: Path
+    was_replaced: bool  # whether rows were removed from it since it was written
+    is_escaped: bool = True  # whether texts of CSV are cells of `safe_cell`
+
+
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
     """Return the content of a shard without the rows of some input files, and without rows replaced by newer versions.
 
@@ -55,21 +63,19 @@ def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], ro
     """
     rejections: list[Rejection] = []
     places = {key[:2] for key in rows}
-    is_stale = is_within({written for name in names for written in _as_written(name, settings)})
+    is_stale = is_within({*map(escape_undecodable, names)})
 
     def is_removed(document: TaggedDocument) -> bool:
         if is_stale(document.source):
             return True
-        for source in _as_read(document.source, settings):
-            if (source, document.position) not in places:
-                continue
-            for id_ in _as_read(document.id, settings):
-                if waiting := rows.get((source, document.position, hash_of_id(id_))):
-                    row = waiting.pop(0)
-                    if row.is_removed:
-                        reason = superseded_reason(id_, row.is_withdrawn)
-                        rejections.append(Rejection(source, document.position, reason, kind=FaultKind.LEFT_OUT))
-                    return row.is_removed
+        place = document.source, document.position
+        waiting = rows.get((*place, hash_of_id(document.id))) if place in places else None
+        if waiting:
+            row = waiting.pop(0)
+            if row.is_removed:
+                reason = superseded_reason(document.id, row.is_withdrawn)
+                rejections.append(Rejection(*place, reason, kind=FaultKind.LEFT_OUT))
+            return row.is_removed
         return False
 
     content = _without(settings, path, is_removed)
@@ -86,8 +92,7 @@ def _without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocu
         """Subtract a document, with its topics, from the counts."""
         topics: Sequence[str] = document.topics
         if counted is not None:
-            sources = _as_read(document.source, settings)
-            topics = next(filter(None, (counted.get((source, document.position)) for source in sources)), ())
+            topics = counted.get((document.source, document.position), ())
         counts.records -= 1
         counts.tagged -= 1
         counts.untagged -= not topics
@@ -103,26 +108,13 @@ def _without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocu
         data = _without_parquet(path, removed, form, count)
     else:
         parts = [form.begin()]
-        rows = _json_rows if settings.to == "jsonl" else _csv_rows
-        for document, row in rows(_unpacked(path)):
+        for document, row in _rows_of(TagShard(path, was_replaced=True, is_escaped=not settings.no_csv_escape)):
             if removed(document):
                 count(document)
             else:
                 parts.append(form.add(row))
         data = b"".join([*parts, form.end()])
     return RemovedRows(data, counts)
-
-
-def _as_written(name: str, settings: OutputSettings) -> Iterator[str]:
-    yield escape_undecodable(name)
-    if settings.to == "csv" and not settings.no_csv_escape:
-        yield str(safe_cell(escape_undecodable(name)))
-
-
-def _as_read(text: str, settings: OutputSettings) -> tuple[str, ...]:
-    """Return the texts from which a CSV cell may have been written."""
-    may_be_safe = text.startswith("'") and settings.to == "csv" and not settings.no_csv_escape
-    return (text, text[1:]) if may_be_safe else (text,)
 
 
 def _counted(shard: Path) -> dict[tuple[str, int], Sequence[str]]:
@@ -144,6 +136,12 @@ def _unpacked(path: Path) -> bytes:
     return zstandard.ZstdDecompressor().decompress(data, max_output_size=_MOST_UNPACKED)
 
 
+def _rows_of(shard: TagShard) -> Iterator[tuple[TaggedDocument, bytes]]:
+    """Yield each document of a shard of JSON Lines or CSV, with its rows as written."""
+    is_csv = ".csv" in shard.path.name
+    return _csv_rows(shard) if is_csv else _json_rows(_unpacked(shard.path))
+
+
 def _json_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
     for line in data.splitlines(keepends=True):
         row = orjson.loads(line)
@@ -160,15 +158,24 @@ def _document_of(row: dict[str, Any]) -> TaggedDocument:
     return TaggedDocument(row["id"], row["source"], row["position"], *about, model, row.get("date") or "")
 
 
-def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
-    """Yield each document with its rows of CSV, as written; the first line has the names of the columns."""
-    head, _, rest = data.partition(b"\n")
-    names = next(csv.reader([head.decode()]))
+def _csv_cells(shard: TagShard) -> Iterator[tuple[dict[str, str], bytes]]:
+    """Yield the texts of each row of CSV by column, and the row as written; the first line has the columns' names."""
+    head, _, rest = _unpacked(shard.path).partition(b"\n")
+    names = _texts_of_row(head, shard)
+    for row in _records(rest):
+        yield dict(zip(names, _texts_of_row(row, shard), strict=True)), row
+
+
+def _texts_of_row(row: bytes, shard: TagShard) -> list[str]:
+    cells = next(csv.reader(io.StringIO(row.decode(), newline="")))
+    return [plain_text(cell) for cell in cells] if shard.is_escaped else cells
+
+
+def _csv_rows(shard: TagShard) -> Iterator[tuple[TaggedDocument, bytes]]:
     document: TaggedDocument | None = None
     rows: list[bytes] = []
-    for row in _records(rest):
-        cells = dict(zip(names, next(csv.reader(io.StringIO(row.decode(), newline=""))), strict=True))
-        topics, probabilities, statuses = (_cells(cells, one, all_) for one, all_ in _OF_TAGS)
+    for cells, row in _csv_cells(shard):
+        topics, probabilities, statuses = (_texts(cells, one, all_) for one, all_ in _OF_TAGS)
         n = len(topics)
         row_document = TaggedDocument(
             cells["id"],
@@ -176,7 +183,7 @@ def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
             int(float(cells["position"])),
             topics,
             cells.get(REASON) or None,
-            tuple(map(float, probabilities)) or (None,) * n,
+            tuple(float(p) if p else None for p in probabilities) or (None,) * n,
             tuple(status or None for status in statuses) or (None,) * n,
             cells[MODEL],
             cells["date_text"],
@@ -197,9 +204,8 @@ _OF_TAGS = (("topic", "topics"), ("probability", "probabilities"), ("status", "s
 _LISTS = ("topics", "probabilities", "statuses")
 
 
-def _cells(cells: dict[str, str], one: str, all_: str) -> tuple[str, ...]:
-    text = cells.get(all_, "")
-    return tuple(text.split(BETWEEN_TOPICS)) if text else tuple(filter(None, [cells.get(one, "")]))
+def _texts(cells: dict[str, str], one: str, all_: str) -> tuple[str, ...]:
+    return tuple(texts_of_cell(cells[all_])) if all_ in cells else tuple(filter(None, [cells.get(one, "")]))
 
 
 def _records(data: bytes) -> Iterator[bytes]:
@@ -241,42 +247,50 @@ def _without_parquet(
     return data
 
 
+def shards_of(folder: Path) -> list[TagShard]:
+    """Return the shards of a folder of tags, in order; raise a TextcatError if the folder has none."""
+    journal = own_journal(folder) if folder.is_dir() else None
+    lines = [] if journal is None else journal.lines
+    names = [line["name"] for line in lines if line.get("record") == "shard" and line["name"]]
+    if not names:
+        raise TextcatError(f"{folder} has no tags: name a folder that `textcat tag --out` has written.")
+    is_escaped = not facts_of_run(folder).get("--no-csv-escape")
+    replaced = {line["name"] for line in lines if line.get("record") == "replaced"}
+    return [TagShard(folder / name, name in replaced, is_escaped) for name in names]
+
+
 def read_tags(folder: Path) -> Iterator[TaggedDocument]:
     """Yield the documents of a folder of tags, in order; raise a TextcatError if the folder has none."""
-    shards = sorted(path for path in folder.glob("part-*") if not path.name.endswith(".part"))
-    if not shards:
-        raise TextcatError(f"{folder} has no shards: name a folder that `textcat tag --out` has written.")
-    for shard in shards:
+    for shard in shards_of(folder):
         yield from read_shard(shard)
 
 
-def read_shard(shard: Path) -> Iterator[TaggedDocument]:
+def read_shard(shard: TagShard) -> Iterator[TaggedDocument]:
     """Yield the documents of a shard, in order."""
-    if ".parquet" in shard.name:
+    if ".parquet" in shard.path.name:
         import pyarrow.parquet as pq
 
         columns = ["id", "source", "position", "date_text", "topics", REASON, MODEL]
-        for row in pq.read_table(shard, columns=columns).rename_columns({"date_text": "date"}).to_pylist():
+        for row in pq.read_table(shard.path, columns=columns).rename_columns({"date_text": "date"}).to_pylist():
             yield _document_of(row)
     else:
-        rows = _csv_rows if ".csv" in shard.name else _json_rows
-        for document, _ in rows(_unpacked(shard)):
+        for document, _ in _rows_of(shard):
             yield document
 
 
-def read_field(shard: Path, name: str) -> dict[tuple[str, int], str]:
+def read_field(shard: TagShard, name: str) -> dict[tuple[str, int], str]:
     """Return a kept field of each row of a shard as text ("" if it is missing), by the row's source and position.
 
     `name` is the field's name, or "source" for the input file.
     """
-    if ".parquet" in shard.name:
+    if ".parquet" in shard.path.name:
         import pyarrow.parquet as pq
 
-        rows = pq.read_table(shard, columns=[*dict.fromkeys(("source", "position", name))]).to_pylist()
-    elif ".csv" in shard.name:
-        rows = [*csv.DictReader(io.StringIO(_unpacked(shard).decode(), newline=""))]
+        rows = pq.read_table(shard.path, columns=[*dict.fromkeys(("source", "position", name))]).to_pylist()
+    elif ".csv" in shard.path.name:
+        rows = [cells for cells, _ in _csv_cells(shard)]
     else:
-        rows = [row.get("fields", {}) | row for row in map(orjson.loads, _unpacked(shard).splitlines())]
+        rows = [row.get("fields", {}) | row for row in map(orjson.loads, _unpacked(shard.path).splitlines())]
     return {(row["source"], int(float(row["position"]))): text_of_value(row.get(name)) for row in rows}
 
 
@@ -305,16 +319,15 @@ def find_documents(
     in_place: dict[tuple[str, int], list[TaggedDocument]] = {}
     with_id: dict[tuple[str, str], list[TaggedDocument]] = {}
     for document in read_tags(folder):
-        source, id_ = plain_text(document.source), plain_text(document.id)
-        if (source, document.position) in places:
-            in_place.setdefault((source, document.position), []).append(document)
-        if (source, id_) in ids:
-            with_id.setdefault((source, id_), []).append(document)
+        if (document.source, document.position) in places:
+            in_place.setdefault((document.source, document.position), []).append(document)
+        if (document.source, document.id) in ids:
+            with_id.setdefault((document.source, document.id), []).append(document)
     found: dict[ArchiveRow, TaggedDocument] = {}
     for row in wanted:
         is_made = row.id in (row.source, f"{row.source}:{row.position}")  # for want of an id in the document
         if row.file == checksum_of_source(files, row.source):
-            there = [each for each in in_place.get(row[:2], ()) if is_same(row.id, plain_text(each.id))]
+            there = [each for each in in_place.get(row[:2], ()) if is_same(row.id, each.id)]
         else:
             there = [] if is_made else with_id.get((row.source, row.id), [])
             there = [] if len(there) > 1 else there

@@ -9,7 +9,6 @@ from zlib import crc32
 import numpy as np
 
 from textcat.base.errors import TextcatError, did_you_mean
-from textcat.base.spreadsheets import plain_text
 from textcat.corpus.corrections import Corrections, corrections_of
 from textcat.runs.records import facts_of_run
 from textcat.tagging.periods import NO_VALUE, PERIODS, UNDATED, Periods, Place, read_periods
@@ -139,7 +138,7 @@ def _judged(folder: Path, corrections: str | os.PathLike[str] | None) -> _Judged
         return _Judged({}, 0)
     judged = Corrections(path, must_exist=True).judged_documents()
     found = find_documents(folder, judged) if judged else {}
-    places = {(plain_text(tags.source), tags.position): judged[row] for row, tags in found.items()}
+    places = {(tags.source, tags.position): judged[row] for row, tags in found.items()}
     return _Judged(places, len(judged) - len(found))
 
 
