@@ -24,9 +24,16 @@ import zstandard
 from read_sources import LINES, faults, ids, read, tarred, zipped
 
 from textcat.base.errors import TextcatError
-from textcat.base.surrogates import decode_surrogates
 from textcat.corpus.catalogue import open_corpus
-from textcat.reading import InputSettings, file_system, find_sources, formats, read_batches
+from textcat.reading import (
+    InputSettings,
+    LabelSettings,
+    file_system,
+    find_sources,
+    formats,
+    read_batches,
+    read_documents,
+)
 
 # Finding
 
@@ -484,11 +491,22 @@ def test_a_missing_package_is_told_with_what_to_install(folder, monkeypatch):
         read("a.parquet")
 
 
-def test_names_that_are_no_text_are_shown_as_one(folder):
-    with open(os.fsencode("in") + b"\xff.txt", "wb") as file:
-        file.write(b"Tin")
-    (name,) = os.listdir()
-    (record,) = read(name)
-    json.dumps(record.source).encode("utf-8")
-    assert (record.source, record.zones) == ("in\N{REPLACEMENT CHARACTER}.txt", {"body": "Tin"})
-    assert decode_surrogates("a") == "a"
+def test_files_whose_names_are_not_utf_8_are_told_apart(folder):
+    for name in (b"in\xfe.txt", b"in\xff.txt"):
+        with open(name, "wb") as file:
+            file.write(b"Tin")
+    records = read(".")
+    assert [record.source for record in records] == ["in\udcfe.txt", "in\udcff.txt"]
+    assert [record.zones for record in records] == [{"body": "Tin"}] * 2
+    assert [os.fsencode(record.source) for record in records] == sorted(os.listdir(b"."))
+
+
+def test_documents_and_topics_of_a_corpus_have_names_that_can_be_encoded(folder):
+    os.mkdir(b"caf\xe9")
+    for name in (b"caf\xe9/\xe8.txt", b"caf\xe9/\xe9.txt"):
+        with open(name, "wb") as file:
+            file.write(b"Tin")
+    documents = read_documents(["."], InputSettings(labels=LabelSettings()))
+    assert [(document.id, document.topics) for document in documents] == [
+        (f"caf\\udce9/\\udc{byte}.txt", ("caf\\udce9",)) for byte in ("e8", "e9")
+    ]

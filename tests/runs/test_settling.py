@@ -418,3 +418,11 @@ def test_files_whose_names_are_not_utf_8_are_known_when_an_archive_has_grown(mod
     os.rename(folder / "c.jsonl", os.fsencode(folder) + b"/\xff.jsonl")
     tag(model, folder, out)
     assert names(out)[0] == {"new": 16, "b": 16}
+    put(folder / "d.jsonl", "d")
+    os.rename(folder / "d.jsonl", os.fsencode(folder) + b"/\xfe.jsonl")  # differs only in the byte that is not UTF-8
+    tag(model, folder, out)
+    assert names(out)[0] == {"new": 16, "b": 16, "d": 16}
+    put(folder / "e.jsonl", "e", ns=3)
+    os.rename(folder / "e.jsonl", os.fsencode(folder) + b"/\xfe.jsonl")
+    tag(model, folder, out)
+    assert names(out)[0] == {"new": 16, "b": 16, "e": 16}

@@ -70,6 +70,19 @@ def test_documents_of_renamed_files_are_read_again(inputs, newswire_model, tmp_p
     assert places - {*found} == {("in/c.txt", 1, "in/c.txt")}  # it has changed since it was tagged
 
 
+def test_documents_of_files_whose_names_are_not_utf_8_are_read_again(newswire_model, tmp_path):
+    (tmp_path / "in").mkdir()
+    for i, name in enumerate((b"caf\xe8.jsonl", b"caf\xe9.jsonl")):
+        with open(os.fsencode(tmp_path / "in") + b"/" + name, "w") as file:
+            file.write(lines(i, 1))
+    out = tmp_path / "out"
+    textcat.tag_archive(newswire_model, tmp_path / "in", out, jobs=1)
+    rows = [(row.source, row.position, row.id) for row in read_tags(out)]
+    for files in ({}, tagged_files(out)):
+        found = RunOrigin.read(out).read_documents(rows, files)
+        assert [found[row].zones["body"] for row in rows] == ["wheat 0", "wheat 1"]
+
+
 def test_documents_are_read_as_they_were_tagged(newswire_model, tmp_path):
     (tmp_path / "a.jsonl").write_text(lines(0, 3, field="abstract"))
     settings = InputSettings(text_fields=("abstract",))

@@ -79,6 +79,17 @@ def test_files_get_their_tags_and_keep_their_paths(model, folder, out):
     assert [one["literal"] for one in json.loads((out / "day" / "c.json").read_bytes())["subjects"]] == expected
 
 
+def test_files_whose_names_are_not_utf_8_are_written_under_the_same_bytes(model, folder, out):
+    named = {b"caf\xe8.xml": G2, b"caf\xe9.xml": G2, b"\xe9.jpg": b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01"}
+    for name, data in named.items():
+        with open(os.path.join(os.fsencode(folder), name), "wb") as file:
+            file.write(data)
+    summary, reasons = write(model, [folder], out, copy_rest=True)
+    assert (summary.written, summary.left_out, reasons) == (5, 0, [])
+    assert {*named} <= {*os.listdir(os.fsencode(out))}
+    assert write(model, [folder], out, copy_rest=True)[0].before == 6
+
+
 def test_paths_begin_at_the_folder_that_all_inputs_share(model, folder, out, monkeypatch):
     write(model, [folder / "a.xml"], out / "1")
     assert [*files_in(out / "1")] == ["a.xml"]

@@ -21,8 +21,11 @@ def join_surrogates(text: str) -> str:
 
 
 def decode_surrogates(text: str) -> str:
-    """Return a text with the bytes that Python keeps as surrogates decoded as UTF-8; invalid bytes become U+FFFD."""
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    """Return a text with the bytes that Python keeps as surrogates decoded as UTF-8; invalid bytes stay surrogates.
+
+    Different bytes give different texts, and the bytes can be restored from the text.
+    """
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
 
 
 def surrogate_bytes(text: str) -> bytes:

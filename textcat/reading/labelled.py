@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from textcat.base.errors import TextcatError, first_of
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading.compression import plain_name
 from textcat.reading.cutting import Place
 from textcat.reading.discovery import find_sources
@@ -143,7 +144,7 @@ def _documents_of(
             "there is no %s.",
             *(location, layout.alone, f"{above}/train".lstrip("/")),
         )
-    listed, tidied = any(subjects.values()), lru_cache(maxsize=1024)(unique_names)
+    listed, tidied = any(subjects.values()), lru_cache(maxsize=1024)(_encodable_names)
     if len({record.id for _, record in records}) < len(records):
         _refuse_twins(
             (
@@ -174,8 +175,9 @@ def _documents_of(
                 continue
         if not part and (part := layout.part_of(record.source, form)) == "unused":
             n_unused += 1
-        topics = tidied(topics)
-        documents.append(Document(record.id, record.zones, topics, record.date, part, *record[7:10]))
+        documents.append(
+            Document(escape_undecodable(record.id), record.zones, tidied(topics), record.date, part, *record[7:10])
+        )
     if n_unused:
         log.warning(
             "%s: %d documents of the validation part are for neither training nor testing; to measure models on them, "
@@ -184,6 +186,10 @@ def _documents_of(
         )
     _refuse_without_topics(documents, without_topic, location)
     return documents
+
+
+def _encodable_names(topics: tuple[str, ...]) -> tuple[str, ...]:
+    return unique_names(map(escape_undecodable, topics))  # the name of a folder may not be UTF-8
 
 
 def _listed_topics(name: str, subjects: Mapping[str, tuple[str, ...]], location: str) -> tuple[str, ...]:

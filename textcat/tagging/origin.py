@@ -87,7 +87,7 @@ class RunOrigin:
         settings = InputSettings.from_entries(self.settings)
         at: dict[tuple[str, int], list[tuple[str, Row]]] = {}  # news may have several items at one position
         for row in rows:
-            now = _renamed(row[0], files or {})
+            now = escape_undecodable(_renamed(row[0], files or {}))
             id_ = now + row[2][len(row[0]) :] if row[2].startswith(row[0]) else row[2]  # it may be made of the name
             at.setdefault((self._absolute(now), row[1]), []).append((id_, row))
         above = {part for name, _ in at for part in _parts(name)}
