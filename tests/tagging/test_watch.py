@@ -89,6 +89,31 @@ def test_a_file_that_arrives_in_the_first_round_is_found(model, folder, tmp_path
     assert summaries[1].growth.new == (str(folder / "b.jsonl"),)
 
 
+@pytest.mark.parametrize("other", ["../other", ".other"])
+def test_files_of_several_folders_are_told_apart(model, folder, tmp_path, monkeypatch, other):
+    monkeypatch.chdir(folder)
+    make_archive(folder / other / "b.jsonl", 5, seed=1)
+    os.utime(folder / other / "b.jsonl", ns=(1, 1))
+
+    def change():
+        make_archive(folder / other / "c.jsonl", 3, seed=2)
+        (folder / other / "b.jsonl").unlink()
+
+    written, inputs = [], [".", other]
+    plan = partial(make_plan, model, inputs, READ, OutputSettings(), jobs=1)
+    watch.watch_archive(
+        plan,
+        inputs,
+        tmp_path / "out",
+        lambda summary: change() if len(written) == 1 else None,
+        rounds=2,
+        after=lambda plan: written.append([[state.name for state in source.states] for source in plan.sources]),
+    )
+    assert written == [[["a.jsonl"], ["b.jsonl"]], [[], ["c.jsonl"]]]
+    sources = Counter(tags.source for tags in read_tags(tmp_path / "out"))
+    assert sources == {"a.jsonl": 11, f"{other}/b.jsonl": 5, f"{other}/c.jsonl": 3}  # one line of a.jsonl is broken
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_tar_that_is_written_with_pauses_is_tagged_again_when_it_has_its_end_mark(model, tmp_path, packed):
     folder, out = tmp_path / "in", tmp_path / "out"

@@ -3,6 +3,7 @@
 import logging
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
@@ -112,8 +113,7 @@ def watch_archive(
         again = summary.growth.again if summary.growth else ()
         new |= {name: complete[name] for name in again if name in complete}
         if after is not None and (new or done is None):
-            parts = [part for source in planned.sources for part in _with_states(source, new)]
-            after(planned._replace(sources=parts, jobs=jobs))
+            after(planned._replace(sources=seen.restricted(planned.sources, new), jobs=jobs))
         is_new = done is None or bool(summary.growth) or summary.counts.records > summary.before.counts.records
         if is_new:
             show(summary)
@@ -136,10 +136,9 @@ class _Clock:
         return self._wake is not None and self._wake <= time.time() and self._next <= time.monotonic()
 
     def set(self, wake: float | None, began: float, *, is_again: bool = False) -> None:
-        """Set the time `wake` to read again (see `Rejection.due`), but not before a pause from now.
+        """Set the time to read again (see `Rejection`), at least a pause after the last check, which began at `began`.
 
-        The pause is the longer, the longer the check took that began at `began`. `is_again`: failed files were tried
-        again; the pauses grow while they keep failing.
+        `is_again`: failed files were tried again; the pauses grow while they keep failing.
         """
         self._wake = wake
         self._pause = min(2 * self._pause, _LONGEST) if is_again and wake == 0 else _POLLS
@@ -155,6 +154,7 @@ class SettledFiles:
 
     def __init__(self) -> None:
         self.waiting: dict[str, tuple[FileState, float]] = {}
+        self._source_of: dict[str, str] = {}  # the name of each file's source
         self._looked = False
 
     def complete(self, sources: Sequence[Source], done: Mapping[str, FileState]) -> tuple[list[Source], States]:
@@ -166,7 +166,9 @@ class SettledFiles:
         all files are complete except those that changed a moment ago.
         """
         now, before, self.waiting = time.monotonic(), self.waiting, {}
-        listed = {file.name: FileState(file.name, *file.content) for file in list_files(sources) or ()}
+        files = list_files(sources) or ()
+        listed = {file.name: FileState(file.name, *file.content) for file in files}
+        self._source_of = {name: self._source_of[name] for name in done} | {file.name: file.of for file in files}
         gone = (FileState(name, -1, _GONE) for name in done if name not in listed)
         complete: States = {}
         for state in (*listed.values(), *gone):
@@ -181,7 +183,14 @@ class SettledFiles:
                 if former is not None:
                     complete[state.name] = former
         self._looked = True
-        return [part for source in sources for part in _with_states(source, complete)], complete
+        return self.restricted(sources, complete), complete
+
+    def restricted(self, sources: Sequence[Source], states: States) -> list[Source]:
+        """Return the sources with only their files in `states`, which were complete; leave out other single files."""
+        states_of = defaultdict[str, States](dict)
+        for name, state in states.items():
+            states_of[self._source_of[name]][name] = state
+        return [part for source in sources for part in _with_states(source, states_of[source.name])]
 
 
 def _is_fresh(state: FileState) -> bool:
@@ -190,16 +199,15 @@ def _is_fresh(state: FileState) -> bool:
 
 
 def _with_states(source: Source, states: States) -> Iterator[Source]:
-    """Yield a folder with only its files in `states`; yield a file if it is in `states`, otherwise nothing."""
+    """Yield a folder with only the files in `states`; yield a file if it is in `states`, otherwise nothing."""
     if source.kind != "folder":
         if state := states.get(source.name):
             size = state.size if state.size >= 0 else None
             yield source._replace(size=size, state=state.state, changed=_unchanged)
         return
     above = "" if source.name == "." else f"{source.name}/"
-    names = [name for name in states if name.startswith(above)]
-    restricted = source.restricted({name: number for number, name in enumerate(names)})
-    inside = [states[name]._replace(name=name[len(above) :]) for name in names]
+    restricted = source.restricted({name: number for number, name in enumerate(states)})
+    inside = [state._replace(name=name[len(above) :]) for name, state in states.items()]
     yield restricted._replace(states=inside, state=None, changed=_unchanged)
 
 
