@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 from functools import partial
 
@@ -12,6 +13,7 @@ from textcat.base.errors import TextcatError
 from textcat.corpus.corrections import Corrections
 from textcat.review.review import Review
 from textcat.review.sheet import read_sheet, write_sheet
+from textcat.tagging.output import OutputSettings
 
 
 @pytest.fixture
@@ -149,19 +151,55 @@ def test_what_spreadsheets_do_to_ids_and_numbers_is_understood(sheet, tagged_arc
     path, _ = sheet
     rows = rows_of(path)
     for row in rows:
-        row["row"], row["rows"], row["position"] = f"{row['row']}.0", f"{row['rows']}.0", f"{row['position']}.0"
-        row["answer"] = "no"
+        row["row"], row["position"], row["id"] = f"{row['row']}.0", f"{row['position']}.0", "1.2E+19"
+        row["text"], row["answer"] = row["text"].replace(" ", "\u00a0"), "no"
     write(path, rows)
     assert read_sheet(path, tagged_archive, tmp_path / "said").kept == 10
+
+
+def with_key(row, place, value):
+    """Return a row with another value in a place of its key."""
+    key = json.loads(row["key"])
+    key[place] = value
+    return row | {"key": json.dumps(key)}
+
+
+def slipped(rows, name):
+    """Return the rows with the cells of a column moved down by a row."""
+    return [row | {name: above[name]} for row, above in zip(rows, [rows[-1], *rows[:-1]], strict=True)]
+
+
+def test_ids_that_a_spreadsheet_changes_to_those_of_other_documents_harm_nothing(newswire_model, tmp_path):
+    file = tmp_path / "in.jsonl"
+    texts = {"0012": "Wheat exports rose", "12": "Gold fell", "1E5": "Copper mine strike", "100000": "Oil prices fell"}
+    lines = [{"id": id_, "text": text} for id_, text in texts.items()]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    tag = partial(run, newswire_model, [file], tmp_path / "out", write=OutputSettings(top=1))
+    tag()
+    path = tmp_path / "sheet.csv"
+    write_sheet(Review(tmp_path / "out"), path)
+    rows = rows_of(path)
+    topics = {row["id"]: row["topic"] for row in rows}
+    write(path, [row | {"answer": "yes", "id": str(int(float(row["id"])))} for row in rows])
+    file.write_text('{"id": "new", "text": "Corn fell"}\n' + file.read_text())
+    tag()
+    read_sheet(path, tmp_path / "out", tmp_path / "said")
+    made = {each.document.id: (each.answers, *each.document.zones.values()) for each in Corrections(tmp_path / "said")}
+    assert made == {id_: ({topics[id_]: True}, text) for id_, text in texts.items()}
 
 
 DAMAGES = {
     "a row is missing": (lambda rows: rows[:2] + rows[3:], r"lacks some .* such as 3: .*Nothing was read"),
     "the last row is missing": (lambda rows: rows[:-1], "lacks some"),
     "a row is there twice": (lambda rows: [*rows, rows[0]], "has rows twice"),
-    "a row is of another sheet": (lambda rows: [rows[0] | {"rows": "1e300"}, *rows[1:]], "of another sheet"),
-    "there should be very many rows": (lambda rows: [row | {"rows": "1e300"} for row in rows], "lacks some"),
-    "a number is none": (lambda rows: [rows[0] | {"row": "inf"}, *rows[1:]], "lacks some .* such as 1:"),
+    "a row is of another sheet": (lambda rows: [with_key(rows[0], 1, 10**9), *rows[1:]], "of another sheet"),
+    "there should be very many rows": (lambda rows: [with_key(row, 1, 10**9) for row in rows], "lacks some"),
+    "a key was changed": (lambda rows: [rows[0] | {"key": "5"}, *rows[1:]], "'key' was changed"),
+    "a key is missing": (lambda rows: [rows[0] | {"key": ""}, *rows[1:]], "'key' was changed"),
+    "topics have slipped": (lambda rows: slipped(rows, "topic"), "has the topic of another row"),
+    "texts have slipped": (lambda rows: slipped(rows, "text"), "has the text of another row"),
+    "keys have slipped": (lambda rows: slipped(rows, "key"), "of another row"),
+    "a topic was replaced": (lambda rows: [rows[0] | {"topic": "tin"}, *rows[1:]], "Row 1 .* in the column add"),
     "a cell is too long": (lambda rows: [rows[0] | {"note": "x" * 5000}, *rows[1:]], "no CSV at line"),
     "a column is missing": (
         lambda rows: [{k: v for k, v in row.items() if k != "answer"} for row in rows],
@@ -173,7 +211,7 @@ DAMAGES = {
     ),
     "a topic is none": (lambda rows: [rows[0] | {"add": "wheatt"}, *rows[1:]], "Row 1 .*Did you mean 'wheat'"),
     "nobody has the document": (
-        lambda rows: [rows[0] | {"id": "x", "position": "9999"}, *rows[1:]],
+        lambda rows: [with_key(with_key(rows[0], 4, 9999), 5, "x"), *rows[1:]],
         "Row 1 .* is about a document that .* has no tags of, 'x'",
     ),
     "a tag is both wrong and missing": (
@@ -199,7 +237,7 @@ def test_a_file_that_is_no_sheet_is_refused(tagged_archive, tmp_path):
     with pytest.raises(TextcatError, match="Cannot read the sheet"):
         read_sheet(tmp_path / "none.csv", tagged_archive, tmp_path / "said")
     (tmp_path / "empty.csv").write_text("")
-    with pytest.raises(TextcatError, match="has no column 'row'"):
+    with pytest.raises(TextcatError, match="has no column 'key'"):
         read_sheet(tmp_path / "empty.csv", tagged_archive, tmp_path / "said")
     (tmp_path / "latin.csv").write_bytes("row,id\nä".encode("latin-1"))
     with pytest.raises(TextcatError, match="not UTF-8"):
@@ -213,7 +251,6 @@ def sampled(tagged_archive, tmp_path):
     write_sheet(Review(tagged_archive, tmp_path / "said", sample=200), path)
     by_document: dict = {}
     for row in rows_of(path):
-        assert row["sample"] == "yes"
         by_document.setdefault((row["source"], int(row["position"])), []).append(row)
     return path, by_document
 

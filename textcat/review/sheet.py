@@ -8,23 +8,54 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
+
+import msgspec
 
 from textcat.base.disk import raise_write_errors, write_atomically
 from textcat.base.errors import TextcatError, first_of, similar_files
-from textcat.base.spreadsheets import plain_text, safe_cell
+from textcat.base.spreadsheets import list_cell, plain_text, safe_cell, texts_of_cell
 from textcat.base.surrogates import escape_undecodable
 from textcat.corpus.corrections import ArchiveRow, Correction
 from textcat.corpus.documents import shortened_text
 from textcat.review.review import Review, ReviewDocument, ReviewTag
 from textcat.tagging.shards import TaggedDocument, find_documents
 
-_KEY = ("row", "rows", "sample", "id", "source", "position", "file", "topic")
 _FILLED = ("answer", "add", "note")  # columns that people fill in
-_COLUMNS = (*_KEY, "name", "status", "probability", *_FILLED, "other tags", "text")
+_COLUMNS = ("row", "id", "source", "position", "topic", "name", "status", "probability", *_FILLED, "other tags", "text")
+_READ = ("key", "topic", *_FILLED, "text")
 _EXCERPT = 1000  # maximum number of characters of a text
 _WORDS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
-_BETWEEN = ";"  # separator of topics to add
 _NO_TAG = ReviewTag("", None, None, True, False)  # in the row of a sampled document without tags
+
+
+class _Key(NamedTuple):
+    """What a row is about, in one cell: a list of JSON, which spreadsheet programs do not change.
+
+    They do change an id such as "0012", and people may sort or move single columns.
+    """
+
+    row: int  # its number, from 1
+    rows: int  # number of rows of the sheet
+    is_sample: bool  # whether the document is of a random sample
+    source: str
+    position: int
+    id: str
+    file: str  # checksum of the document's file
+    topic: str  # "" for a document without tags
+    text: int  # checksum of the text in the row
+
+    @property
+    def document(self) -> ArchiveRow:
+        """The place of the document in the archive."""
+        return ArchiveRow(self.source, self.position, self.id, self.file)
+
+
+class _Row(NamedTuple):
+    """A row of a sheet: its key, and its other cells by column."""
+
+    key: _Key
+    cells: Mapping[str, str]
 
 
 def write_sheet(review: Review, path: Path) -> int:
@@ -44,18 +75,17 @@ def write_sheet(review: Review, path: Path) -> int:
     for document in review.documents:
         asked = [(document, tag) for tag in document.tags if tag.is_asked]
         tags += asked or [(document, _NO_TAG)] * (review.sample > 0)
-    is_sample = "yes" if review.sample else ""
     rows = io.StringIO(newline="")
     writer = csv.writer(rows, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    writer.writerow((*_COLUMNS, "key"))
     for number, (document, tag) in enumerate(tags, start=1):
         read, p = document.document, tag.probability
         about = review.topics.names.get(tag.topic, ""), tag.status or "", "" if p is None else p
-        text = shortened_text(" ".join(read.zones.values()), _EXCERPT)
-        others = f"{_BETWEEN} ".join(tag.topic for tag in document.tags if not tag.is_asked)
+        text = escape_undecodable(shortened_text(" ".join(read.zones.values()), _EXCERPT))
+        others = list_cell(tag.topic for tag in document.tags if not tag.is_asked)
         shown = *[""] * len(_FILLED), others, text
-        place = *document.place, document.file, tag.topic
-        cells = number, len(tags), is_sample, read.id, *place, *about, *shown
+        key = _Key(number, len(tags), review.sample > 0, *document.place, read.id, document.file, tag.topic, _sum(text))
+        cells = number, read.id, *document.place, tag.topic, *about, *shown, msgspec.json.encode(key).decode()
         writer.writerow(map(safe_cell, cells))
     with raise_write_errors(path, "name another file, or make room for it"):
         write_atomically(path, escape_undecodable(rows.getvalue()))
@@ -82,19 +112,19 @@ class _Said:
         self.rows_answered: list[bool] = []
         self.is_sampled = False
 
-    def add(self, row: Mapping[str, str], review: Review, document: ReviewDocument) -> None:
+    def add(self, row: _Row, review: Review, document: ReviewDocument) -> None:
         """Add what a row says; raise TextcatError if an answer or a topic is invalid."""
         given = [tag.topic for tag in document.tags]
-        word, topic, added = row["answer"].strip(), row["topic"], _added(row)
+        word, topic, added = row.cells["answer"].strip(), row.key.topic, _added(row)
         if word and not topic and _answer(word) and not added:
             raise TextcatError("The answer is yes, but the row has no topic: name topics in the column add.")
         if word and topic:
             self._of_rows[review.topics.find(topic, given)] = _answer(word)
         self._added += [review.topics.find(name, given) for name in added]
-        self.notes += filter(None, [row["note"].strip()])
+        self.notes += filter(None, [row.cells["note"].strip()])
         self.asked.add(topic)
         self.rows_answered.append(bool(word or (added and not topic)))
-        self.is_sampled |= row["sample"].strip() == "yes"
+        self.is_sampled |= row.key.is_sample
         if contradicted := [name for name in self._added if self._of_rows.get(name) is False]:
             raise TextcatError(
                 f"The answer to {contradicted[0]} is no, but the column add names it: remove one of them."
@@ -138,8 +168,8 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
         no tags of a document with answers.
     """
     rows = _rows(path)
-    tags = _tags_of(rows, folder)
-    _check_present([row for row in rows if row["row"] not in tags and _is_filled(row)], path, folder)
+    tags = find_documents(folder, {row.key.document for row in rows})
+    _check_present([row.key for row in rows if row.key.document not in tags and _is_filled(row)], path, folder)
     # automatic tags are in the sheet only if they are audited
     review = Review(folder, corrections, places={(tag.source, tag.position) for tag in tags.values()}, audit=1.0)
     said, missing = _said_of_documents(rows, tags, review, path)
@@ -161,34 +191,34 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
     return ReadSheet(len(kept), repeated, emptied, tuple(dict.fromkeys(missing)))
 
 
-def _check_present(gone: Sequence[Mapping[str, str]], path: Path, folder: Path) -> None:
+def _check_present(gone: Sequence[_Key], path: Path, folder: Path) -> None:
     """Raise TextcatError if rows with answers are about documents of which the archive has no tags."""
     if gone:
         row, others = gone[0], f", like {len(gone) - 1:,} others," if gone[1:] else ""
         raise TextcatError(
-            f"Row {row['row']} of {path}{others} is about a document that {folder} has no tags of, {row['id']!r} of "
-            f"{row['source']}: give the archive that the sheet was written of or, if the document is gone, remove its "
+            f"Row {row.row} of {path}{others} is about a document that {folder} has no tags of, {row.id!r} of "
+            f"{row.source}: give the archive that the sheet was written of or, if the document is gone, remove its "
             "answers. Nothing was read."
         )
 
 
 def _said_of_documents(
-    rows: Iterable[Mapping[str, str]], tags: Mapping[str, TaggedDocument], review: Review, path: Path
+    rows: Iterable[_Row], tags: Mapping[ArchiveRow, TaggedDocument], review: Review, path: Path
 ) -> tuple[dict[int, _Said], list[str]]:
     """Return what the rows say of each document, by its number, and the ids of answered documents that have changed."""
     documents = {(document.place, document.document.id): document for document in review.documents}
     said: dict[int, _Said] = {}
     missing: list[str] = []
     for row in rows:
-        tag = tags.get(row["row"])
+        tag = tags.get(row.key.document)
         document = None if tag is None else documents.get(((tag.source, tag.position), tag.id))
         if document is None:
-            missing += [row["id"]] if _is_filled(row) else []
+            missing += [row.key.id] if _is_filled(row) else []
             continue
         try:
             said.setdefault(document.number, _Said()).add(row, review, document)
         except TextcatError as error:
-            what = f"Row {row['row']} of {path} cannot be read, and nothing was: mend it."
+            what = f"Row {row.key.row} of {path} cannot be read, and nothing was: mend it."
             raise TextcatError(f"{what} {error}") from error
     for number, of_document in said.items():
         if of_document.is_complete and not all(of_document.rows_answered):
@@ -199,24 +229,42 @@ def _said_of_documents(
     return said, missing
 
 
-def _tags_of(rows: Sequence[Mapping[str, str]], folder: Path) -> dict[str, TaggedDocument]:
-    """Return the document of the archive that each row is about, by the row's number; rows without one are left out."""
-    keys = {row["row"]: ArchiveRow(row["source"], _whole(row["position"]), row["id"], row["file"]) for row in rows}
-    tags = find_documents(folder, {*keys.values()}, _is_same)
-    return {number: tags[key] for number, key in keys.items() if key in tags}
+def _is_filled(row: _Row) -> bool:
+    return any(row.cells[name].strip() for name in _FILLED)
 
 
-def _is_filled(row: Mapping[str, str]) -> bool:
-    return any(row[name].strip() for name in _FILLED)
-
-
-def _added(row: Mapping[str, str]) -> list[str]:
+def _added(row: _Row) -> list[str]:
     """Return the topics in the column add."""
-    return [*filter(None, map(str.strip, row["add"].split(_BETWEEN)))]
+    return [*filter(None, map(str.strip, texts_of_cell(row.cells["add"])))]
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a sheet by column; raise TextcatError if columns or rows are missing."""
+def _rows(path: Path) -> list[_Row]:
+    """Return the rows of a sheet; raise TextcatError if some are missing, or cells are in other rows than before."""
+    rows = _keyed_rows(path)
+    numbers, sizes = [row.key.row for row in rows], {row.key.rows for row in rows}
+    present = {*numbers}
+    if len(sizes) > 1 or len(present) < len(numbers):
+        raise TextcatError(f"The sheet {path} has rows twice, or rows of another sheet: remove them. Nothing was read.")
+    n = sizes.pop() if sizes else 0
+    if len(numbers) != n:
+        lost = [str(number) for number in islice((i for i in range(1, n + 1) if i not in present), 4)]
+        raise TextcatError(
+            f"The sheet {path} has {len(numbers):,} rows, but lacks some that it was written with, such as "
+            f"{first_of(lost)}: restore them, and leave the answer empty where there is none. Nothing was read."
+        )
+    texts = {row.key.text for row in rows}
+    for key, cells in rows:
+        has_other_text = _sum(cells["text"]) != key.text and _sum(cells["text"]) in texts
+        if has_other_text or not _is_same(cells["topic"], key.topic):
+            raise TextcatError(
+                f"Row {key.row} of {path} has the {'text' if has_other_text else 'topic'} of another row: restore the "
+                "column, as rows can only be sorted or moved as a whole, and give other topics in the column add. "
+                "Nothing was read."
+            )
+    return rows
+
+
+def _keyed_rows(path: Path) -> list[_Row]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -233,34 +281,28 @@ def _rows(path: Path) -> list[dict[str, str]]:
         raise TextcatError(
             f"The sheet {path} is no CSV at line {reader.line_num} ({error}): mend that line."
         ) from error
-    if missing := [name for name in (*_KEY, *_FILLED) if name not in names]:
+    if missing := [name for name in _READ if name not in names]:
         raise TextcatError(
             f"The sheet {path} has no column {missing[0]!r}: give a file that `textcat review --uncertain N --out "
             "FILE` has written, with all of its columns."
         )
-    plain = [{name: plain_text(row[name] or "") for name in (*_KEY, *_FILLED)} for row in rows]
-    numbers = [_whole(row["row"]) for row in plain]
-    sizes, present = {_whole(row["rows"]) for row in plain}, {*numbers}
-    if len(sizes) > 1 or len(present) < len(numbers):
-        raise TextcatError(f"The sheet {path} has rows twice, or rows of another sheet: remove them. Nothing was read.")
-    n = sizes.pop() if sizes else 1
-    if present != {*range(1, len(numbers) + 1)} or len(numbers) != n:
-        lost = [str(number) for number in islice((i for i in range(1, n + 1) if i not in present), 4)]
+    cells = [{name: plain_text(row[name] or "") for name in _READ} for row in rows]
+    try:
+        return [_Row(msgspec.json.decode(row["key"], type=_Key), row) for row in cells]
+    except msgspec.DecodeError:
         raise TextcatError(
-            f"The sheet {path} has {len(numbers):,} rows, but lacks some that it was written with, such as "
-            f"{first_of(lost)}: restore them, and leave the answer empty where there is none. Nothing was read."
-        )
-    return plain
+            f"The sheet {path} has a row whose cell in the column 'key' was changed: restore that column. Nothing was "
+            "read."
+        ) from None
 
 
-def _whole(cell: str) -> int:
-    with suppress(ValueError, OverflowError):
-        return int(float(cell))
-    return 0
+def _sum(text: str) -> int:
+    """Return a checksum of the letters and digits of a text; spreadsheet programs may change its spaces and signs."""
+    return crc32("".join(filter(str.isalnum, text)).encode())
 
 
 def _is_same(cell: str, id_: str) -> bool:
-    """Return whether a cell has an id, even if a spreadsheet program has converted it to a number."""
+    """Return whether a cell has a topic's id, even if a spreadsheet program has converted it to a number."""
     with suppress(ValueError, OverflowError):
         return cell == id_ or float(cell) == float(id_)
     return False

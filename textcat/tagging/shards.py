@@ -2,7 +2,6 @@
 
 import csv
 import io
-import operator
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -294,9 +293,7 @@ def read_field(shard: TagShard, name: str) -> dict[tuple[str, int], str]:
     return {(row["source"], int(float(row["position"]))): text_of_value(row.get(name)) for row in rows}
 
 
-def find_documents(
-    folder: Path, wanted: Collection[ArchiveRow], is_same: Callable[[str, str], bool] = operator.eq
-) -> dict[ArchiveRow, TaggedDocument]:
+def find_documents(folder: Path, wanted: Collection[ArchiveRow]) -> dict[ArchiveRow, TaggedDocument]:
     """Find documents in a folder of tags: in their place or, if their file has changed since, by their ids.
 
     Parameters
@@ -304,9 +301,6 @@ def find_documents(
     folder : Path
     wanted : collection of ArchiveRow
         The documents to find, with the places and ids that they had.
-    is_same : callable
-        Called with the id of a document to find and the id of the document in its place; returns whether they are the
-        same.
 
     Returns
     -------
@@ -327,7 +321,7 @@ def find_documents(
     for row in wanted:
         is_made = row.id in (row.source, f"{row.source}:{row.position}")  # for want of an id in the document
         if row.file == checksum_of_source(files, row.source):
-            there = [each for each in in_place.get(row[:2], ()) if is_same(row.id, each.id)]
+            there = [each for each in in_place.get(row[:2], ()) if each.id == row.id]
         else:
             there = [] if is_made else with_id.get((row.source, row.id), [])
             there = [] if len(there) > 1 else there
