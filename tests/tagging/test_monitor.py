@@ -6,16 +6,18 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 from archive_runs import run
+from tag_folders import write_tags
 
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.model.manifest import read_manifest
+from textcat.runs.records import facts_of_run
 from textcat.tagging.monitor import NO_KNOWN_TERM, NO_TOPIC, RateChange, monitor_tags
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import tag_archive
 
 TEXTS = {"wheat": "Wheat exports rose to 12 mln tonnes.", "": "Nothing of it is known."}
-FIRST = date(2026, 1, 1)
+FIRST = date(2025, 1, 1)
 
 
 def write_archive(path, n_days, wheat, a_day=20, seed=0):
@@ -38,15 +40,48 @@ def changed(model, tmp_path_factory):
 
 
 def test_what_has_changed_is_told_with_the_day(changed):
-    found = monitor_tags([changed / "tags"], since="2026-02-01")
+    found = monitor_tags([changed / "tags"], since="2025-02-01")
     assert (found.reference, found.documents, found.undated) == (31 * 20, 59 * 20, 0)
-    assert (found.since, found.last, found.is_alarm) == ("2026-02-01", "2026-03-31", True)
+    assert (found.since, found.last, found.is_alarm) == ("2025-02-01", "2025-03-31", True)
     (wheat,) = (change for change in found.changes if change.topic == "wheat")
-    assert "2026-02-22" <= wheat.since <= "2026-03-02" < wheat.told < "2026-03-06"
+    assert "2025-02-22" <= wheat.since <= "2025-03-02" < wheat.told < "2025-03-06"
     assert wheat.before < 0.2 < 0.3 < wheat.now
     assert {change.topic for change in found.changes} >= {"wheat", NO_TOPIC}
-    assert all(isinstance(change, RateChange) and change.told >= "2026-03-02" for change in found.changes)
-    assert monitor_tags([changed / "tags"]).since == "2026-02-15"
+    assert all(isinstance(change, RateChange) and change.told >= "2025-03-02" for change in found.changes)
+    assert monitor_tags([changed / "tags"]).since == "2025-02-15"
+
+
+def test_documents_dated_in_the_future_and_years_without_documents_change_nothing(changed, tmp_path):
+    found = monitor_tags([changed / "tags"], since="2025-02-01")
+    days = ["9999-12-31", "2505-01-01", "1600-01-01", "0001-01-01"]
+    rows = [{"id": day, "source": "a", "position": 1, "date": day, "topics": []} for day in days]
+    other = write_tags(tmp_path / "other", {"part-00000.jsonl": rows}, facts_of_run(changed / "tags"))
+    with_others = monitor_tags([changed / "tags", other], since="2025-02-01")
+    assert with_others.undated == 2
+    assert with_others.reference == found.reference + 2
+    assert (with_others.last, with_others.is_alarm) == (found.last, True)
+    assert [(one.topic, one.told) for one in with_others.changes] == [(one.topic, one.told) for one in found.changes]
+    assert (
+        monitor_tags([changed / "tags", other], since="0001-01-02").documents == found.reference + found.documents + 1
+    )
+
+
+def test_changes_are_told_in_every_year_that_has_documents(changed, tmp_path):
+    facts = facts_of_run(changed / "tags")
+    days = ["1900-01-01"] * 500 + ["1901-02-01", "1901-03-01"] * 300 + ["2024-12-24"] * 500
+    rows = [
+        {"id": str(i), "source": "a", "position": i, "date": day, "topics": [{"topic": "wheat"}] * (day > "1901")}
+        for i, day in enumerate(days)
+    ]
+    out = write_tags(tmp_path / "out", {"part-00000.jsonl": rows}, facts)
+    found = monitor_tags([out], since="1901-01-01")
+    told = sorted({(change.topic, change.told) for change in found.changes})
+    assert told == [
+        (NO_TOPIC, "1901-02-01"),
+        (NO_TOPIC, "2024-12-24"),
+        ("wheat", "1901-02-01"),
+        ("wheat", "2024-12-24"),
+    ]
 
 
 @pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
@@ -67,7 +102,7 @@ def test_documents_without_a_known_term_are_a_rate_of_their_own(model, tmp_path)
     ]
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines) + '{"text": "wheat"}\n')
     run(model, [tmp_path / "a.jsonl"], tmp_path / "tags")
-    found = monitor_tags([tmp_path / "tags"], since="2026-01-20")
+    found = monitor_tags([tmp_path / "tags"], since="2025-01-20")
     assert found.undated == 1
     assert NO_KNOWN_TERM in {change.topic for change in found.changes}
 
@@ -90,8 +125,8 @@ def test_documents_that_a_former_model_tagged_are_left_out(model, other_model, t
 def test_what_cannot_be_compared_is_told(changed, model, other_model, tmp_path):
     tags = changed / "tags"
     for since, told in {
-        "2026-01-01": r"no document before 2026-01-01: give another day by --since, from 2026-01-02 to 2026-03-31",
-        "2027-01-01": "no document from 2027-01-01 on",
+        "2025-01-01": r"no document before 2025-01-01: give another day by --since, from 2025-01-02 to 2025-03-31",
+        "2026-01-01": "no document from 2026-01-01 on",
         "last week": "'last week' is no day",
     }.items():
         with pytest.raises(TextcatError, match=told):

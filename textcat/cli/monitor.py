@@ -41,7 +41,7 @@ def show_monitoring(console: "Console", found: "Monitoring", form: str) -> None:
     """Print the data compared, and a row for each rate that has changed."""
     from textcat.cli.printing import Facts, Table, show
 
-    undated = f"; {found.undated:,} without a date do not count" if found.undated else ""
+    undated = f"; {found.undated:,} without a date, or dated in the future, do not count" if found.undated else ""
     former = f"{found.left_out:,} documents that only former models have tagged" if found.left_out else None
     facts = {
         "model": found.model,

@@ -7,13 +7,14 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textcat.base.errors import TextcatError
 from textcat.model import Reason
 from textcat.reading.dates import day_of
 from textcat.runs.records import facts_of_run
 from textcat.tagging.shards import TaggedDocument, check_present, distinct_folders, present_models, read_tags
-from textcat.trends.alarms import LEVEL, YEAR, find_alarms
+from textcat.trends.alarms import LEVEL, YEAR, Alarm, find_alarms
 
 NO_TOPIC, NO_KNOWN_TERM = "(no topic)", "(no known term)"
 _OF_ALL = (NO_TOPIC, NO_KNOWN_TERM)
@@ -54,7 +55,7 @@ class Monitoring(NamedTuple):
     reference, documents : int
         The number of documents before `since`, and from then on.
     undated : int
-        The number of documents without a date, which are ignored.
+        The number of documents without a date, or dated in the future, which are ignored.
     model : str
         The id of the model that tagged the documents; with models by language, their ids, joined by commas.
     left_out : int
@@ -134,23 +135,15 @@ def monitor_tags(
             f"There is no document {lacking}: give another day by --since, from {first_day + timedelta(days=1)} to "
             f"{last_day}."
         )
-    n_days, n_rates = int(days.max()) - first + 1, len(read.names)
-    documents, columns = np.array(read.documents, np.int64), np.array(read.columns, np.int64)
-    of_tags = days[documents]
-    reference = np.bincount(columns[of_tags < first], minlength=n_rates)
-    later = of_tags >= first
-    counts = np.zeros((n_days, n_rates), np.int64)
-    np.add.at(counts, (of_tags[later] - first, columns[later]), 1)
-    n = np.bincount(days[~earlier] - first, minlength=n_days)
-    found = find_alarms(reference, n_earlier, counts, n, level)
+    found, last = _alarms(read, days, first, level), int(days.max())
     changes = [
         RateChange(read.names[alarm.column], alarm.before, alarm.now, _day(first, alarm.since), _day(first, alarm.told))
         for alarm in found
     ]
-    is_alarm = any(alarm.told // YEAR == (n_days - 1) // YEAR for alarm in found)
+    is_alarm = any(alarm.told // YEAR == (last - first) // YEAR for alarm in found)
     return Monitoring(
         since=_day(first, 0),
-        last=_day(first, n_days - 1),
+        last=_day(first, last - first),
         reference=n_earlier,
         documents=n_later,
         undated=read.undated,
@@ -162,22 +155,46 @@ def monitor_tags(
     )
 
 
+def _alarms(read: "_Tags", days: NDArray[np.int32], first: int, level: float) -> list[Alarm]:
+    """Return the alarms in the order of detection; days are counted from `first`.
+
+    Years are counted one by one, and those without documents left out, so that a single document of another century
+    takes neither time nor memory.
+    """
+    n_rates, columns, of_tags = len(read.names), np.array(read.columns), days[np.array(read.documents, np.int64)]
+    reference, n_reference = np.bincount(columns[of_tags < first], minlength=n_rates), int((days < first).sum())
+    alarms: list[Alarm] = []
+    for year in np.unique((days[days >= first] - first) // YEAR).tolist():
+        begin = first + year * YEAR
+        n_days = min(YEAR, int(days.max()) + 1 - begin)
+        n = np.bincount(days[(days >= begin) & (days < begin + n_days)] - begin, minlength=n_days)
+        of_year = (of_tags >= begin) & (of_tags < begin + n_days)
+        counts = np.zeros((n_days, n_rates), np.int64)
+        np.add.at(counts, (of_tags[of_year] - begin, columns[of_year]), 1)
+        past = year * YEAR
+        found = find_alarms(reference, n_reference, counts, n, level)
+        alarms += [alarm._replace(told=alarm.told + past, since=alarm.since + past) for alarm in found]
+    return alarms
+
+
 class _Tags:
     """The days of documents, and their tags: for each tag, the number of its document and the number of its topic.
 
-    Documents tagged by models that are not in `models` are left out.
+    Documents tagged by models that are not in `models` are left out. Those dated in the future, such as 9999-12-31 for
+    "never", count as undated.
     """
 
     def __init__(self, tagged: Iterable[TaggedDocument], models: Set[str]) -> None:
         self.names, self.undated, self.left_out = [*_OF_ALL], 0, 0
         self.days, self.documents, self.columns = array("i"), array("q"), array("i")
         column_of = {name: column for column, name in enumerate(self.names)}
+        latest = str(date.today() + timedelta(days=1))  # it is tomorrow elsewhere
         for document in tagged:
             if document.model and document.model not in models:
                 self.left_out += 1
                 continue
-            day = day_of(document.date) if document.date else ""
-            if not day:
+            day = day_of(document.date)
+            if not day or day > latest:
                 self.undated += 1
                 continue
             for name in self._names_of(document):
