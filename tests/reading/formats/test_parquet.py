@@ -1,6 +1,8 @@
 """Parquet: rows are documents; what is damaged or no text is rejected."""
 
 import io
+import subprocess
+import sys
 
 import pyarrow
 import pyarrow.parquet
@@ -9,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from textcat.reading import InputSettings, Record, Rejection, batch_records, find_sources, read_batches
+from textcat.reading.dates import iso_date
 
 # Parquet
 
@@ -116,3 +119,61 @@ def test_what_a_file_says_of_its_groups_is_read_twice_however_many_they_are(tmp_
     batches = read_batches(find_sources([path], how), how)
     assert sum(1 for batch in batches for _ in batch_records(batch, how)) == 50
     assert len(opened) <= 2
+
+
+TIMES = {
+    "2024-05-01T00:00:00.123456789": ([1714521600123456789], pyarrow.timestamp("ns")),
+    "2024-04-30T20:00:00.123456789-04:00": ([1714521600123456789], pyarrow.timestamp("ns", "America/New_York")),
+    "2024-05-01T00:00:00.123456Z": ([1714521600123456], pyarrow.timestamp("us", "Mars/Phobos")),
+    "1970-01-01T00:00:00.000001Z": ([1], pyarrow.timestamp("us", "America")),
+    "0000-12-31 23:00:00.000000-0100": ([-62135596800000000], pyarrow.timestamp("us", "Etc/GMT+1")),
+    "10000-01-01 00:00:00.000Z": ([253402300800], pyarrow.timestamp("s", "UTC")),
+    "<value out of range: 1000000000>": ([10**9], pyarrow.date32()),
+}
+
+
+def dated(values, kind):
+    """A table of one document with a date, which is also a kept field, alone and inside others."""
+    date = pyarrow.array(values, pyarrow.int32() if kind == pyarrow.date32() else pyarrow.int64()).cast(kind)
+    packed = pyarrow.ListArray.from_arrays([0, 1], pyarrow.StructArray.from_arrays([date], ["of"]))
+    return written(pyarrow.table({"text": ["Tin rose"], "date": date, "dates": packed}))
+
+
+@pytest.mark.parametrize("date", TIMES)
+def test_a_time_that_python_cannot_hold_is_read_as_text(place, date):
+    (record,) = place("parquet", dated(*TIMES[date]), fields=("date", "dates"))
+    assert (record.zones, record.date) == ({"body": "Tin rose"}, date)
+    assert record.fields["dates"] == [{"of": record.fields["date"]}]
+    assert iso_date(record.fields["date"]) == date
+
+
+def test_nanoseconds_are_read_without_pandas_as_with_it(place, tmp_path):
+    date = next(iter(TIMES))
+    (record,) = place("parquet", dated(*TIMES[date]), fields=("dates",))
+    run = subprocess.run([sys.executable, "-c", _WITHOUT_PANDAS, tmp_path / "a"], capture_output=True, text=True)
+    assert run.stdout.splitlines() == [date, str(record.fields)], run.stderr
+
+
+_WITHOUT_PANDAS = """
+import sys
+
+class NoPandas:
+    def find_spec(self, name, *_):
+        if name == "pandas":
+            raise ImportError(name)
+
+sys.meta_path.insert(0, NoPandas())
+from textcat.reading import InputSettings, batch_records, find_sources, read_batches
+
+settings = InputSettings(format="parquet", fields=("dates",))
+(batch,) = read_batches(find_sources([sys.argv[1]], settings), settings)
+(record,) = batch_records(batch, settings)
+print(record.date, record.fields, sep="\\n")
+"""
+
+
+def test_a_date_that_is_no_utf8_is_a_rejection(place):
+    for kind in (pyarrow.string(), pyarrow.binary()):
+        date = pyarrow.Array.from_buffers(kind, 2, pyarrow.array([b"T\xe9", b"2024"]).buffers())
+        fault, record = place("parquet", written(pyarrow.table({"text": ["Tin", "rose"], "date": date})))
+        assert (type(fault), fault.position, record.date) == (Rejection, 1, "2024")

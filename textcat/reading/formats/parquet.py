@@ -19,6 +19,9 @@ from textcat.reading.streams import READ_ERRORS, unreadable
 
 _MOST_ROWS = 8192  # maximum rows of a batch
 _LARGEST_BATCH = 64 << 20  # maximum bytes of a batch's rows when repeated values are written out
+# Errors of pyarrow for a value that Python cannot hold: bytes that are not UTF-8, a year after 9999, nanoseconds (which
+# only pandas can hold), or a time zone that this machine does not know.
+_NOT_IN_PYTHON = (ValueError, OverflowError, LookupError, OSError)
 
 
 def _arrow() -> Any:
@@ -166,15 +169,15 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
             raise settings.too_long(length)
         name = _name(values[which.id][i], settings)
         fields = {name: _plain(values[name][i], settings) for name in which.fields} if which.fields else None
-        date = "" if (when := values[which.date][i]) is None else iso_date(str(when))
+        date = "" if (when := _plain(values[which.date][i], settings)) is None else iso_date(str(when))
         if settings.labels is None:
             return RecordContent(name, zones, (), date, fields=fields)
-        separator, answer = settings.topics_separator, values[which.answer][i]
+        separator, answer = settings.topics_separator, _decoded(values[which.answer][i], settings)
         if which.topic_fields:
             labels = labels_of_fields({name: _decoded(values[name][i], settings) for name in which.topic_fields})
         else:
             labels = labels_in(_decoded(values[which.topics][i], settings), which.topics, separator)
-        labels = answered(labels, _text(answer, settings) if isinstance(answer, str | bytes) else answer)
+        labels = answered(labels, answer)
         if (names := values[which.labelled_for][i]) is not None:
             names = labels_in(_decoded(names, settings), "labelled_for", separator).topics
             labels = labels._replace(labelled_for=names)
@@ -192,7 +195,7 @@ def _plain(value: Any, settings: InputSettings) -> Any:
         return {name: _plain(item, settings) for name, item in value.items()}
     if value is None or isinstance(value, str | bool | int | float):
         return None if value != value else value
-    return _text(value, settings) if isinstance(value, bytes | UnicodeDecodeError) else str(value)
+    return _text(value, settings) if isinstance(value, bytes | UnreadableError) else str(value)
 
 
 def _name(value: Any, settings: InputSettings) -> str:
@@ -203,36 +206,52 @@ def _decoded(value: Any, settings: InputSettings) -> Any:
     """Return the value of a column of labels, whose texts may be bytes."""
     if isinstance(value, list):
         return [_decoded(item, settings) for item in value]
-    return _text(value, settings) if isinstance(value, bytes | UnicodeDecodeError) else value
+    return _text(value, settings) if isinstance(value, bytes | UnreadableError) else value
 
 
 def _column(pa: Any, batch: Any, name: str) -> list[Any]:
-    """Return a column's values; in place of a value that is not UTF-8, there is a UnicodeDecodeError."""
+    """Return a column's values; in place of a value that cannot be read, there is an UnreadableError."""
     column = batch.column(name)
     if pa.types.is_dictionary(column.type):
-        values = _items(column.dictionary)
+        values = _items(pa, column.dictionary)
         return [None if i is None else values[i] for i in column.indices.to_pylist()]
-    return _items(column)
+    return _items(pa, column)
 
 
-def _items(column: Any) -> list[Any]:
+def _items(pa: Any, column: Any) -> list[Any]:
     try:
         values: list[Any] = column.to_pylist()
-    except UnicodeDecodeError:
-        return [_item(value) for value in column]
+    except _NOT_IN_PYTHON:
+        return [_item(pa, value) for value in column]
     return values
 
 
-def _item(value: Any) -> Any:
+def _item(pa: Any, value: Any) -> Any:
     try:
         return value.as_py()
     except UnicodeDecodeError as error:
-        return error
+        return UnreadableError(f"is not utf-8 (byte {error.start} of the text): write the file again")
+    except _NOT_IN_PYTHON:
+        if isinstance(value, pa.StructScalar):
+            return {name: _item(pa, part) for name, part in value.items()}
+        if isinstance(value, pa.ListScalar):
+            return _items(pa, value.values)
+        if pa.types.is_temporal(value.type):
+            return _time_as_text(pa, value)
+        return UnreadableError(f"has a value of the type {value.type}, which Python cannot hold: write it as text")
+
+
+def _time_as_text(pa: Any, value: Any) -> str:
+    """Return a time as Arrow writes it, with more digits and years than Python has; in UTC if its zone is unknown."""
+    try:
+        return str(value.cast(pa.string()).as_py())
+    except pa.ArrowInvalid:
+        return str(value.cast(pa.timestamp(value.type.unit, "UTC")).cast(pa.string()).as_py())
 
 
 def _text(value: Any, settings: InputSettings) -> str | None:
-    if isinstance(value, UnicodeDecodeError):
-        raise UnreadableError(f"is not utf-8 (byte {value.start} of the text): write the file again")
+    if isinstance(value, UnreadableError):
+        raise value
     if not isinstance(value, bytes):
         text: str | None = value
         return text
