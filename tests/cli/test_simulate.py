@@ -5,11 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import binomtest
-
-from textcat.cli.simulate import exact_interval
 
 
 @pytest.fixture
@@ -23,15 +18,6 @@ def records():
         )
     Path("records.jsonl").write_text("\n".join(lines) + "\n")
     return "records.jsonl"
-
-
-@given(st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))
-def test_the_interval_of_a_fraction_is_that_of_the_binomial_test(hits_of, confidence):
-    hits, n = hits_of
-    wanted = binomtest(hits, n).proportion_ci(confidence, method="exact")
-    assert exact_interval(hits, n, confidence) == pytest.approx((wanted.low, wanted.high), abs=1e-9)
-    low, high = exact_interval(hits, n, confidence)
-    assert 0 <= low <= hits / n <= high <= 1
 
 
 def test_the_means_are_those_of_the_runs_and_do_not_hang_on_the_number_of_jobs(run, records):

@@ -5,13 +5,11 @@ import json
 import numpy as np
 import pytest
 from commands import Run
-from scipy import stats
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
 from textcat.base.errors import TextcatError
-from textcat.cli.simulate import exact_interval
 from textcat.corpus.catalogue import open_corpus
 from textcat.corpus.documents import Corpus, Document
 from textcat.recipes.recipe import RankerSettings, read_recipe
@@ -26,12 +24,6 @@ def run(capsys, monkeypatch):
 
 
 # --- measures --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("hits", "n"), [(0, 5), (5, 5), (3, 20), (190, 200)])
-def test_the_interval_of_a_coverage_is_exact(hits, n):
-    known = stats.binomtest(hits, n).proportion_ci(0.95, method="exact")
-    assert exact_interval(hits, n) == pytest.approx(known)
 
 
 # --- the loop --------------------------------------------------------------------------------------------------------
@@ -101,7 +93,7 @@ def test_the_ranker_is_trained_after_as_many_answers_as_the_steps_say():
     ranker = Known(np.zeros(40))
     done = simulate.simulate(ranker, labels, steps="1:5,4:20,10", whole=True)
     assert ranker.trained == [2, 3, 4, 5, 9, 13, 17, 21, 31]
-    assert (done.n_trained, done.n_asked) == (9, 40)
+    assert done.n_asked == 40
     sizes = simulate.batch_sizes()
     assert [sizes(n) for n in (0, 99, 100, 499, 500, 10**6)] == [1, 1, 5, 5, 10, 10]
 

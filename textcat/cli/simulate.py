@@ -216,6 +216,7 @@ def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, se
     import numpy as np
 
     from textcat.cli.printing import Figure
+    from textcat.evaluation.promises import clopper_pearson
     from textcat.teaching.measures import answers_to_reach
 
     rows = []
@@ -225,7 +226,7 @@ def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, se
         needed = np.array([answers_to_reach(result.found, setting.target) for result in group])
         asked = np.array([result.stops[rule] for result in group])
         covered = int((recalls >= setting.target).sum())
-        low, high = exact_interval(covered, len(group))
+        low, high = clopper_pearson(covered, len(group)).tolist()
         name = {"rule": rule} | ({"strategy": setting.name} if several else {})
         rows.append(
             name
@@ -238,15 +239,6 @@ def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, se
             }
         )
     return rows
-
-
-def exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the bounds of the interval of Clopper and Pearson (1934) for a fraction, given `hits` of n trials."""
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
-    return low, float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
 
 
 def _summary(results: "Sequence[Result]", compared: "Sequence[Setting]") -> dict[str, Any]:

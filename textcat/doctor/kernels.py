@@ -45,12 +45,6 @@ class KernelCheck(NamedTuple):
     error: str
 
 
-def check_kernels() -> Iterator[KernelCheck]:
-    """Check all compiled modules, and yield the result for each; after an error, the next module is checked."""
-    for name in CHECKS:
-        yield _checked(name)
-
-
 def check_kernels_apart(command: Sequence[str] = (sys.executable, "-m", __name__)) -> list[KernelCheck]:
     """Check all compiled modules in another process, which a broken module may end; return the results."""
     try:
@@ -75,10 +69,11 @@ def main() -> None:
     """Check all compiled modules; write the name of each before its check, and the result after it."""
     for name in CHECKS:
         print(json.dumps(name), flush=True)
-        print(json.dumps(_checked(name)), flush=True)
+        print(json.dumps(check_kernel(name)), flush=True)
 
 
-def _checked(name: str) -> KernelCheck:
+def check_kernel(name: str) -> KernelCheck:
+    """Check a compiled module, and return the result."""
     start, error = time.perf_counter(), ""
     try:
         import_module(f"textcat.{name}")

@@ -86,12 +86,12 @@ def upper_bound(tau: float, n_updates: int, R2: float) -> float:
     return float(np.sqrt((R2 + 2 * tau) / n_updates))
 
 
-def second_stage_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> float:
-    """Return b of Table 4's second stage: ``b = c·R^(2ε)·γ_d^(1-ε)``, where c is `SCALE` and R2 is R².
+def second_stage_b(bound: float, R2: float) -> float:
+    """Return b of Table 4's second stage: ``b = c·R^(2ε)·γ_d^(1-ε)``, where c is `SCALE` and ε is `SECOND_EPSILON`.
 
-    `bound` is the first stage's upper bound on the directional margin; it takes the place of γ_d.
+    `R2` is R², and `bound` is the first stage's upper bound on the directional margin; it takes the place of γ_d.
     """
-    return float(SCALE * R2**epsilon * bound ** (1 - epsilon))
+    return float(SCALE * R2**SECOND_EPSILON * bound ** (1 - SECOND_EPSILON))
 
 
 class _Run(NamedTuple):

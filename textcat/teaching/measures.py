@@ -73,10 +73,10 @@ class Mean(NamedTuple):
     high: float
 
 
-def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
-    """Return the mean over seeds with Student's confidence interval; values that are nan are left out.
+def mean_of(values: ArrayLike) -> Mean:
+    """Return the mean over seeds with Student's 95 % confidence interval; values that are nan are left out.
 
-    The interval is ``mean ± t(n - 1, (1 + confidence) / 2) · s / √n``, for n values with standard deviation s. It shows
+    The interval is ``mean ± t(n - 1, 0.975) · s / √n``, for n values with standard deviation s. It shows
     how far the mean varies with the seeds, for the same documents and topics. To compare two methods, pass the
     differences of their values for each seed.
     """
@@ -85,7 +85,7 @@ def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
     n, mean = len(numbers), float(numbers.mean()) if len(numbers) else math.nan
     if n < 2:
         return Mean(mean, math.nan, math.nan)
-    half = float(stdtrit(n - 1, (1 + confidence) / 2) * numbers.std(ddof=1) / math.sqrt(n))
+    half = float(stdtrit(n - 1, 0.975) * numbers.std(ddof=1) / math.sqrt(n))
     return Mean(mean, mean - half, mean + half)
 
 

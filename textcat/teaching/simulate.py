@@ -52,7 +52,6 @@ class Run(NamedTuple):
     at_random: NDArray[np.bool_]  # whether the question was drawn at random
     scores: NDArray[np.float32]  # of each document when it was asked about; nan before the first training
     n_asked: int
-    n_trained: int  # number of trainings
 
     @property
     def found(self) -> NDArray[np.int64]:
@@ -126,11 +125,10 @@ def simulate(
         raise TextcatError(f"A simulation cannot start from {start!r}: choose one of {', '.join(STARTS)}.")
     if not 0 < labels.sum() < len(labels):
         raise TextcatError(f"Of {len(labels)} documents {labels.sum()} are relevant: give documents of both kinds.")
-    answers, n_trained, watching = _LabelledAnswers(labels), 0, watch is not None
+    answers, watching = _LabelledAnswers(labels), watch is not None
     answers.start(start, np.random.default_rng(seed))
     while answers.n_open:
         loop.rank(answers, examples)
-        n_trained += 1
         watching = watching and watch is not None and watch(answers.history())
         if not answers.n_relevant_open and not whole and not watching:
             break
@@ -138,7 +136,7 @@ def simulate(
             choice = loop.ask(query, answers.is_open, answers.n_changes)
             assert choice is not None  # as long as any document is open
             answers.add(choice)
-    return answers.run(loop.ranking, n_trained)
+    return answers.run(loop.ranking)
 
 
 class _LabelledAnswers:
@@ -186,15 +184,12 @@ class _LabelledAnswers:
         k = self.n_changes
         return stopping.History(self._labels[self._order[:k]], self._at_random[:k], len(self._labels))
 
-    def run(self, ranking: Ranking | None, n_trained: int) -> Run:
-        """Return the run; documents that were not asked about follow in the order of their scores in `ranking`.
-
-        `n_trained` is how often the ranker was trained.
-        """
+    def run(self, ranking: Ranking | None) -> Run:
+        """Return the run; documents that were not asked about follow in the order of their scores in `ranking`."""
         if ranking is not None:
             rest = np.flatnonzero(self.is_open)
             self._order[self.n_changes :] = rest[np.argsort(-ranking.scores[rest], kind="stable")]
-        return Run(self._order, self._labels[self._order], self._at_random, self._scores, self.n_changes, n_trained)
+        return Run(self._order, self._labels[self._order], self._at_random, self._scores, self.n_changes)
 
 
 def supervised(ranker: RanksDocuments, labels: ArrayLike, run: Run, examples: Examples | None = None) -> int:
