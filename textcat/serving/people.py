@@ -6,12 +6,13 @@ import asyncio
 import sqlite3
 import threading
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textcat.base.errors import TextcatError
+from textcat.reading import common_fields
 from textcat.serving.http.addresses import Hosts
 from textcat.serving.http.application import Application
 from textcat.serving.http.front import Call
@@ -125,6 +126,11 @@ class ReadingRoute(LeanRoute):
 def person_of(call: Call, name: str) -> str:
     """Return the name of the sender: that of the key or, if the server needs no keys, the name that the page sends."""
     return call.key or name.strip()
+
+
+def shown_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record under their common names, without its RIS lines, which repeat them."""
+    return {name: value for name, value in common_fields(fields).items() if name != "ris"}
 
 
 def serve_people(

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query
 
-from textcat.reading import common_fields
 from textcat.serving import review_schemas as s
 from textcat.serving.http.front import Call
 from textcat.serving.http.log import Log
 from textcat.serving.http.problems import Problem
 from textcat.serving.http.routes import problems, router
-from textcat.serving.people import ChangingRoute, PeoplesApplication, ReadingRoute, person_of, serve_people
+from textcat.serving.people import (
+    ChangingRoute,
+    PeoplesApplication,
+    ReadingRoute,
+    person_of,
+    serve_people,
+    shown_fields,
+)
 
 if TYPE_CHECKING:
     from textcat.review.review import Review, ReviewDocument
@@ -117,13 +123,12 @@ def _answered(review: Review, document: ReviewDocument | None, person: str) -> d
 
 def _document(review: Review, document: ReviewDocument, person: str) -> dict[str, Any]:
     read = document.document
-    shown = {name: value for name, value in common_fields(document.fields).items() if name != "ris"}
     earlier = review.answers_of(document.number, person)
     return {
         "number": document.number,
         "id": read.id,
         "zones": read.zones,
-        "fields": shown,
+        "fields": shown_fields(document.fields),
         "date": read.date,
         "tags": [{**tag._asdict(), **_named(review, tag.topic)} for tag in document.tags],
         "earlier": [{name: getattr(made, name) for name in s.EarlierAnswer.model_fields} for made in earlier],
@@ -141,9 +146,8 @@ def serve(
     *,
     open_browser: bool = True,
     keys: Keys | None = None,
-    log_requests: bool = False,
     on_start: Callable[[str], object] = lambda url: None,
 ) -> int:
     """Serve a review until a signal ends the server; return the signal's number. Parameters as for `serve_people`."""
-    service = Reviewing(review, hosts=(host,), keys=keys, log=Log(requests=log_requests))
+    service = Reviewing(review, hosts=(host,), keys=keys, log=Log(requests=False))
     return serve_people(service, host, port, open_browser=open_browser, on_start=on_start)

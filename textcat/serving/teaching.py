@@ -15,7 +15,6 @@ from fastapi import Query
 from pydantic import BaseModel
 
 from textcat.corpus.documents import shortened_text
-from textcat.reading import common_fields
 from textcat.serving import teaching_schemas as s
 from textcat.serving.http.front import Call
 from textcat.serving.http.keys import Keys
@@ -23,10 +22,17 @@ from textcat.serving.http.limits import Limits
 from textcat.serving.http.log import Log
 from textcat.serving.http.problems import Problem
 from textcat.serving.http.routes import problems, router
-from textcat.serving.people import ChangingRoute, PeoplesApplication, ReadingRoute, person_of, serve_people
+from textcat.serving.people import (
+    ChangingRoute,
+    PeoplesApplication,
+    ReadingRoute,
+    person_of,
+    serve_people,
+    shown_fields,
+)
 from textcat.teaching.advice import Advisor
 from textcat.teaching.evidence import evidence_for
-from textcat.teaching.export import EXPORTS, reference_line
+from textcat.teaching.export import EXPORTS, FORMATS, reference_line
 from textcat.teaching.progress import progress_of
 from textcat.teaching.query import Reason
 from textcat.teaching.screening import screening_counts
@@ -45,17 +51,6 @@ _TITLE = 120  # maximum characters of a document's name in lists,
 _EXCERPT = 300  # and of its text
 _LISTED = 20  # maximum number of near-duplicates shown
 _AGAIN = 10.0  # seconds after which the timer of a slow export is restarted
-# The formats of each export, the default first.
-_EXPORTS = {
-    "labels": ("jsonl", "csv", "ris"),
-    "included": ("jsonl", "csv", "ris"),
-    "counts": ("csv", "jsonl"),
-    "corpus": ("jsonl",),
-    "model": ("zip",),
-    "audit": ("jsonl", "csv"),
-    "records": ("csv", "ris"),
-    "duplicates": ("jsonl", "csv"),
-}
 _KINDS = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/jsonl",
@@ -313,7 +308,7 @@ def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]
 @downloads.get("/api/v1/teach/export", response_model=None, responses={**_OF_QUERIES, **_DOWNLOAD})
 async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
     """Download labels, included documents, counts, a corpus, a model, the log of actions, all records or duplicates."""
-    formats = _EXPORTS[query.what]
+    formats = FORMATS[query.what]
     made_as = query.format or formats[0]
     if made_as not in formats:
         raise Problem(422, f"There is no export of {query.what} as {made_as}: choose {' or '.join(formats)}.")
@@ -351,7 +346,7 @@ def _next(session: Session, topic: str, person: str, *, ask: bool = True, all_to
     asked = session.next_of([topic, *(session.topics() if all_topics else ())], person) if ask else None
     row = None
     if asked is not None:
-        shown = {"zones": _filled(asked.zones), "fields": _shown_fields(asked.fields)}
+        shown = {"zones": _filled(asked.zones), "fields": shown_fields(asked.fields)}
         row = _answer(s.QuestionAnswer, asked, **shown, duplicates=list(asked.duplicates[:_LISTED]))
     return {"question": row, "counts": progress_of(session.view, asked.topic if asked else topic).counts}
 
@@ -365,14 +360,9 @@ def _filled(zones: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in zones.items() if text}
 
 
-def _shown_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record under their common names, without its RIS lines, which repeat them."""
-    return {name: value for name, value in common_fields(fields).items() if name != "ris"}
-
-
 def _document(view: View, position: int) -> dict[str, Any]:
     pool = view.pool
-    zones, fields = _filled(pool.document(position)), _shown_fields(pool.fields(position))
+    zones, fields = _filled(pool.document(position)), shown_fields(pool.fields(position))
     return {"position": int(position), "id": pool.ids[position], "zones": zones, "fields": fields}
 
 
@@ -421,15 +411,14 @@ def serve(
     path: str = "",
     keys: Keys | None = None,
     limits: Limits | None = None,
-    log_requests: bool = False,
     on_start: Callable[[str], object] = lambda url: None,
 ) -> int:
     """Serve a session until a signal ends the server; return the signal's number.
 
     `queues`, `keys` and `limits` are passed to `Teaching`; port 0 means any free port. `on_start` is called with the
     address of the page. If `open_browser`, the browser opens this address with `path`, such as ``#view=topics``,
-    appended. If `log_requests`, a line is logged for every request.
+    appended.
     """
-    options: dict[str, Any] = {"limits": limits, "keys": keys, "log": Log(requests=log_requests)}
+    options: dict[str, Any] = {"limits": limits, "keys": keys, "log": Log(requests=False)}
     service = Teaching(session, queues=queues, hosts=(host,), **options)
     return serve_people(service, host, port, open_browser=open_browser, path=path, on_start=on_start)

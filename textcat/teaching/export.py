@@ -23,7 +23,7 @@ from textcat.corpus.documents import Corpus, Document, shortened_text
 from textcat.reading import common_fields, ris_entry
 from textcat.teaching.judgements import TopicState, judgements_of
 from textcat.teaching.output import csv_lines, format_by_ending, json_line, write_lines
-from textcat.teaching.screening import write_counts
+from textcat.teaching.screening import COUNT_FORMATS, write_counts
 from textcat.teaching.steps import KeywordSet, SessionStep, Split, TopicAdded, TopicChanged, Undone
 from textcat.teaching.view import View
 
@@ -36,8 +36,17 @@ _COLUMNS = (
     *("step", "time", "person", "what", "topic", "id", "position", "answer", "source", "why", "model", "rank", "score"),
     *("note", "exclusion_reason", "undone", "detail"),
 )
-#: The formats for labels, and the formats for all records.
-LABEL_FORMATS, RECORD_FORMATS = ("jsonl", "csv", "ris"), ("csv", "ris")
+#: The formats of each export, the default first.
+FORMATS = {
+    "labels": ("jsonl", "csv", "ris"),
+    "included": ("jsonl", "csv", "ris"),
+    "counts": COUNT_FORMATS,
+    "corpus": ("jsonl",),
+    "model": ("zip",),  # a folder, which a server packs
+    "audit": ("jsonl", "csv"),
+    "records": ("csv", "ris"),
+    "duplicates": ("jsonl", "csv"),
+}
 LONGEST_FACT = 200  # maximum characters of a bibliographic fact, such as the authors, where a document is shown
 _DECISION_COLUMNS = ("decision", "exclusion_reason", "rank", "answers", "notes")  # columns for each topic
 _BIBLIOGRAPHIC = ("title", "authors", "year", "journal", "doi")
@@ -103,7 +112,7 @@ def write_labels(view: View, out: str | os.PathLike[str], topics: Sequence[str] 
     -------
     Path
     """
-    return _write_records(view, out, topics, LABEL_FORMATS, lambda record: bool(record.labels))
+    return _write_records(view, out, topics, "labels", lambda record: bool(record.labels))
 
 
 def write_included(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
@@ -127,7 +136,7 @@ def write_included(view: View, out: str | os.PathLike[str], topics: Sequence[str
         view,
         out,
         topics,
-        LABEL_FORMATS,
+        "included",
         lambda record: any(record.labels.values()) and record.position == record.judged_as,
     )
 
@@ -147,17 +156,17 @@ def write_records(view: View, out: str | os.PathLike[str], topics: Sequence[str]
     -------
     Path
     """
-    return _write_records(view, out, topics, RECORD_FORMATS, lambda record: True)
+    return _write_records(view, out, topics, "records", lambda record: True)
 
 
 def _write_records(
     view: View,
     out: str | os.PathLike[str],
     topics: Sequence[str] | None,
-    formats: Sequence[str],
+    what: str,
     is_wanted: Callable[[_Exported], bool],
 ) -> Path:
-    made_as, chosen = format_by_ending(out, formats, "records"), view.chosen_topics(topics)
+    made_as, chosen = format_by_ending(out, FORMATS[what], "records"), view.chosen_topics(topics)
     records = filter(is_wanted, _exported(view, chosen))
     if made_as == "jsonl":
         return write_lines(out, (json_line(_label_line(view, record)) for record in records))
@@ -265,7 +274,7 @@ def write_duplicates(view: View, out: str | os.PathLike[str], topics: Sequence[s
     -------
     Path
     """
-    made_as = format_by_ending(out, ("jsonl", "csv"), "duplicates")
+    made_as = format_by_ending(out, FORMATS["duplicates"], "duplicates")
     with view.unchanged():
         groups = [(group, positions) for group, positions in view.groups.all_members() if len(positions) > 1]
     rows = (_duplicate_row(view.pool, group, position) for group, positions in groups for position in positions)
@@ -311,7 +320,7 @@ def write_corpus(view: View, out: str | os.PathLike[str], topics: Sequence[str] 
     -------
     Path
     """
-    format_by_ending(out, ("jsonl",), "a corpus")
+    format_by_ending(out, FORMATS["corpus"], "a corpus")
     documents = _documents(view, view.chosen_topics(topics))
     lines = (
         {"id": document.id, **_fields(document.zones), "topics": document.topics, "labelled_for": document.labelled_for}
@@ -376,7 +385,7 @@ def write_audit(view: View, out: str | os.PathLike[str], topics: Sequence[str] |
     -------
     Path
     """
-    made_as, chosen = format_by_ending(out, ("jsonl", "csv"), "an audit log"), view.chosen_topics(topics)
+    made_as, chosen = format_by_ending(out, FORMATS["audit"], "an audit log"), view.chosen_topics(topics)
     steps = view.steps
     undone = {step.undo: step.step for step in steps if isinstance(step, Undone)}
     rows = (row for step in steps for row in _audited(step, undone) if row.get("topic", chosen[0]) in chosen)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from textcat.teaching.output import csv_lines, format_by_ending, json_line, write_lines
 from textcat.teaching.view import View
 
-FORMATS = ("csv", "jsonl")
+COUNT_FORMATS = ("csv", "jsonl")
 
 
 class ScreeningCounts(NamedTuple):
@@ -81,7 +81,7 @@ def write_counts(view: View, out: str | os.PathLike[str], topics: Sequence[str] 
     -------
     Path
     """
-    made_as = format_by_ending(out, FORMATS, "counts")
+    made_as = format_by_ending(out, COUNT_FORMATS, "counts")
     counts = [screening_counts(view, topic) for topic in view.chosen_topics(topics)]
     if made_as == "jsonl":
         return write_lines(out, (json_line(row.as_dict()) for row in counts))
