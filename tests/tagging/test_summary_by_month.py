@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections import Counter
 
 import pytest
 from archive_runs import run
@@ -10,13 +9,10 @@ from interrupted_runs import Killed, count_steps
 
 from textcat.model.manifest import read_manifest
 from textcat.reading.dates import month_of
-from textcat.runs.results import Counts
 from textcat.tagging.merge import merge_parts
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import tag_archive
 from textcat.tagging.shards import read_tags
-from textcat.tagging.summary import Trained
-from textcat.tagging.summary_by_month import write_summary
 
 DATES = ["2026-01-05", "2026-01-31T23:59:00-05:00", "2026-02", "", "last week", "1999"]
 MONTHS = ["1999-01", "2026-01", "2026-02", None]  # as they are listed
@@ -119,9 +115,3 @@ def test_a_lost_summary_comes_back_and_a_new_run_removes_that_of_the_former(mode
 
     run(model, [path], out, restart=True, progress=look)
     assert (out / "_summary.json").read_bytes() == before
-
-
-def test_documents_that_an_earlier_version_counted_by_no_month_have_no_summary(model, tmp_path):
-    counts = Counts(2, 2, months=Counter({"2026-01": 1}))
-    write_summary(tmp_path, "0", Trained({}, 1, {}), (), counts)
-    assert not (tmp_path / "_summary.json").exists()

@@ -44,8 +44,7 @@ class _PartPlan(msgspec.Struct, forbid_unknown_fields=True):
 
 def write_part_plan(plan: TaggingPlan, folder: Path) -> None:
     """Write the entries of a plan that merging needs into the folder of a part."""
-    topics = plan.job.output.topics or tuple(plan.trained.sizes)
-    record = _PartPlan(plan.job.output._replace(duplicates=""), plan.trained, topics)
+    record = _PartPlan(plan.job.output._replace(duplicates=""), plan.trained, plan.topics)
     disk.write_atomically(folder / _PLAN, msgspec.json.encode(record).decode() + "\n")
 
 

@@ -189,7 +189,7 @@ def _encode_jsonl(
         if recall is not None:
             line[RECALL] = recall
         if reason is not None:
-            line["reason"] = reason
+            line[REASON] = reason
         try:
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         except TypeError:  # a file's name may not be valid UTF-8
@@ -339,7 +339,7 @@ def _encode_parquet(
     }
     cells = [[escape_undecodable(text) for text in _kept_cells(record, settings)] for record in records]
     columns |= dict(zip(settings.keep_fields, map(list, zip(*cells, strict=True)), strict=False))
-    columns |= {"topics": topics, "reason": reasons}
+    columns |= {"topics": topics, REASON: reasons}
     if settings.expected_recall:
         columns[RECALL] = _rounded(recalls, records)
     schema = _arrow_schema(settings, terms is not None, names is not None)
@@ -357,7 +357,7 @@ def _arrow_schema(settings: OutputSettings, with_terms: bool, with_names: bool) 
     types = dict.fromkeys((*_OF_DOCUMENT, *settings.keep_fields), pa.string())
     types |= {"position": pa.int64(), "date": pa.timestamp("us"), "topics": pa.list_(tag)}
     types |= {RECALL: pa.float64()} if settings.expected_recall else {}
-    types |= {"reason": pa.string()}
+    types |= {REASON: pa.string()}
     return pa.schema(types.items())
 
 

@@ -40,6 +40,11 @@ class TaggingPlan(NamedTuple):
     part: Share | None = None  # the share of the inputs to tag, to be merged with others; None: all inputs
     max_rejected: RejectionLimit | None = None  # None: no limit on rejected documents
 
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that the run writes: those that the settings name, or else all topics of the model."""
+        return self.job.output.topics or tuple(self.trained.sizes)
+
 
 def make_plan(
     model: str | os.PathLike[str],

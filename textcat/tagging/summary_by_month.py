@@ -16,17 +16,13 @@ _DECIMALS = 6  # of rates
 
 
 def write_summary(folder: Path, model: str, trained: Trained, topics: Sequence[str], counts: Counts) -> None:
-    """Write the summary of a folder of tags by month of the documents' dates, unless it is there already.
+    """Write the summary of a folder of tags by month of the documents' dates, unless the same is there already.
 
     `model` is the id of the model that tagged last, `topics` are the topics that the run writes, and `counts` are the
-    counts of all documents in the folder. If an earlier version of textcat, which did not count by month, has tagged
-    some of them, no file is written, and an existing one is removed.
+    counts of all documents in the folder.
     """
-    path = folder / SUMMARY
-    if counts.months.total() != counts.tagged:
-        disk.remove(path)
-        return
-    training = _Training(trained, topics)
+    assert counts.months.total() == counts.tagged
+    path, training = folder / SUMMARY, _Training(trained, topics)
     months = [{"month": month or None, **of_month} for month, of_month in _by_month(counts, training)]
     of_all = _row(counts.tagged, counts.untagged, counts.unknown, counts.topics, training)
     rows = ",\n".join(f"  {json.dumps(row)}" for row in months)

@@ -106,7 +106,6 @@ class Tally:
         """Return the summary of a run that has written `shards` shards."""
         counts = self._counts
         _log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
-        topics = self._plan.job.output.topics or tuple(self._plan.trained.sizes)
         if missing := [name for name in self._plan.job.output.keep_fields if counts.tagged and not counts.fields[name]]:
             _log.warning(
                 "No document has the field %s, which --keep-fields names: its cells are empty.", ", ".join(missing)
@@ -118,7 +117,7 @@ class Tally:
             _log.warning("No document has the field %s, for which there is a rule.", ", ".join(missing))
         formats, changes = sorted(self._formats), tuple(self._changes)
         done = (formats, *self._cost(), changes, self._before.growth, self._wake)
-        return Summary(self._plan.trained, self.sources, topics, counts, self._before, shards, *done)
+        return Summary(self._plan.trained, self.sources, self._plan.topics, counts, self._before, shards, *done)
 
     def _cost(self) -> tuple[float, int]:
         """Return the seconds since the run began, and the peak memory of its processes in bytes."""

@@ -174,9 +174,8 @@ def check_inputs(plan: TaggingPlan, folder: Path, *, copy_rest: bool = False) ->
 
 
 def _check_table(plan: TaggingPlan, table: CodeTable) -> None:
-    topics = plan.job.output.topics or plan.trained.sizes
-    lacking = [topic for topic in topics if topic not in table.concepts()] if table.path else []
-    if lacking and len(lacking) == len(topics):
+    lacking = [topic for topic in plan.topics if topic not in table.concepts()] if table.path else []
+    if lacking and len(lacking) == len(plan.topics):
         what = f"{table.path} has no code for any topic of the model"
         raise TextcatError(f"{what}: its column topic must have their ids.")
     if lacking:
