@@ -123,6 +123,11 @@ def advance_over(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
     advance(done % _STEP)
 
 
+def cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def is_single_threaded() -> bool:
     """Return whether this process has a single thread, so that it can be forked safely; False if not on Linux.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, BadParameter, Option, echo
+from typer import Argument, BadParameter, Option
 
 from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
@@ -99,7 +99,7 @@ def _explained(
     if fault and n_faults == n_documents:
         raise TextcatError(f"{fault}")
     if fault:
-        echo(f"textcat: {n_faults:,} of {n_documents:,} documents are not explained. {fault}", err=True)
+        terminal.say(f"{n_faults:,} of {n_documents:,} documents are not explained. {fault}")
     if not n_documents:
         raise TextcatError(f"There is no document in {'standard input' if file == '-' else file}: give one.")
 

@@ -134,7 +134,7 @@ def compare(
 def exit_if_failed(gates: "Sequence[GateResult]") -> None:
     """Exit with code 4 if a model fails by a condition, and say by which."""
     if failed := [repr(gate.gate) for gate in gates if gate.failed]:
-        echo(f"textcat: the new model fails by {', '.join(failed)}.", err=True)
+        terminal.say(f"the new model fails by {', '.join(failed)}.")
         raise Exit(4)
 
 
@@ -251,7 +251,7 @@ def test_corpus(
     own = tagger.facts.origin if corpus else _origin(tagger)
     documents = with_test_documents(tagger, read(corpus or None, stages, own))
     if corpus and not is_shipped(corpus) and (said := measured_part(tagger, documents, corpus)):
-        echo(f"textcat: {said}", err=True)
+        terminal.say(said)
     if not labelled_only:
         return documents
     labelled = [document for document in documents.test if not set(tagger.topics).isdisjoint(document.topics)]

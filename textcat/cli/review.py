@@ -77,9 +77,9 @@ def review(
         result = read_sheet(read, folder, corrections, person or user_name())
         repeated = f"; {result.repeated:,} had been read before" if result.repeated else ""
         emptied = f"; {result.emptied:,} have no answer any more: the former ones stay" if result.emptied else ""
-        _say(f"{result.kept:,} documents answered{repeated}{emptied}.")
+        terminal.say(f"{result.kept:,} documents answered{repeated}{emptied}.")
         if result.missing:
-            _say(
+            terminal.say(
                 f"warning: {len(result.missing):,} documents with answers, such as {result.missing[0]}, have changed "
                 "since they were tagged: their answers are not stored. Tag them again, then read the sheet again."
             )
@@ -87,12 +87,12 @@ def review(
         return
     if sample and (uncertain is not None or audit):
         raise BadParameter("--sample draws whole documents: leave out --uncertain and --audit")
-    options: dict[str, Any] = {"audit": audit, "sample": sample, "progress": lambda step: _say(f"{step} …")}
+    options: dict[str, Any] = {"audit": audit, "sample": sample, "progress": lambda step: terminal.say(f"{step} …")}
     if out is not None:
         queue = Review(folder, corrections, most=uncertain or most, **options)
         _check_open(queue)
         n_rows = write_sheet(queue, out)
-        _say(
+        terminal.say(
             f"{out} has {n_rows:,} tags of {len(queue.documents):,} documents to judge; fill in the columns answer (yes"
             f" or no), add and note, then give `textcat review {folder} --read {out}`."
         )
@@ -104,18 +104,18 @@ def review(
     _check_open(queue)
 
     def show(url: str) -> None:
-        _say(f"{len(queue.documents):,} documents to judge at {url}; Ctrl-C stops, and every answer is saved.")
+        terminal.say(f"{len(queue.documents):,} documents to judge at {url}; Ctrl-C stops, and every answer is saved.")
 
     if page.serve(queue, host, port, keys=accepted, open_browser=not no_browser, on_start=show) == signal.SIGINT:
         raise Interrupted("every answer is saved; the same command goes on")
-    _say("stopped; every answer is saved.")
+    terminal.say("stopped; every answer is saved.")
 
 
 def _check_open(queue: "Review") -> None:
     """Raise TextcatError if there is nothing to judge; warn of documents that are not where they were tagged."""
     if queue.n_missing:
         rest = "so the sample is one of the others" if queue.sample else "and are left out"
-        _say(
+        terminal.say(
             f"warning: {queue.n_missing:,} documents are gone, or have changed since they were tagged, {rest}: give "
             "`textcat tag --out` again if they have changed."
         )
@@ -185,7 +185,3 @@ def show_audit(console: "Console", rows: "list[AuditRow]", sample: "list[SampleR
 
 def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
-
-
-def _say(sentence: str) -> None:
-    typer.echo(f"textcat: {sentence}", err=True)

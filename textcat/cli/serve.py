@@ -8,6 +8,7 @@ import typer
 from typer import Argument, BadParameter, Option
 
 from textcat.base.errors import TextcatError, install_hint
+from textcat.cli import terminal
 from textcat.cli.app import Interrupted
 
 if TYPE_CHECKING:
@@ -114,10 +115,11 @@ def serve(
         from textcat.reading.formats.main_text import check_extractor
 
         check_extractor()
+    from textcat.base.progress import cores
     from textcat.serving.http.addresses import Hosts
     from textcat.serving.http.limits import Limits
     from textcat.serving.http.log import Log
-    from textcat.serving.http.processes import cores, host_of, inherited_socket, listen, listen_at
+    from textcat.serving.http.processes import host_of, inherited_socket, listen, listen_at
     from textcat.serving.store import folder_for_model, named_folders
 
     folders, n = named_folders(models), cores() if workers == -1 else workers
@@ -128,7 +130,7 @@ def serve(
         folders,
         lambda: passed or (listen_at(unix_socket) if unix_socket else listen(host, port)),
         n,
-        lambda url: _say(f"serving {', '.join(folders)} at {url} by {n} processes; Ctrl-C stops."),
+        lambda url: terminal.say(f"serving {', '.join(folders)} at {url} by {n} processes; Ctrl-C stops."),
         Limits(max_bytes, max_documents, timeout, max_concurrency, rate_limit),
         keys=read_keys(keys, host, "use the server without a key"),
         origins=tuple(cors or ()),
@@ -144,11 +146,7 @@ def serve(
     )
     if stopped_by == signal.SIGINT:
         raise Interrupted("running requests were answered")
-    _say("stopped; running requests were answered.")
-
-
-def _say(sentence: str) -> None:
-    typer.echo(f"textcat: {sentence}", err=True)
+    terminal.say("stopped; running requests were answered.")
 
 
 def _print_new_key(name: str) -> None:
@@ -168,7 +166,7 @@ def read_keys(path: Path | None, host: str, action: str) -> "Keys":
 
     keys = Keys(path)
     if not keys.are_needed and not is_loopback(host):
-        _say(f"warning: anyone who can reach {host} can {action}: give --keys FILE, or --host 127.0.0.1")
+        terminal.say(f"warning: anyone who can reach {host} can {action}: give --keys FILE, or --host 127.0.0.1")
     return keys
 
 
@@ -189,6 +187,4 @@ def _labels_of(vocabulary: Path | None, language: str, model: Path) -> "Labels":
 
     if vocabulary is None:
         return Labels()
-    if not language and ".tsv" not in vocabulary.suffixes:  # a .tsv has names in one language, which it does not state
-        return Labels(Vocabulary.read(vocabulary, read_manifest(model).language).labels)
-    return Labels(Vocabulary.read(vocabulary, language or None).labels, language)
+    return Labels(Vocabulary.read(vocabulary, language, read_manifest(model).language).labels, language)

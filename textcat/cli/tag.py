@@ -181,7 +181,7 @@ def tag(
     from textcat.tagging.planning import make_plan
 
     if not inputs and terminal.is_typed():
-        typer.echo("textcat: Type or paste documents, and end with Ctrl-D (on Windows Ctrl-Z and Enter).", err=True)
+        terminal.say("Type or paste documents, and end with Ctrl-D (on Windows Ctrl-Z and Enter).")
     options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
     options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang, "part": part}
     options["max_rejected"] = max_rejected
@@ -288,7 +288,7 @@ def show(
 
 
 def _warn(rejection: "Rejection") -> None:
-    typer.echo(f"textcat: {rejection}", err=True)
+    terminal.say(str(rejection))
 
 
 def _show(

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
-import typer
 from typer import Argument, BadParameter, Option
 
 from textcat.base.errors import TextcatError, install_hint
 from textcat.cli import common
 from textcat.cli.app import Interrupted
 from textcat.cli.serve import read_keys
-from textcat.cli.terminal import new_stages
+from textcat.cli.terminal import new_stages, say
 
 if TYPE_CHECKING:
     from textcat.corpus.documents import Corpus
@@ -148,7 +147,7 @@ def teach(
             queues = _queues(opened, list_, None if "model" in new or not model else model) if list_ else []
             assert accepted is not None
             _serve(accepted, opened, host, port, queues, browser=not no_browser)
-    typer.echo(f"textcat: every answer is saved; `textcat teach {folder}` resumes.", err=True)
+    say(f"every answer is saved; `textcat teach {folder}` resumes.")
 
 
 def _folder_of(inputs: list[str]) -> Path:
@@ -245,7 +244,7 @@ def _opened(
     elif not named:
         n = len(opened.view.pool)
         what = f"resuming {folder} with the {n:,} documents it was started with"
-        typer.echo(f"textcat: {what}; changes of the archive since then are ignored.", err=True)
+        say(f"{what}; changes of the archive since then are ignored.")
     with opened:
         yield opened
 
@@ -321,7 +320,7 @@ def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: 
     with Session.open(folder, read_only=True) as session:
         options: dict[str, Any] = {"n_jobs": jobs} if kind == "model" else {}
         EXPORTS[kind](session.view, out, topics or None, **options)
-    typer.echo(f"textcat: wrote {out}", err=True)
+    say(f"wrote {out}")
 
 
 def _split(folder: Path, positions: list[int], person: str) -> None:
@@ -331,7 +330,7 @@ def _split(folder: Path, positions: list[int], person: str) -> None:
     with Session.open(folder) as session:
         for position in positions:
             session.split([position], person)
-        typer.echo(f"textcat: {len(positions):,} split off; {len(session.view.groups):,} documents now.", err=True)
+        say(f"{len(positions):,} split off; {len(session.view.groups):,} documents now.")
 
 
 def checked_keys(host: str, keys: Path | None, otherwise: str) -> "Keys":
@@ -352,7 +351,7 @@ def _serve(accepted: "Keys", session: "Session", host: str, port: int, queues: "
     from textcat.serving import teaching as page
 
     def show(url: str) -> None:
-        typer.echo(f"textcat: the page is at {url}; Ctrl-C stops it.", err=True)
+        say(f"the page is at {url}; Ctrl-C stops it.")
 
     path = "#" + urlencode({"view": "judge", "topic": queues[0].topic, "list": queues[0].name}) if queues else ""
     options: dict[str, Any] = {"queues": queues, "keys": accepted, "open_browser": browser}

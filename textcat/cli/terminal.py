@@ -4,6 +4,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -26,6 +28,11 @@ def is_typed() -> bool:
 def can_ask() -> bool:
     """Return whether a person can be asked: whether standard input and standard error are a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def say(sentence: str) -> None:
+    """Print a sentence to standard error, as all messages that are not results."""
+    typer.echo(f"textcat: {sentence}", err=True)
 
 
 def console(*, stderr: bool = False) -> "Console":

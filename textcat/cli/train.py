@@ -159,7 +159,7 @@ def train(
     storage.check_target(folder)
     check_memory(documents, recipe, train_and_evaluate, **options)
     if why:
-        echo(f"textcat: {why}: trained by the recipe {recipe.name}; --recipe names another.", err=True)
+        terminal.say(f"{why}: trained by the recipe {recipe.name}; --recipe names another.")
     options |= {"bands": band, "stages": stages}
     if unlabelled:
         from textcat.training.self_training import train_with_unlabelled

@@ -5,11 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
 from typer import BadParameter, Option
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
+from textcat.cli import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -145,7 +145,7 @@ def _print_formats(summary: "WriteBackSummary", has_out: bool) -> None:
     for form, n in summary.formats.most_common():
         where = "its tags are in the folder of --out only" if has_out else "write them with --out"
         are = "files are" if n > 1 else "file is"
-        typer.echo(f"textcat: {n:,} {are} {form}, which has no place for tags: {where}.", err=True)
+        terminal.say(f"{n:,} {are} {form}, which has no place for tags: {where}.")
 
 
 def is_whole(summary: "WriteBackSummary", has_out: bool) -> bool:

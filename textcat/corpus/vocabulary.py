@@ -2,11 +2,12 @@
 
 import csv
 import logging
+import os
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textcat.base.disk import expanded
@@ -58,7 +59,7 @@ class Vocabulary:
     broader: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path: str | Path, language: str | None = None) -> "Vocabulary":
+    def read(cls, path: str | os.PathLike[str], language: str | None = None, default: str = "") -> "Vocabulary":
         """Read a vocabulary from a file, which may be compressed.
 
         ``.tsv``: each line has an id, or a URI in ``<>``, a name, and optionally a notation, which is ignored; another
@@ -69,10 +70,12 @@ class Vocabulary:
 
         Parameters
         ----------
-        path : str or Path
+        path : path
         language : str, optional
             Language of the preferred names, such as "fi". In SKOS, concepts without a preferred label in it are left
             out; in CSV, it chooses the column ``label_fi``. The default is "en" for both.
+        default : str, optional
+            The language if none is given, except in TSV, whose names have one language, which the file does not state.
 
         Returns
         -------
@@ -84,6 +87,8 @@ class Vocabulary:
             If the file is missing or malformed, has no name in that language, or needs rdflib, which is not installed.
         """
         path = expanded(path)
+        if ".tsv" not in path.suffixes:
+            language = language or default
         try:
             stored = open_file(str(path))
             try:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import textcat
 from textcat.base.disk import user_cache
 from textcat.base.errors import DISTRIBUTION, TextcatError, install_hint
+from textcat.base.progress import cores
 from textcat.training.memory import available_memory
 
 if TYPE_CHECKING:
@@ -157,12 +158,11 @@ def _extras() -> dict[str, str]:
 
 
 def _machine() -> dict[str, Any]:
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "processor": platform.machine(),
         "features": ", ".join(_processor_features()) or "none that kernels use",
         "cores": os.cpu_count(),
-        "cores allowed": allowed,
+        "cores allowed": cores(),
         "cores by control group": _cgroup_cores(),
         "memory available": _megabytes(available_memory()),
         "memory by control group": _megabytes(_cgroup_memory()),

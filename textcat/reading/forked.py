@@ -13,7 +13,7 @@ from threading import Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from textcat.base.progress import is_single_threaded
+from textcat.base.progress import cores, is_single_threaded
 
 if TYPE_CHECKING:
     from textcat.reading.records import Record
@@ -56,7 +56,7 @@ def read_forked(open_corpus: Callable[..., object]) -> ForkedCorpus | None:
     Return None if forking this process would be unsafe, or no faster. If the child fails, the caller opens the corpus
     itself and gets the error.
     """
-    if not is_single_threaded() or len(os.sched_getaffinity(0)) < 2:
+    if not is_single_threaded() or cores() < 2:
         return None
     try:
         receiving, sending = os.pipe()

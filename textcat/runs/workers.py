@@ -22,7 +22,7 @@ from traceback import walk_tb
 from typing import Any, Literal, NamedTuple
 
 from textcat.base.errors import TextcatError
-from textcat.base.progress import is_single_threaded
+from textcat.base.progress import cores, is_single_threaded
 from textcat.lean_imports import keep_imports_lean
 from textcat.reading import START_OVER, Batch
 
@@ -247,8 +247,7 @@ def open_workers(
     if jobs < 1 and jobs != -1:
         raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one per core.")
     if not scheduler:
-        if jobs == -1:
-            jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        jobs = cores() if jobs == -1 else jobs
         # Compressed input, or input of unknown size, may be larger than it seems.
         little = IN_PROCESS_BYTES if n_bytes is None or n_bytes <= IN_PROCESS_BYTES else 0
         in_process = math.inf if jobs == 1 else little

@@ -129,7 +129,7 @@ def learn(
         columns = {"text": text, "topics": topics, "topics_separator": topics_separator}
         new = [d for d in _checked_documents(documents, manifest.origin, **columns) if d.split != "unused"]
         gone = [remove] if isinstance(remove, str) else [*remove]
-        names = None if vocabulary is None else _read_vocabulary(vocabulary, vocabulary_language, manifest)
+        names = None if vocabulary is None else Vocabulary.read(vocabulary, vocabulary_language, manifest.language)
         if not (new or gone or names):
             raise TextcatError("There is nothing to learn: give documents, ids to remove, or names of topics.")
         if names and not (new or gone or COUNTS in manifest.files):
@@ -361,15 +361,6 @@ def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Voca
         renamed(manifest, preferred),
         step.number,
     )
-
-
-def _read_vocabulary(path: str | os.PathLike[str], language: str | None, manifest: Manifest) -> Vocabulary:
-    """Read names of topics in `language`; by default, in the language of the model's names, or else of its texts.
-
-    A TSV file has names in one language, which it does not state.
-    """
-    has_one_language = ".tsv" in Path(path).suffixes  # because the file does not state it
-    return Vocabulary.read(Path(path), language or (None if has_one_language else manifest.language))
 
 
 def _checked_documents(documents: Any, origin: Mapping[str, Any], **columns: Any) -> Sequence[Document]:
