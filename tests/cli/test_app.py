@@ -80,9 +80,6 @@ def test_an_unknown_option_is_wrong_use(run, command):
     [
         (["nonsense"], "No such command 'nonsense'"),
         (["train"], "Missing argument"),
-        (["train", "newswire", "--tau-pos", "large"], "--set learner.tau_pos=VALUE"),
-        (["train", "newswire", "--tau-neg=1"], "--set learner.tau_neg=VALUE"),
-        (["train", "newswire", "--lambda", "1"], "--set learner.lambda_=VALUE"),
         (["train", "newswire", "--jobs", "0"], "give 1 or more, or -1 for one per core"),
         (["train", "newswire", "--jobs", "-7"], "-7 jobs do nothing; give 1 or more, or -1 for one per core"),
         (["tune", "newswire", "--seed", "-1"], "--seed"),

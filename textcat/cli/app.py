@@ -18,14 +18,13 @@ from typer import BadParameter, Context, Option
 from typer.core import TyperCommand, TyperGroup
 
 from textcat.base.errors import TextcatError
+from textcat.cli import terminal
 from textcat.cli.configuration import name_variables, origin_of, read_configuration
 
 # The base class of all usage errors, whether typer brings its own click or uses an installed one.
 _UsageError: Any = BadParameter.__bases__[0]
 
 _SECONDS_TO_END = 3  # after Ctrl-C: from then on, another Ctrl-C exits at once
-# Former options, which are now settings of the learner.
-_FORMER = "tau tau-neg tau-pos kappa eta beta epsilon zeta b alpha delta rho lambda mini-epochs max-epochs seed"
 
 
 class _WithoutPydantic:
@@ -163,7 +162,7 @@ def _replace_closed_streams() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    typer.echo(f"textcat: {message}", err=True)
+    terminal.say(message)
     sys.exit(code)
 
 
@@ -172,10 +171,7 @@ def _fail_as_wrong_usage(error: Any) -> None:
 
     If no command was given, typer has printed the help already, and nothing more is printed.
     """
-    message, option = " ".join(error.format_message().split()), getattr(error, "option_name", "").removeprefix("--")
-    if option in _FORMER.split():
-        field = "lambda_" if option == "lambda" else option.replace("-", "_")
-        message = f"--{option} is now a setting of the recipe: --set learner.{field}=VALUE."
+    message = " ".join(error.format_message().split())
     if message:
         origin = origin_of(error)
         message = message.rstrip(".") + origin if origin else message
@@ -198,7 +194,7 @@ def _warnings_as_sentences() -> Iterator[None]:
             show_warning(record.getMessage())
 
     def show_warning(message: Any, *_: Any, **__: Any) -> None:
-        typer.echo(f"textcat: warning: {message}", err=True)
+        terminal.say(f"warning: {message}")
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
