@@ -213,6 +213,9 @@ def test_what_leads_out_of_an_archive_and_links_and_devices_are_refused_and_the_
     (folder / "a.tar").write_bytes(tarred(("../a.txt", b""), ("/b.txt", b""), *special, ("c/./d.txt", b"Tin")))
     found = read("a.tar")
     assert ids(found) == ["a.tar/c/d.txt"]
+    assert {fault.source for fault in faults(found)} == {
+        f"a.tar/{name}" for name in ("../a.txt", "/b.txt", "link", "hard", "dev")
+    }
     assert Counter(fault.reason for fault in faults(found)) == {
         "The file has a path that leads out of the archive, so it is not read.": 2,
         "The file is a link or a device, so it is not read.": 3,

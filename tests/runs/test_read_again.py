@@ -155,6 +155,17 @@ def test_a_file_that_failed_went_and_came_back_as_a_link_that_leads_nowhere_is_n
         assert [line["source"] for line in rejected(out)] == [str(folder / "a.jsonl")]
 
 
+def test_a_path_that_led_out_of_an_archive_is_no_rejection_any_more_when_it_is_mended(model, tmp_path, out):
+    path = tmp_path / "in" / "a.zip"
+    path.parent.mkdir()
+    path.write_bytes(zipped(("/tin.jsonl", LINE % b"tin"), ("oil.jsonl", LINE % b"oil")))
+    run(model, [path.parent], out)
+    assert [line["source"] for line in rejected(out)] == [f"{path}//tin.jsonl"]
+    path.write_bytes(zipped(("tin.jsonl", LINE % b"tin"), ("oil.jsonl", LINE % b"oil")))
+    assert run(model, [path.parent], out).counts.faults == 0
+    assert (sorted(ids(out)), rejected(out)) == (["oil", "tin"], [])
+
+
 @pytest.mark.parametrize("where", [0.05, 0.5, 0.97])
 @pytest.mark.parametrize("name", ["x.jsonl", "x.zip", "x.tar", "x"])
 def test_a_file_that_fails_in_its_middle_is_read_whole_later(model, folder, out, faults, name, where):

@@ -215,7 +215,8 @@ class SourceReader:
             inside = names.unique(entry.name) if names is not None and entry.name else entry.name
             if entry.number < first:
                 continue
-            path = posixpath.join("" if name == "." else name, inside) if inside else name
+            # Joined by +, because posixpath.join would drop the archive's name if the path in it is "/etc/passwd".
+            path = posixpath.join("" if name == "." else name, "") + inside if inside else name
             for item, after, read in self._file(path, entry, within if entry.number == first else Place(), depth):
                 if after:
                     yield Step(item, after._replace(base=base, path=(entry.number, *after.path)), base + read)
