@@ -80,6 +80,7 @@ def same_as_anew(model, inputs, out, tmp_path, **options):
     counts, expected = grown.counts, new.counts
     assert (counts.records, counts.tagged, counts.rejected) == (expected.records, expected.tagged, expected.rejected)
     assert (+counts.reasons, counts.untagged) == (+expected.reasons, expected.untagged)
+    assert +counts.inputs == expected.inputs
     return grown, new
 
 

@@ -450,7 +450,7 @@ def _facts_of(summary: "Summary", out: Path | None) -> dict[str, Any]:
         "tagged": counts.tagged,
         "rejected": f"{counts.rejected:,}{left_out}",
         "without a topic": f"{counts.untagged:,}{share}{unknown}",
-        "languages": [f"{language} {n:,}" for language, n in counts.languages.most_common()] or None,
+        "languages read": [f"{language} {n:,}" for language, n in counts.languages.most_common()] or None,
         "done before": before.counts.records or None,
         "since then": growth_in_words(summary.growth) if summary.growth else None,
         "read as": formats or None,

@@ -30,12 +30,11 @@ class Counts:
     left_out: int = 0  # records rejected on purpose, such as a request in a web archive, or news under embargo
     topics: Counter[str] = field(default_factory=Counter)  # documents with each topic, by thresholds and rules
     reasons: Counter[str] = field(default_factory=Counter)  # rejections by kind of reason, see `kind_of_reason`
+    inputs: Counter[str] = field(default_factory=Counter)  # documents that were written, by input
+    # Rows do not say these three, so they count all documents read, those of files that have changed since included:
     fields: Counter[str] = field(default_factory=Counter)  # documents with each of the fields that records keep
-    inputs: Counter[str] = field(default_factory=Counter)  # documents read, by input
     languages: Counter[str] = field(default_factory=Counter)  # documents by language, if languages are identified
-
-    # documents that each rule applied to, including rules that applied to none
-    rules: Counter[str] = field(default_factory=Counter)
+    rules: Counter[str] = field(default_factory=Counter)  # documents that each rule applied to, also if that is none
     # By the month of the date, such as "1990-12", or "" if there is none; all add up to `tagged`:
     months: Counter[str] = field(default_factory=Counter)  # documents that were written
     months_untagged: Counter[str] = field(default_factory=Counter)  # documents of the month without a topic

@@ -9,7 +9,7 @@ checksum of the new content, before this is put in place.
 import hashlib
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from textcat.base import disk
 from textcat.base.disk import UNFINISHED
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Rejection
-from textcat.runs.files import RunFiles, is_within
+from textcat.runs.files import RunFiles, is_within, paths_above
 from textcat.runs.news_versions import VERSIONS, OldRows, Superseded, find_superseded, old_rows, version_files
 from textcat.runs.records import REJECTED, Log, Reading, RejectedSpan, RejectionsReplaced, Replaced, Settled, StaleFile
 from textcat.runs.results import Counts, encode_rejection, kind_of_reason
@@ -127,8 +127,17 @@ def _replace_shard(log: Log, name: str, content: RemovedRows, redone: str) -> Co
         if content.rejections:
             length = _append(log.folder / REJECTED, b"".join(map(encode_rejection, content.rejections)))
         sum_ = hashlib.sha256(content.data).hexdigest()
+        content.counts.inputs = _by_input(content.counts.inputs, log.counts.inputs)
         log.append(Replaced(name, len(content.data), sum_, content.counts.as_dict(), length))
     return content.counts
+
+
+def _by_input(files: Mapping[str, int], inputs: Collection[str]) -> Counter[str]:
+    """Add up numbers of documents by file to those by input: a file itself, or a folder above it."""
+    counts = Counter[str]()
+    for file, n in files.items():
+        counts[next((above for above in (*paths_above(file), ".") if above in inputs), file)] += n
+    return counts
 
 
 def _replace_rejections(log: Log, settled: Settled, *, is_announced: bool) -> Counts:

@@ -210,6 +210,7 @@ def _without_files(path: Path, files: Collection[str], rows: OldRows) -> Removed
         kept = np.array([not removed(source) for source in sources])
         n_removed = len(kept) - int(kept.sum())
         counts.add(Counts(-n_removed, -n_removed))
+        counts.inputs.subtract(filter(removed, sources))
         if kept.any():
             frames.append(_frame(sketches[kept], b"".join(compress(names, kept.tolist()))))
     return RemovedRows(b"".join(frames), counts)

@@ -82,7 +82,6 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
     while held := list(islice(items, min(n_held(tagger.scorer) for tagger in taggers.values()))):
         counts.records += len(held)
         records = [item for item in held if isinstance(item, Record)]
-        counts.inputs.update(map(_SOURCE, records))  # counts by file; the run adds them up by input
         if job.output.duplicates:
             records = open_groups(job.output.duplicates).add_groups(records)
         if job.by_language:
@@ -163,6 +162,7 @@ def _write_untagged(output: OutputSettings, records: list[Record], tagged: Batch
     n = len(records)
     tagged.rows.append(ENCODERS[output.to](records, [[]] * n, [None] * n, settings=output, **options))
     tagged.counts.tagged += n
+    tagged.counts.inputs.update(map(_SOURCE, records))
     tagged.counts.untagged += n
     months = months_of([record.date for record in records])
     tagged.counts.months.update(months)
@@ -207,6 +207,7 @@ def tag_records(
         counts = tagged.counts
         counts.rules.update(met)
         counts.tagged += len(above)
+        counts.inputs.update(map(_SOURCE, records))  # counts by file; the run adds them up by input
         counts.unknown += len(above) - int(has_terms.sum())
         counts.fields.update(chain.from_iterable(filter(None, map(_FIELDS, records))))
         counts.untagged += len(above) - int(above.any(axis=1).sum())

@@ -94,6 +94,7 @@ def _without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocu
             topics = counted.get((document.source, document.position), ())
         counts.records -= 1
         counts.tagged -= 1
+        counts.inputs[document.source] -= 1
         counts.untagged -= not topics
         counts.unknown -= document.reason == Reason.NO_KNOWN_TERM
         counts.topics.subtract({*topics})
