@@ -228,6 +228,7 @@ def test_a_row_per_document_has_its_topics_in_one_cell():
     ("settings", "told"),
     [
         ({"to": "csv", "keep_fields": ("score",)}, "'score' cannot be kept"),
+        ({"keep_fields": ("title", "*")}, "name them in place of"),
         ({"per_document": True}, "for CSV, not for jsonl"),
         ({"to": "csv", "per_document": True, "explain": 2}, "no room for terms"),
     ],

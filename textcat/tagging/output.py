@@ -134,6 +134,7 @@ def check_output(settings: OutputSettings) -> None:
         f"{settings.explain} terms cannot be written with each topic: give 0 or more.": settings.explain < 0,
         f"{least} is not a probability: give one from 0 to 1.": least is not None and not 0 <= least <= 1,
         f"The field {taken!r} cannot be kept: the output has a column {taken!r} of its own.": taken,
+        "Fields are kept by their names: name them in place of '*'.": "*" in settings.keep_fields,
         f"A row per document is for CSV, not for {settings.to}: add --to csv.": settings.per_document
         and settings.to != "csv",
         "A row per document has no room for terms: leave out --explain or --per-document.": settings.per_document
@@ -182,7 +183,7 @@ def _encode_jsonl(
             line["date"] = record.date
         if keeps_fields:
             kept, fields = settings.keep_fields, record.fields or {}  # including fields that only rules use
-            line["fields"] = {name: value for name, value in fields.items() if name in kept or "*" in kept}
+            line["fields"] = {name: value for name, value in fields.items() if name in kept}
         line["topics"] = topics
         if model:
             line[MODEL] = model

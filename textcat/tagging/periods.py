@@ -91,7 +91,7 @@ def read_periods(
 def _check_kept(folders: Sequence[Path], field: str) -> None:
     for folder in folders:
         kept = ["source", *filter(None, str(facts_of_run(folder).get("--keep-fields", "")).split(", "))]
-        if field not in kept and "*" not in kept:
+        if field not in kept:
             hint = did_you_mean(field, [*PERIODS, *kept])
             raise TextcatError(
                 f"The rows of {folder} have no field {field!r}: give year, month, day or source, or tag again with "
