@@ -65,6 +65,13 @@ def test_intervals_are_those_of_scipy(right, judged):
     assert row.precision == right / judged
 
 
+def test_months_are_those_of_the_sample_and_dates_that_are_none_are_unknown():
+    dates = ["2024-05-03T10:00:00", "2024-05", "2024", "2024/05", "1990s"]
+    made = [correction(number, date, {"a": True}, ("a",)) for number, date in enumerate(dates)]
+    months = {row.month: row.judged for row in audit_rows(made, tags(dict.fromkeys(range(5), "a"))) if not row.topic}
+    assert months == {"": 5, "2024-01": 1, "2024-05": 2, "unknown": 2}
+
+
 def test_a_sample_of_documents_tells_precision_and_recall_of_the_present_tags():
     true = {1: "b", 2: "ac", 3: "", 4: "b"}
     given = tags({1: "ab", 2: "a", 3: "", 4: "b"})

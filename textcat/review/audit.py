@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from textcat.corpus.corrections import ArchiveRow, Correction, row_of
 from textcat.evaluation.promises import clopper_pearson
-from textcat.review.queue import month_of_day
+from textcat.reading.dates import month_of
 from textcat.tagging.shards import TaggedDocument, find_documents, read_tags
 
 _ALL = ""  # stands for all topics or all months
@@ -56,7 +56,7 @@ def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchiveRow, Tagg
         tagged = None if row is None else tags.get(row)
         if row is None or tagged is None or tagged.model != correction.model:
             continue
-        month = date[:7] if date[:4].isdigit() else "unknown"
+        month = month_of(date) or "unknown"
         for topic in correction.audited:
             if topic in tagged.topics:
                 answers[row, topic] = month, correction.answers[topic]
@@ -103,11 +103,11 @@ class Months(NamedTuple):
 
 def count_months(folder: Path, judged: Iterable[TaggedDocument]) -> Months:
     """Count the documents of an archive in each month of which a document was judged."""
-    names = [month_of_day(document.date[:10]) for document in judged]
+    names = [month_of(document.date) for document in judged]
     if not names:  # the archive need not be read
         return Months([], np.zeros(0, np.int64))
     number_of = {month: number for number, month in enumerate(dict.fromkeys(names))}
-    sizes = Counter(month_of_day(document.date[:10]) for document in read_tags(folder))
+    sizes = Counter(month_of(document.date) for document in read_tags(folder))
     return Months([number_of[name] for name in names], np.array([sizes[month] for month in number_of]))
 
 

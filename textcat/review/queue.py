@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.evaluation.promises import Status
-from textcat.reading.dates import day_of
+from textcat.reading.dates import month_of
 from textcat.tagging.shards import TaggedDocument
 
 _UNKNOWN = 0.5  # the probability of a tag if the model has no probabilities
@@ -108,25 +107,19 @@ def choose_sample(
     -------
     Chosen
     """
-    month_of: dict[str, int] = {}
+    number_of: dict[str, int] = {}
     months, draws, done = array("q"), array("d"), array("b")
     for row in rows:
-        months.append(month_of.setdefault(month_of_day(row.date[:10]), len(month_of)))
+        months.append(number_of.setdefault(month_of(row.date), len(number_of)))
         draws.append(_draw(row))
         done.append(is_done(row))
     of_row = np.array(months, np.intp)
     order = np.lexsort((np.array(draws), of_row))
-    sizes = np.bincount(of_row, minlength=len(month_of))
+    sizes = np.bincount(of_row, minlength=len(number_of))
     turns = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # from 0 in each month
     chosen = order[np.argsort(turns, kind="stable")][: np.minimum(sizes, n).sum()]
     chosen = chosen[~np.array(done, bool)[chosen]]
     return Chosen(chosen[:most], len(chosen))
-
-
-@lru_cache(maxsize=4096)
-def month_of_day(day: str) -> str:
-    """Return the month of a day, by which samples are drawn, such as "2024-05"; "" if the text is no day."""
-    return day_of(day)[:7] if day else ""
 
 
 def _mixed(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.intp]:

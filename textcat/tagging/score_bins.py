@@ -118,7 +118,7 @@ def _differences(values: Sequence[int], dtype: type) -> bytes:
 @lru_cache(maxsize=4096)
 def _days(day: str) -> int:
     """Return the days from 1970 to a day, or to the first day of a month or a year; `NO_DAY` for other texts."""
-    day = day_of(day) if day else ""
+    day = day_of(day)
     return (date.fromisoformat(day) - _EPOCH).days if day else NO_DAY
 
 

@@ -47,7 +47,7 @@ def measure_aging(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = N
         middle one, or fewer than 500 on that day and after it.
     """
     labels = counted.labels.tocsr()
-    dates = [day_of(document.date) if document.date else "" for document in counted.corpus.train]
+    dates = [day_of(document.date) for document in counted.corpus.train]
     dated = np.array([i for i, day in enumerate(dates) if day and labels.indptr[i] < labels.indptr[i + 1]], np.int64)
     days = np.array([dates[i] for i in dated], "datetime64[D]")
     order = np.argsort(days, kind="stable")
