@@ -228,7 +228,7 @@ def test_a_reader_that_has_gone_is_no_error_to_speak_of(model):
 
 
 def test_a_bug_shows_its_traceback(run, monkeypatch, model):
-    monkeypatch.setattr("textcat.cli.tag.show_topics", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("textcat.cli.models.show_topics", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run("topics", model)
 

@@ -65,3 +65,15 @@ def test_options_that_contradict_each_other_are_refused(run, model):
     assert "the steps are none" in run.refuses("learn", model, "--undo-step", "1")
     assert "is not a model" in run.refuses("learn", "nothing", "--history")
     assert run.refuses("learn", model).startswith("There is nothing to learn")
+
+
+def test_learn_replaces_another_model_by_force_only(run, own):
+    for name in ("m", "other"):
+        assert run("train", own, "--recipe", "paum", "--out", name, "--updatable").code == 0
+    before = Path("other/manifest.json").read_bytes()
+    assert run.refuses("learn", "m", own, "--out", "other").startswith(
+        "The model other exists: replace it with --force"
+    )
+    assert Path("other/manifest.json").read_bytes() == before
+    assert run("learn", "m", own, "--out", "other", "--force").code == 0
+    assert run("learn", "m", own, "--out", "m").code == 0

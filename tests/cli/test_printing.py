@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from printed_tables import printed, shown
 
-from textcat.cli import corpora, measure, printing, tag
+from textcat.cli import corpora, measure, models, printing
 from textcat.corpus.cards import Card
 from textcat.model.decisions import Decisions
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are():
-    assert printed(tag.show_terms, [("[bold]", 1.5)], "text") == ["term    weight", "[bold]     1.5"]
+    assert printed(models.show_terms, [("[bold]", 1.5)], "text") == ["term    weight", "[bold]     1.5"]
     card = Card("[red]", None, "folders", ["x"], title="[bold]Title", licence="[link]")
     assert printed(corpora.show_fetched, card, "/a/[b]")[0] == "corpus   [red]: [bold]Title"
 
@@ -23,7 +23,7 @@ def test_topics_come_the_largest_first_and_equals_by_name():
     facts = {"end": ["x", "y", "z"]}
     manifest = SimpleNamespace(topics=["c", "a", "b"], train_sizes=[1, 1, 5], train_documents=10, facts=facts, names={})
     tagger = SimpleNamespace(decisions=Decisions(np.array([0.25, -1.5, 2.0])), promises={})
-    lines = printed(tag.show_topics, manifest, tagger, "text")
+    lines = printed(models.show_topics, manifest, tagger, "text")
     assert [line.split() for line in lines[1:]] == [
         ["b", "5", "0.5", "2", "z"],
         ["a", "1", "0.1", "-1.5", "y"],

@@ -1,4 +1,4 @@
-"""`textcat train`, `tune` and `recipes`: what they print and write, and which mistakes they tell."""
+"""`textcat train`: what it prints and writes, and which mistakes it tells."""
 
 import json
 import re
@@ -8,19 +8,13 @@ from pathlib import Path
 import pytest
 import typer
 from new_files import new_file, recipe
-from printed_tables import printed
 
 import textcat
-from textcat.base.progress import Stages
-from textcat.cli import train
-from textcat.recipes.recipe import Recipe, read_recipe, recipes
-from textcat.training.cross_validation import EXPECTED, Trial
+from textcat.recipes.recipe import read_recipe
 
 # Without what few documents leave open, for tests of something else.
 FIXED = "topics.choose_margins=false", "topics.forecast=false", "topics.vectors=none", "features.chars=0"
 QUICK = [word for setting in FIXED for word in ("--set", setting)]
-
-# --- train -----------------------------------------------------------------------------------------------------------
 
 
 def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, part, monkeypatch):
@@ -215,31 +209,15 @@ def test_an_existing_model_is_replaced_by_force_or_if_a_person_says_so(run, own,
     questions = []
     monkeypatch.setattr("textcat.cli.terminal.can_ask", lambda: True)
     for answer, code in ((False, 1), (True, 0)):
-        monkeypatch.setattr(train, "confirm", lambda text, err, answer=answer: questions.append(text) or answer)
+        monkeypatch.setattr("typer.confirm", lambda text, err, answer=answer: questions.append(text) or answer)
         assert run("train", own, "--out", "m").code == code
     assert questions == ["The model m exists. Replace it?"] * 2
 
     def end(*_, **__):  # Ctrl-D
         raise typer.Abort
 
-    monkeypatch.setattr(train, "confirm", end)
+    monkeypatch.setattr("typer.confirm", end)
     assert run.refuses("train", own, "--out", "m").startswith("The model m is not replaced")
-
-
-def test_trials_are_not_counted_where_all_are_tried(run, own):
-    assert "--trials goes with --sampler random or tpe" in run.misuses("tune", own, "--trials", "3")
-
-
-def test_learn_replaces_another_model_by_force_only(run, own):
-    for name in ("m", "other"):
-        assert run("train", own, "--recipe", "paum", "--out", name, "--updatable").code == 0
-    before = Path("other/manifest.json").read_bytes()
-    assert run.refuses("learn", "m", own, "--out", "other").startswith(
-        "The model other exists: replace it with --force"
-    )
-    assert Path("other/manifest.json").read_bytes() == before
-    assert run("learn", "m", own, "--out", "other", "--force").code == 0
-    assert run("learn", "m", own, "--out", "m").code == 0
 
 
 def test_kappa_is_a_setting_where_the_margin_follows_prevalence(run, own):
@@ -304,38 +282,6 @@ def test_where_no_model_can_be_written_training_does_not_begin(run, monkeypatch,
     assert sorted(path.name for path in Path().rglob("*")) == ["file", "folder", "notes.txt"]
 
 
-# --- tune, corpora ---------------------------------------------------------------------------------------------------
-
-
-def test_tune_compares_recipes_and_writes_the_table_and_the_best(run):
-    space = new_file("space.toml", b"[learner]\ntau_neg = [-0.5]\ntau_pos = [5.0, 20.0]\n")
-    run("tune", "newswire", "--folds", "2", "--space", space, "--out", "study")
-    assert (run.code, run.err) == (0, "")
-    assert run.out.splitlines()[0].split()[:3] == ["tau_pos", "MAP", "ALL"]
-    assert len(Path("study/table.md").read_text().splitlines()) == 2 + 2
-    assert read_recipe("study/recipe.toml").learner["tau_pos"] in (5.0, 20.0)
-    assert len(Path("study/trials.jsonl").read_text().splitlines()) == 2
-
-
-def test_tune_measures_recipes_with_a_shortlist_on_documents_that_are_held_out(run, part):
-    space = new_file("space.toml", b"[topics]\nshortlist = [8, 10]\n")
-    run("tune", part, "--recipe", "many-topics", "--space", space, "--out", "study")
-    assert (run.code, run.err) == (0, "")
-    assert run.out.splitlines()[0].split()[:5] == ["shortlist", "nDCG@10", "ALL", "P@1", "ALL"]
-    assert "\nMeasured on 20 training documents held out, trained on 180 others.\n" in run.out
-    assert "The sparsest that ranks as well as the best by nDCG@10: shortlist=" in run.out
-    assert "PSP@5 21-100" in Path("study/table.md").read_text().splitlines()[0]
-    assert read_recipe("study/recipe.toml").topics.shortlist in (8, 10)
-    as_json = json.loads(
-        run("tune", part, "--recipe", "many-topics", "--space", space, "--out", "study", "--as", "json").out
-    )
-    assert as_json["chosen"] in as_json["trials"]
-    assert set(as_json["trials"][0]["ndcg@10"]) == {"ALL", "1-5", "6-20", "21-100", "101-"}
-    assert "leave --folds and --repeats out" in run.refuses(
-        "tune", part, "--recipe", "many-topics", "--space", space, "--repeats", "1"
-    )
-
-
 def test_a_shortlist_is_measured_on_a_sample_where_there_are_no_test_documents(run):
     documents = [{"text": d.zones["body"], "topics": [*d.topics]} for d in textcat.open_corpus("newswire").train[:90]]
     own = new_file("own.jsonl", "\n".join(map(json.dumps, documents)).encode())
@@ -348,49 +294,6 @@ def test_a_shortlist_is_measured_on_a_sample_where_there_are_no_test_documents(r
     assert re.search(r"^held-out sample +[0-9.]+$", run.out, re.MULTILINE)
     for command in (("evaluate", "m", own), ("show", "m")):
         assert "Measured after training, on 9 training documents, held out as a sample:\n\n" in run(*command).out
-
-
-def test_recipes_are_listed_with_what_they_are(run):
-    run("recipes")
-    assert (run.code, run.err) == (0, "")
-    assert [line.split()[0] for line in run.out.splitlines()] == ["recipe", *recipes()]
-    assert [row["recipe"] for row in json.loads(run("recipes", "--as", "json").out)] == list(recipes())
-
-
-@pytest.mark.parametrize("name", ["default", "paum-2002"])
-def test_a_recipe_is_printed_as_a_file_with_every_setting_explained(run, name):
-    printed, fields = run("recipes", name).out, read_recipe(name).fields()
-    assert read_recipe(recipe(printed)).fields() == fields
-    assert max(map(len, printed.splitlines()[1:])) <= 100
-    words = " ".join(re.sub(r"^# ", "", line) for line in printed.splitlines())
-    for field in fields:
-        assert f"{field.explanation} ({field.type}; default:" in words
-        assert re.search(rf"^(# )?{field.name} =", printed, re.MULTILINE)
-    as_json = json.loads(run("recipes", name, "--as", "json").out)
-    assert [(row["section"], row["name"]) for row in as_json["fields"]] == [row[:2] for row in fields]
-    assert "Did you mean 'default'?" in run.refuses("recipes", "defualt")
-
-
-def test_tune_refuses_what_cannot_be_compared(run, own):
-    mine = recipe('[learner]\nname = "pa"\n')
-    assert "only paum has margins to compare" in run.refuses("tune", "newswire", "--recipe", mine)
-    assert "cannot be split into 7 folds" in run.refuses("tune", own, "--folds", "7")
-
-
-def test_a_study_prints_what_varies_and_the_recipe_to_take_and_writes_both(tmp_path):
-    def trial(expected, sparsity, **learner):
-        recipe = Recipe("mine", features={"min_df": 2}, learner={"tau_neg": -0.5, **learner})
-        quality = {"ALL": 0.75, "RARE": float("nan"), EXPECTED: expected}
-        return Trial(recipe, {"macro_average_precision": quality, "mean_support": {"ALL": sparsity}})
-
-    trials = [trial(0.75, 462.0, tau_pos=20.0), trial(0.7499, 400.0, tau_pos="prevalence", kappa=-10.0)]
-    lines = printed(train.show_trials, trials, trials[1], Stages(), tmp_path, "text")
-    assert lines[1].split()[:2] == ["20", "-"]
-    assert lines[2].split()[:2] == ["prevalence", "-10"]
-    assert "The sparsest that ranks as well as the best over EXPECTED: tau_pos=prevalence, kappa=-10.0" in lines
-    table = (tmp_path / "table.md").read_text(encoding="utf-8").splitlines()
-    assert table[2].startswith("| 20 | - | 0.7500 |")
-    assert read_recipe(tmp_path / "recipe.toml").learner == trials[1].recipe.learner
 
 
 def test_a_model_is_trained_on_the_subjects_of_one_scheme(capsys, monkeypatch, tmp_path):

@@ -7,7 +7,9 @@ from textcat.cli import (
     doctor,
     duplicates,
     explain,
+    learn,
     measure,
+    models,
     monitor,
     promote,
     review,
@@ -18,6 +20,7 @@ from textcat.cli import (
     teach,
     train,
     trends,
+    tune,
 )
 from textcat.cli.app import Command, app, main
 
@@ -25,12 +28,12 @@ __all__ = ["app", "main"]
 
 # The order in which `textcat --help` lists them.
 for _command in (
-    *(train.train, train.learn, measure.evaluate, measure.compare, measure.report, measure.card),
+    *(train.train, learn.learn, measure.evaluate, measure.compare, measure.report, measure.card),
     *(tag.tag, tag.merge, tag.diff, trends.trends, monitor.monitor, duplicates.duplicates),
-    *(explain.explain, tag.topics, tag.show),
+    *(explain.explain, models.topics, models.show),
     *(serve.serve, promote.promote, promote.rollback, teach.teach, review.review, simulate.simulate),
     *(share.push, share.pull),
-    *(train.tune, train.recipes, corpora.reproduce, doctor.doctor),
+    *(tune.tune, tune.recipes, corpora.reproduce, doctor.doctor),
 ):
     # Typer keeps the line breaks of a docstring's later paragraphs, whatever the width of the terminal.
     _help = "\n\n".join(" ".join(part.split()) for part in (_command.__doc__ or "").split("\n\n"))

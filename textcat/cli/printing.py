@@ -257,3 +257,11 @@ def stage_table(seconds: Mapping[str, float], peak_memory: int | None = None) ->
     if peak_memory is not None:
         cells["peak memory"] = f"{peak_memory / 1e6:.0f} MB"
     return Table([{"stage": stage, "seconds": Figure(cell)} for stage, cell in cells.items()])
+
+
+def settings_text(values: Mapping[str, Any], between: str = "=") -> str:
+    """Return settings as text, "name=value, …", without those that are None; return "defaults" if there are no others.
+
+    `between` separates a name and its value.
+    """
+    return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"

@@ -1,10 +1,15 @@
-"""Consoles to print to, and a filter for control characters."""
+"""Consoles to print to, messages and a question to people, and a filter for control characters."""
 
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+
+from textcat.base.disk import expanded
+from textcat.base.errors import TextcatError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +38,23 @@ def can_ask() -> bool:
 def say(sentence: str) -> None:
     """Print a sentence to standard error, as all messages that are not results."""
     typer.echo(f"textcat: {sentence}", err=True)
+
+
+def check_replacing(folder: Path, *, force: bool) -> None:
+    """If a folder has a model, ask at a terminal whether to replace it, unless `force` is set.
+
+    Raise TextcatError if the answer is no, or if nobody can be asked.
+    """
+    from textcat.base.folders import MANIFEST
+
+    if force or not (expanded(folder) / MANIFEST).exists():
+        return
+    if can_ask():
+        with suppress(typer.Abort):  # Ctrl-D means no
+            if typer.confirm(f"The model {folder} exists. Replace it?", err=True):
+                return
+        raise TextcatError(f"The model {folder} is not replaced: name another folder with --out.")
+    raise TextcatError(f"The model {folder} exists: replace it with --force, or name another folder with --out.")
 
 
 def console(*, stderr: bool = False) -> "Console":
