@@ -322,13 +322,13 @@ def test_answers_are_about_documents_not_about_places(texts, promising_model, tm
 @pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
 def test_documents_are_counted_by_a_field(texts, promising_model, tmp_path, to):
     desks = [("home", "world", "=odd", None)[number % 4] for number in range(60)]
-    lines = [{"id": str(n), **each.zones, "desk": desks[n]} for n, each in enumerate(texts[:60])]
+    lines = [{"id": str(n), **each.zones, "desk, city": desks[n]} for n, each in enumerate(texts[:60])]
     for name, part in (("a", lines[:30]), ("b", lines[30:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in part))
     inputs = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    out = textcat.OutputSettings(to=to, keep_fields=("desk",))
+    out = textcat.OutputSettings(to=to, keep_fields=("desk, city",))
     tag_archive(promising_model, inputs, tmp_path / "tags", jobs=1, output_settings=out)
-    periods = read_periods([tmp_path / "tags"], "desk")
+    periods = read_periods([tmp_path / "tags"], "desk, city")
     assert periods.names == ["=odd", "home", "world", NO_VALUE]
     for name, counts in zip(periods.names, periods.counts, strict=True):
         wanted = None if name == NO_VALUE else name

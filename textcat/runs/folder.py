@@ -237,6 +237,7 @@ def _compare_inputs(path: Path, log: Log, inputs: Iterable[Fields], remedy: str)
 
 def in_words(name: str, value: Any) -> str:
     """Return a setting of a run as text for messages."""
+    value = ", ".join(value) if isinstance(value, list) else value
     return f"no {name}" if value in (None, "", False) else name if value is True else f"{name} {value}"
 
 

@@ -90,7 +90,7 @@ def read_periods(
 
 def _check_kept(folders: Sequence[Path], field: str) -> None:
     for folder in folders:
-        kept = ["source", *filter(None, str(facts_of_run(folder).get("--keep-fields", "")).split(", "))]
+        kept = ["source", *facts_of_run(folder).get("--keep-fields", ())]
         if field not in kept:
             hint = did_you_mean(field, [*PERIODS, *kept])
             raise TextcatError(

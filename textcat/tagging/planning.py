@@ -170,7 +170,7 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         "--all-topics": write.all_topics,
         "--explain": write.explain,
         "--topic": ", ".join(sorted(write.topics)),
-        **({"--keep-fields": ", ".join(write.keep_fields)} if write.keep_fields else {}),
+        **({"--keep-fields": [*write.keep_fields]} if write.keep_fields else {}),
         **({"--per-document": True} if write.per_document else {}),
         **({"--no-csv-escape": True} if write.no_csv_escape else {}),
         **({"--rules": sha256("\0".join(rules).encode()).hexdigest()[:16]} if any(rules) else {}),
