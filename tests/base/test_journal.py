@@ -1,8 +1,10 @@
 """Journals: kept results and lines with checksums, whole or told of."""
 
+from unittest.mock import Mock
+
 import pytest
 
-from textcat.base.journal import KeptResults, journal_line, read_all, read_journal
+from textcat.base.journal import KeptResults, journal_line, read_all, read_journal, user_name
 
 # --- kept results and journals ---------------------------------------------------------------------------------------
 
@@ -81,3 +83,9 @@ def test_lines_that_begin_so_are_read_without_the_damaged_ones(tmp_path):
     )
     assert [line["n"] for line in read_all(path, {"record": "facts"})] == [2, 1]
     assert not [*read_all(path, {"record": "sums"})]
+
+
+@pytest.mark.parametrize("error", [ImportError, KeyError, OSError])
+def test_a_user_without_a_name_has_an_empty_one(monkeypatch, error):
+    monkeypatch.setattr("getpass.getuser", Mock(side_effect=error))
+    assert user_name() == ""

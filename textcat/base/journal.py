@@ -82,12 +82,21 @@ def rewrite_journal(path: Path, lines: Iterable[Mapping[str, Any]], remedy: str)
 
 
 def when_and_who() -> tuple[str, str]:
-    """Return the present time (UTC, ISO 8601) and the user's name ("" if there is none), for journals."""
+    """Return the present time and the user's name, for journals."""
+    return time_now(), user_name()
+
+
+def time_now() -> str:
+    """Return the present time: UTC, in ISO 8601, to the second."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def user_name() -> str:
+    """Return the name of this process's user; "" if there is none, as in some containers."""
     try:
-        who = getpass.getuser()
-    except (ImportError, KeyError, OSError):  # for a user without a name, as in some containers
-        who = ""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds"), who
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # ImportError: on systems other than Unix
+        return ""
 
 
 def read_header(path: Path) -> dict[str, Any] | None:

@@ -8,9 +8,10 @@ import typer
 from typer import Argument, BadParameter, Option
 
 from textcat.base.errors import TextcatError
+from textcat.base.journal import user_name
 from textcat.cli import common, terminal
 from textcat.cli.app import Interrupted
-from textcat.cli.teach import checked_keys, user_name
+from textcat.cli.teach import checked_keys
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from typer import Argument, BadParameter, Option
 
 from textcat.base.errors import TextcatError, install_hint
+from textcat.base.journal import user_name
 from textcat.cli import common
 from textcat.cli.app import Interrupted
 from textcat.cli.serve import read_keys
@@ -180,16 +181,6 @@ def _model_and_topic(text: str) -> tuple[Path, str]:
         if topic and folder.is_dir():
             return folder, topic
     raise BadParameter(f"--model takes FOLDER:TOPIC, with the folder of a trained model, not {text!r}")
-
-
-def user_name() -> str:
-    """Return the name of this process's user; "" if the system has none."""
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # the user id has no name
-        return ""
 
 
 @contextmanager

@@ -7,12 +7,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
+from textcat.base.journal import time_now
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading.document import Document
 
@@ -126,7 +126,7 @@ class Corrections:
 
     def add(self, *corrections: Correction) -> list[Correction]:
         """Add corrections, all or none; return them with their numbers and times."""
-        now = _now()
+        now = time_now()
         made = []
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -150,7 +150,7 @@ class Corrections:
                 (person, via),
             ).fetchone()
             if row is not None:
-                now = _now()
+                now = time_now()
                 connection.execute("UPDATE corrections SET taken_back = ? WHERE number = ?", (now, row[0]))
             connection.execute("COMMIT")
         return None if row is None else _correction(row)
@@ -272,10 +272,6 @@ def apart(document: Document) -> Document:
 def corrections_of(folder: Path, corrections: str | os.PathLike[str] | None) -> Path:
     """Return the folder of corrections of a tagged archive: the given one, or the one beside the archive."""
     return folder.with_name(f"{folder.name}-corrections") if corrections is None else expanded(corrections)
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def _row(correction: Correction) -> tuple[str, ...]:
