@@ -82,7 +82,7 @@ class Alarms:
         except (OSError, ValueError, KeyError):
             raise TextcatError(
                 f"{folder} has no summary of tags: name a folder that `textcat tag --out` has written, and give its "
-                "command again if an earlier version wrote it."
+                "command again if it was interrupted."
             ) from None
         settings = all_facts(folder)
         if models := sorted({str(of_run["model"]) for of_run in settings} - {self.version}):

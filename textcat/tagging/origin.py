@@ -62,8 +62,7 @@ class RunOrigin:
             return read_record(cls, json.loads(path.read_bytes()), f"in {path}")
         except FileNotFoundError:
             raise TextcatError(
-                f"{folder} does not say where its documents are: name a folder that `textcat tag --out` has written, "
-                "and give its command again if an earlier version wrote it."
+                f"{folder} does not say where its documents are: name a folder that `textcat tag --out` has written."
             ) from None
         except MISFITS as error:
             raise TextcatError(f"{path} is damaged ({error}): give the command `textcat tag --out` again.") from error

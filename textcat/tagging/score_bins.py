@@ -137,8 +137,7 @@ def read_frames(shard: Path) -> Iterator[FrameArrays]:
     except FileNotFoundError:
         raise TextcatError(
             f"{shard.parent} does not say how all documents scored, as the model has counted no held-out documents, "
-            "or there is a model for each language, or an earlier textcat tagged them: train one with "
-            "probabilities, and tag again with --restart."
+            "or there is a model for each language: train one with probabilities, and tag again with --restart."
         ) from None
     except (OSError, ValueError, zlib.error):
         raise TextcatError(f"{path} is damaged: restore it, or {START_OVER}.") from None

@@ -52,7 +52,7 @@ class RowChoice(NamedTuple):
         return {"chosen": self.chosen, "ndcg@10": self.ndcg, "trained": self.trained, "held_out": self.held_out}
 
 
-def choose_rows(counted: CountedCorpus, recipe: Recipe, seed: int = 0) -> RowChoice:
+def choose_rows(counted: CountedCorpus, recipe: Recipe) -> RowChoice:
     """Choose whether document vectors (rows) consist of words alone, or of words and n-grams of characters.
 
     With each kind of rows, the topics of held-out training documents are ranked, and nDCG@10 is measured.
@@ -66,14 +66,13 @@ def choose_rows(counted: CountedCorpus, recipe: Recipe, seed: int = 0) -> RowCho
         Counted without n-grams of characters.
     recipe : Recipe
         The recipe to change.
-    seed : int, optional
 
     Returns
     -------
     RowChoice
     """
     n_documents = counted.labels.shape[0]
-    drawn = np.random.default_rng(seed).permutation(n_documents)
+    drawn = np.random.default_rng(0).permutation(n_documents)
     n_held_out = min(_HELD_OUT, n_documents // _ONE_OF)
     held_out, trained = np.sort(drawn[:n_held_out]), np.sort(drawn[n_held_out:MOST_DOCUMENTS])
     recipes = {
