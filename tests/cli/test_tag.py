@@ -475,7 +475,7 @@ def test_languages_are_counted_and_those_without_a_model_are_told(run, model, tm
     assert json.loads(run.err[run.err.index("\n{") :])["languages"] == {"en": 2, "fi": 1}
     assert len(rows(run.out)) == 2
     run(*languages, "--out", "tags")
-    assert re.search(r"languages +en 2, fi 1", run.out)
+    assert re.search(r"languages read +en 2, fi 1", run.out)
     run(*languages, "--other-languages", "untagged")
     assert run.code == 0
     assert [bool(row["topics"]) for row in rows(run.out)][1] is False
