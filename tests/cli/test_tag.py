@@ -154,6 +154,7 @@ def test_an_input_that_is_not_there_is_refused_before_any_work(run, model):
         (["--stdin", "a.txt"], "--stdin reads standard input"),
         (["--stdout", "--out", "x"], "choose one of --out and --stdout"),
         (["--restart"], "--restart needs --out"),
+        (["--keep", "2"], "--keep needs --out"),
         (["--backend", "spark"], "--backend is 'local' or 'dask', not 'spark'"),
         (["--backend", "dask"], "--backend dask and --scheduler ADDRESS go together"),
         (["--scheduler", "tcp://x:1"], "--backend dask and --scheduler ADDRESS go together"),

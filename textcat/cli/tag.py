@@ -137,12 +137,13 @@ def tag(
         ),
     ] = "",
     keep: Annotated[
-        int,
+        int | None,
         Option(
             min=1,
             help="With --model-changes all: folders of tags to keep (OUT, OUT.before, OUT.before-2, …), older ones go.",
+            show_default="2",
         ),
-    ] = 2,
+    ] = None,
     lang: Annotated[
         str,
         Option(
@@ -169,11 +170,12 @@ def tag(
     3, as it is if an input shrinks while it is read. An interrupted run resumes when the same command is given again.
     """
     _check_tag(inputs, out, back, write, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
-    for name, is_given in (("--model-changes", bool(model_changes)), ("--keep", keep != 2)):
+    for name, is_given in (("--model-changes", bool(model_changes)), ("--keep", keep is not None)):
         if is_given and out is None:
             raise BadParameter(f"{name} needs --out")
     _check_part(part, out, back, watch=watch)
     from textcat.runs.progress import progress_shown
+    from textcat.runs.replacing import KEPT
     from textcat.tagging.planning import make_plan
 
     if not inputs and terminal.is_typed():
@@ -186,6 +188,7 @@ def tag(
     hidden = quiet or (to_stream and (sys.stdout.isatty() or not terminal.may_be_terminal()))
     drawn_on = (lambda: None) if hidden else partial(terminal.console, stderr=True)
     inputs = inputs or ["-"]
+    of_run: dict[str, Any] = {"restart": restart, "model_changes": model_changes, "keep": keep or KEPT}
     plan = partial(make_plan, model, inputs, **options)
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
@@ -194,13 +197,12 @@ def tag(
             to_write = plan() if writer is not None else None
             back.check_inputs(to_write)
             if out is not None and watch:
-                of_run: dict[str, Any] = {"restart": restart, "model_changes": model_changes or "new", "keep": keep}
+                of_run["model_changes"] = model_changes or "new"
                 _watch(plan, inputs, out, writer, quiet=quiet, form=form, progress=show, **of_run)
             summary = written = None
             if out is not None:
                 from textcat.tagging.run import tag_archive
 
-                of_run = {"restart": restart, "model_changes": model_changes, "keep": keep}
                 summary = tag_archive(model, inputs, out, **of_run, **options)
             elif writer is None:
                 from textcat.tagging.stream import tag_to_stream
