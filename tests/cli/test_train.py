@@ -86,6 +86,20 @@ def test_with_few_documents_a_line_tells_how_much_more_would_help(run, part):
     assert "forecast" not in textcat.load("model").facts.choices
 
 
+def test_of_a_single_topic_the_choices_are_told_with_its_average_precision(run):
+    texts = {"yes": "violin piano orchestra guitar flute", "": "wheat corn rice oats flour bread wheat and corn"}
+    lines = [
+        {"text": f"{text} {i} " * 20, "topics": [topic] * bool(topic)}
+        for i in range(10)
+        for topic, text in texts.items()
+    ]
+    Path("music.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    run("train", "music.jsonl", "--out", "model")
+    by = r"average precision on held-out documents: \d\.\d{3} by the recipe's own, \d\.\d{3} by less even, with λ = 2"
+    assert re.search(rf"^Margins: .* \({by}\)", run.out, re.MULTILINE)
+    assert re.search(r"^Vectors of English words: weight 0.4 \(\d+% of the words", run.out, re.MULTILINE)
+
+
 def test_topics_that_are_only_named_are_trained_on_unlabelled_documents(run):
     Path("names.txt").write_text("wheat\ncrude\n", encoding="utf-8")
     Path("posts").mkdir()

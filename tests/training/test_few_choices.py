@@ -10,10 +10,11 @@ import textcat
 from textcat.base.errors import TextcatError
 from textcat.base.folds import assign_folds
 from textcat.corpus.documents import Corpus, Document
+from textcat.evaluation.metrics import average_precisions
 from textcat.recipes.recipe import FEW_DOCUMENTS, Recipe, default_recipe, read_recipe
 from textcat.training.cross_validation import MOST_TERMS, scores_of_split
 from textcat.training.examples import CountedCorpus
-from textcat.training.few_choices import CHARACTERS, EVEN, OWN, choose_for_few
+from textcat.training.few_choices import CHARACTERS, EVEN, OWN, UNEVEN, choose_for_few
 from textcat.training.forecast import forecast_growth
 from textcat.training.row_choice import WORDS
 
@@ -98,12 +99,70 @@ def test_a_chosen_tagger_is_the_one_that_the_same_settings_give_for_any_number_o
 
 @pytest.mark.parametrize("n", [1, 2, 19])
 def test_of_too_few_documents_to_hold_some_out_the_recipe_s_own_margins_are_taken(recipe, n):
-    assert margins(corpus_of([0.5, 0.5], n), recipe) == {"chosen": OWN, "precision@1": {}, "held_out": 0}
+    choice = margins(corpus_of([0.5, 0.5], n), recipe)
+    assert (choice["chosen"], choice["held_out"]) == (OWN, 0)
 
 
 def test_documents_without_a_topic_are_trained_on_but_do_not_count(recipe, skewed):
     with_others = replace(skewed, train=[*skewed.train, Document("other", {"body": "word1"}, ())])
     assert margins(with_others, recipe)["held_out"] % 60 == 0
+
+
+def one_topic(n_narrow: int, n: int) -> Corpus:
+    """Make documents of 16 narrow topics, of which the first ones are one broad topic, and the others none."""
+    narrow = {f"topic{i}" for i in range(n_narrow)}
+    documents = corpus_of([1 / 16] * 16, n).train
+    train = [replace(document, topics=("broad",) * (document.topics[0] in narrow)) for document in documents]
+    return Corpus.from_documents("made", train, "train")
+
+
+def test_of_a_single_topic_the_figures_are_average_precisions_of_taggers_trained_without_the_held_out_documents(recipe):
+    corpus = one_topic(2, 1000)
+    own = recipe.with_values({"topics": {"choose_margins": False}})
+    fold_of, precisions = assign_folds(corpus.labels(corpus.train), 5, seed=0), []
+    for fold in range(5):
+        train = [document for document, number in zip(corpus.train, fold_of, strict=True) if number != fold]
+        held_out = [document for document, number in zip(corpus.train, fold_of, strict=True) if number == fold]
+        scores = textcat.train(replace(corpus, train=train), own).scores(held_out)
+        precisions += average_precisions(corpus.labels(held_out), scores).tolist()
+    choice = margins(corpus, recipe)
+    assert choice["held_out"] == 1000
+    assert choice["average_precision"][OWN] == pytest.approx(np.mean(precisions), abs=1e-12)
+
+
+def rare_topic(n: int) -> Corpus:
+    """Make documents of random words; a fifth of them have the topic, and four words of 60 instead of one."""
+    random, documents = np.random.default_rng(0), []
+    for i in range(n):
+        is_rare = i % 5 == 0
+        words = [*random.integers(0, 60, 4 if is_rare else 1), *random.integers(0, 400, 16)]
+        documents.append(Document(str(i), {"body": " ".join(f"word{j}x" for j in words)}, ("rare",) * is_rare))
+    return Corpus.from_documents("made", documents, "train")
+
+
+def test_a_single_topic_gets_less_even_margins_and_a_larger_lambda_only_if_they_rank_better(recipe):
+    for corpus, expected in ((rare_topic(100), UNEVEN), (one_topic(12, 100), OWN)):
+        chosen = choose_for_few(CountedCorpus(corpus, recipe), recipe)
+        precision, learner = chosen.choices["margins"]["average_precision"], chosen.recipe.complete().learner
+        assert chosen.choices["margins"]["chosen"] == expected
+        assert (precision[UNEVEN] > precision[OWN]) == (expected == UNEVEN)
+        assert (learner["tau_pos"], learner["lambda_"]) == ((300.0, 2.0) if expected == UNEVEN else ("prevalence", 0.0))
+        assert "lambda_" not in chosen.choices
+
+
+@pytest.mark.parametrize(("n", "n_positive"), [(19, 9), (40, 1), (40, 0)])
+def test_a_single_topic_of_too_few_documents_keeps_the_recipe_s_margins(recipe, n, n_positive):
+    documents = [Document(str(i), {"body": f"word{i % 7}x"}, ("rare",) * (i < n_positive)) for i in range(n)]
+    corpus = replace(Corpus.from_documents("made", documents, "train"), topics=("rare",))
+    assert margins(corpus, recipe) == {"chosen": OWN, "average_precision": {}, "held_out": 0}
+
+
+def test_documents_that_were_not_judged_for_a_single_topic_are_not_held_out(recipe):
+    corpus = one_topic(2, 100)
+    unjudged = [replace(document, topics=(), labelled_for=()) for document in corpus_of([1.0], 30).train]
+    judged_alone = margins(corpus, recipe)
+    with_unjudged = replace(corpus, train=[*corpus.train, *unjudged])
+    assert margins(with_unjudged, recipe)["held_out"] == judged_alone["held_out"]
 
 
 @pytest.fixture

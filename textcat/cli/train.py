@@ -400,6 +400,13 @@ def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, s
     )
 
 
+def _measured(choice: Mapping[str, Any]) -> tuple[str, Mapping[str, float]]:
+    """Return the measure of a choice for few documents, in words, and its value for each candidate."""
+    if "precision@1" in choice:
+        return _RIGHT, choice["precision@1"]
+    return "average precision on held-out documents", choice["average_precision"]
+
+
 def _rows_sentence(choice: Mapping[str, Any]) -> str:
     """Return a sentence on the kinds of terms that rows have, and the measured values by which training chose them.
 
@@ -409,7 +416,7 @@ def _rows_sentence(choice: Mapping[str, Any]) -> str:
         measure = f"nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids"
         values = choice["ndcg@10"]
     else:
-        measure, values = _RIGHT, choice["precision@1"]
+        measure, values = _measured(choice)
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in values.items())
     measured = f" ({measure}: {figures})" if figures else ""
     return f"Rows consist of {choice['chosen']}{measured}; --set features.chars=N fixes it."
@@ -422,16 +429,18 @@ def _vectors_sentence(choice: Mapping[str, Any]) -> str:
     chosen, known, name = choice["chosen"], choice["known_words"], choice["vectors"]
     of = "English words" if name == STATIC else f"words in {name}"
     used = "not used" if chosen == "0" else f"weight {chosen}"
-    figures = ", ".join(f"{value:.3f} by weight {name}" for name, value in choice["precision@1"].items())
-    why = f"{_RIGHT}: {figures}" if figures else f"{known:.0%} of the words of the training documents have one"
+    measure, values = _measured(choice)
+    figures = ", ".join(f"{value:.3f} by weight {name}" for name, value in values.items())
+    why = f"{measure}: {figures}" if figures else f"{known:.0%} of the words of the training documents have one"
     return f"Vectors of {of}: {used} ({why}); --set topics.vector_weight=W fixes their weight, 0 for none."
 
 
 def _margins_sentence(choice: Mapping[str, Any]) -> str:
     """Return a sentence on the margins that training chose, and the measured values by which it did."""
-    figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
+    measure, values = _measured(choice)
+    figures = ", ".join(f"{value:.3f} by {name}" for name, value in values.items())
     kept = "--set learner.tau_pos=prevalence keeps the recipe's own"
-    return f"Margins: {choice['chosen']} ({_RIGHT}: {figures}); {kept}."
+    return f"Margins: {choice['chosen']} ({measure}: {figures}); {kept}."
 
 
 def _lambda_sentence(choice: Mapping[str, Any]) -> str:

@@ -72,8 +72,9 @@ class TopicSettings:
         whose name begins with "char" turns this off.
     choose_margins : bool
         Without a shortlist: choose on held-out training documents between the margins of this recipe and more even
-        ones, which suit topics of very different size; then between its λ and λ = 2, which suits wrong labels. Setting
-        a field of [learner] turns this off.
+        ones, which suit topics of very different size; then between its λ and λ = 2, which suits wrong labels. If there
+        is a single topic, between its margins and λ, and less even margins with λ = 2, which suit some rare topics.
+        Setting a field of [learner] turns this off.
     vectors : str
         Word vectors to train on, so that evidence for a word transfers to words of similar meaning. "static": shipped
         vectors of English words. "none": terms only. A path: a file of fastText, word2vec or GloVe (.vec, .txt,

@@ -5,32 +5,37 @@ The recipe's own values are kept unless others are significantly better, since m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from textcat.base.folds import assign_folds
+from textcat.evaluation.metrics import average_precisions
 from textcat.features.vectors import FEWEST_KNOWN
 from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import MOST_TERMS, HoldOut, affordable_splits, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
 from textcat.training.row_choice import WORDS
 
-OWN, EVEN = "the recipe's own", "more even"
+OWN, EVEN, UNEVEN = "the recipe's own", "more even", "less even, with λ = 2"
 CHARACTERS = "words and n-grams of 3 characters"
+PRECISION_AT_1, AVERAGE_PRECISION = "precision@1", "average_precision"  # the measures that choices are made by
 # The recipe's margins are larger for rare topics, because a topic may be rare in a small sample by chance. If topics
 # are rare among new documents, too, more even margins are better: they make scores of frequent and rare topics
 # comparable.
 _EVEN: dict[str, float] = {"kappa": -5.0, "scale": 60.0}  # candidates for PAUM's margins
+# Candidates for a single topic, whose scores need not be comparable to those of others: if it is rare, its few positive
+# documents count for more, and no margin is enforced at any price.
+_UNEVEN: dict[str, float] = {"tau_neg": 10.0, "tau_pos": 300.0, "lambda_": 2.0}
 # Of 3 or 4 characters, and weights of .5 or .7, these are the best: docs/background/recipe-study.md.
 _CHARACTERS: dict[str, Any] = {"chars": 3, "char_weight": 0.5}
 _LAMBDA = 2.0  # candidate for λ: a larger λ is better if labels are wrong, a smaller one if they are right
 _WEIGHTS = (1.0, 0.0, 0.5, 2.0)  # candidates for the weight of vectors, relative to the recipe's weight
 _FOLDS = 5
 _MOST = 2_000  # maximum number of documents, drawn at random
-_FEWEST = 20  # minimum number of documents with a topic; below it, the recipe is kept
+_FEWEST = 20  # minimum number of documents to compare by; below it, the recipe is kept
 _SCORED = 1_000  # target number of held-out documents: small corpora are split several times, large ones once,
 MOST_FOLDS = 25  # up to this number of splits
 _SIGNIFICANT = 1.64  # standard errors: a one-sided test at 5 %
@@ -51,6 +56,9 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     other than English, rows get n-grams of characters unless words alone are significantly better. Small corpora are
     split into folds several times. Afterwards, `counted` has the settings and the n-grams of the chosen recipe.
 
+    If there is a single topic, it is the first topic of every document. Then only margins are chosen, together with λ,
+    by the topic's average precision on held-out documents.
+
     Parameters
     ----------
     counted : CountedCorpus
@@ -62,21 +70,27 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     Chosen
     """
     topics, choices = recipe.topics, dict[str, Any]()
-    splits = list(_splits(counted.labels, counted.n_terms()))
+    is_single = len(counted.corpus.topics) == 1
     recipe = recipe.with_values({"topics": dict.fromkeys(("choose_chars", "choose_margins", "choose_vectors"), False)})
-    comparison = _Comparison(counted, splits, n_jobs, [])
+    measure = AVERAGE_PRECISION if is_single else PRECISION_AT_1
+    comparison = _Comparison(counted, list(_splits(counted)), n_jobs, measure, [])
     if topics.chooses_vectors:
         known = counted.share_of_known_words()
-        weights = [topics.vector_weight * factor for factor in _WEIGHTS] if known >= FEWEST_KNOWN else [0.0]
+        factors = _WEIGHTS[:1] if is_single else _WEIGHTS
+        weights = [topics.vector_weight * factor for factor in factors] if known >= FEWEST_KNOWN else [0.0]
         with_weight = {f"{w:g}": recipe.with_values({"topics": _vectors(recipe, w)}) for w in weights}
         recipe, facts = comparison.best(with_weight)
         choices["vectors"] = {**facts, "known_words": known, "vectors": topics.vectors}
     if topics.choose_chars and not recipe.features.chars and not recipe.topics.uses_vectors:
         with_chars = recipe.with_values({"features": _CHARACTERS})
-        recipe, choices["rows"] = comparison.best({CHARACTERS: with_chars, WORDS: recipe})
+        candidates = {CHARACTERS: with_chars} if is_single else {CHARACTERS: with_chars, WORDS: recipe}
+        recipe, choices["rows"] = comparison.best(candidates)
         if recipe.features.chars:
             counted.add_char_ngrams(recipe)
-    if topics.chooses_margins:
+    if topics.chooses_margins and is_single:
+        candidates = {OWN: recipe, UNEVEN: recipe.with_values({"learner": _UNEVEN})}
+        recipe, choices["margins"] = comparison.best(candidates)
+    elif topics.chooses_margins:
         recipe, choices["margins"] = comparison.best({OWN: recipe, EVEN: recipe.with_values({"learner": _EVEN})})
         values = dict.fromkeys((recipe.complete().learner["lambda_"], _LAMBDA))
         with_lambda = {f"{value:g}": recipe.with_values({"learner": {"lambda_": value}}) for value in values}
@@ -95,54 +109,68 @@ class _Comparison(NamedTuple):
     counted: CountedCorpus
     splits: Sequence[HoldOut]
     n_jobs: int | None
-    compared: list[tuple[Recipe, np.ndarray]]  # recipes, with the mean accuracy of each document's first topic
+    measure: str
+    compared: list[tuple[Recipe, np.ndarray]]  # recipes, with what `_figures` returned
 
     def best(self, recipes: Mapping[str, Recipe]) -> tuple[Recipe, dict[str, Any]]:
-        """Return the first recipe, or the one with the largest significant lead over it; and the choice to store.
+        """Return the first recipe, or the one with the largest significant lead over it; and a dict about the choice.
 
-        The dict has the name of the chosen recipe, the accuracy of each recipe (the share of held-out documents whose
-        topic with the highest score is right), and the number of documents scored.
+        The dict has the name of the chosen recipe, the measure of each recipe, and the number of documents scored. With
+        several topics, the measure is the share of held-out documents whose topic with the highest score is right; with
+        a single topic, it is its average precision, averaged over the splits.
         """
         first, *_ = recipes
         if len(recipes) == 1 or not self.splits:
-            return recipes[first], {"chosen": first, "precision@1": {}, "held_out": 0}
-        right = {name: self._right(recipe) for name, recipe in recipes.items()}
-        chosen = max(right, key=lambda name: _lead(right[name], right[first]))  # the first of equally good recipes
-        precision = {name: float(np.nanmean(shares)) for name, shares in right.items()}
+            return recipes[first], {"chosen": first, self.measure: {}, "held_out": 0}
+        figures = {name: self._figures(recipe) for name, recipe in recipes.items()}
+        leads = {name: _lead(of_recipe, figures[first]) for name, of_recipe in figures.items()}
+        chosen = max(leads, key=leads.__getitem__)  # the first of equally good recipes
+        means = {name: float(np.nanmean(of_recipe)) for name, of_recipe in figures.items()}
         n_scored = sum(len(split.held_out) for split in self.splits)
-        return recipes[chosen], {"chosen": chosen, "precision@1": precision, "held_out": n_scored}
+        return recipes[chosen], {"chosen": chosen, self.measure: means, "held_out": n_scored}
 
-    def _right(self, recipe: Recipe) -> np.ndarray:
-        """Return how often each document's first topic is right when held out, from 0 to 1; nan: never held out."""
-        for other, right in self.compared:
+    def _figures(self, recipe: Recipe) -> np.ndarray:
+        """Return the measure of each document or, of a single topic, of each split; nan where it is undefined."""
+        for other, figures in self.compared:
             if other == recipe:
-                return right
+                return figures
         counted = self.counted if self.counted.serves(recipe) else self.counted.with_char_ngrams(recipe)
-        labels = counted.labels.tocsr()
-        n_right, n_scored = np.zeros(labels.shape[0]), np.zeros(labels.shape[0])
-        for split in self.splits:
-            scores = scores_of_split(counted, recipe, split, self.n_jobs)
-            n_right[split.held_out] += is_first_right(labels, split.held_out, scores)
-            n_scored[split.held_out] += 1
-        right = np.divide(n_right, n_scored, out=np.full_like(n_right, np.nan), where=n_scored > 0)
-        self.compared.append((recipe, right))
-        return right
+        scores = (scores_of_split(counted, recipe, split, self.n_jobs) for split in self.splits)
+        measured = _precisions if self.measure == AVERAGE_PRECISION else _right
+        self.compared.append((recipe, measured(counted.labels.tocsr(), self.splits, scores)))
+        return self.compared[-1][1]
 
 
-def _splits(labels: sp.csc_matrix, n_terms: np.ndarray) -> Iterator[HoldOut]:
-    """Yield splits of the documents with a topic into documents to train on and held-out documents.
+def _right(labels: sp.csr_matrix, splits: Sequence[HoldOut], scores: Iterable[np.ndarray]) -> np.ndarray:
+    """Return how often each document's first topic is right when held out, from 0 to 1; nan: never held out."""
+    n_right, n_scored = np.zeros(labels.shape[0]), np.zeros(labels.shape[0])
+    for split, of_split in zip(splits, scores, strict=True):
+        n_right[split.held_out] += is_first_right(labels, split.held_out, of_split)
+        n_scored[split.held_out] += 1
+    return np.divide(n_right, n_scored, out=np.full_like(n_right, np.nan), where=n_scored > 0)
 
-    If fewer than `_FEWEST` documents have a topic, there is no split. Otherwise, there are as many splits as it takes
-    to hold out `_SCORED` documents in total, but at most `MOST_FOLDS`; if need be, the documents are divided into folds
-    several times. Of long texts, there are fewer splits, and in the end fewer documents, for `MOST_TERMS`; `n_terms` is
-    the number of different terms of each document.
+
+def _precisions(labels: sp.csr_matrix, splits: Sequence[HoldOut], scores: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the average precision of a single topic in each split; nan: no held-out document has it."""
+    both = zip(splits, scores, strict=True)
+    return np.concatenate([average_precisions(labels[split.held_out], of_split) for split, of_split in both])
+
+
+def _splits(counted: CountedCorpus) -> Iterator[HoldOut]:
+    """Yield splits of documents into documents to train on and held-out documents.
+
+    The documents are those with a topic or, if there is a single topic, those that were judged for it. There is no
+    split of fewer than `_FEWEST` documents, or if fewer than two of them have a topic. Otherwise, there are as many
+    splits as it takes to hold out `_SCORED` documents in total, but at most `MOST_FOLDS`; if need be, the documents are
+    divided into folds several times. Of long texts, there are fewer splits, and in the end fewer documents, for
+    `MOST_TERMS`.
     """
-    documents = np.flatnonzero(np.diff(labels.tocsr().indptr))
-    if len(documents) < _FEWEST:
-        return
-    documents = np.random.default_rng(0).permutation(documents)[:_MOST]
+    labels, n_terms = counted.labels, counted.n_terms()
+    documents = np.random.default_rng(0).permutation(_compared_documents(counted))[:_MOST]
     affordable = np.searchsorted(np.cumsum(n_terms[documents]), MOST_TERMS, side="right")
     documents = np.sort(documents[: max(affordable, _FEWEST)])
+    if len(documents) < _FEWEST or labels[documents].nnz < 2:
+        return
     n_folds = affordable_splits(n_terms[documents], min(-(-_SCORED * _FOLDS // len(documents)), MOST_FOLDS))
     for number in range(n_folds):
         fold_of = assign_folds(labels[documents], _FOLDS, seed=number // _FOLDS)
@@ -150,9 +178,18 @@ def _splits(labels: sp.csc_matrix, n_terms: np.ndarray) -> Iterator[HoldOut]:
         yield HoldOut(documents[~is_held_out], documents[is_held_out])
 
 
-def _lead(right: np.ndarray, by_first: np.ndarray) -> float:
-    """Return how much more accurate a recipe is than the first one; 0 if the difference may be chance."""
-    differences = right - by_first
+def _compared_documents(counted: CountedCorpus) -> np.ndarray:
+    n_documents, n_topics = counted.labels.shape
+    if n_topics > 1:
+        return np.flatnonzero(np.diff(counted.labels.tocsr().indptr))
+    return np.setdiff1d(np.arange(n_documents), [] if counted.unjudged is None else counted.unjudged.indices)
+
+
+def _lead(figures: np.ndarray, of_first: np.ndarray) -> float:
+    """Return how much better a recipe is than the first one, on average; 0 if the difference may be chance."""
+    differences = figures - of_first
     differences = differences[np.isfinite(differences)]
+    if len(differences) < 2:
+        return 0.0
     lead, error = float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(len(differences)))
     return lead if lead > _SIGNIFICANT * error else 0.0
