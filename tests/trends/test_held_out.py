@@ -44,6 +44,23 @@ def test_likelihood_ratios_are_posterior_odds_by_prior_odds():
     assert by_bayes == pytest.approx(p / (1 - p))
 
 
+def test_the_number_above_a_threshold_is_that_of_documents_if_it_is_the_edge_of_a_bin():
+    log_odds = np.random.default_rng(0).normal(0, 3, size=(500, 1))
+    held_out = HeldOut.fit(log_odds, np.eye(500, 1), SAME)
+    for edge in FLOOR + WIDTH * np.arange(N_BINS - 2):
+        assert held_out.above(np.array([edge])) == (log_odds >= edge).sum()
+    assert held_out.above(np.array([-np.inf])) == 500
+    assert held_out.above(np.array([np.inf])) == 0
+    between = held_out.above(np.array([0.1]))
+    assert held_out.above(np.array([0.5])) < between < held_out.above(np.array([0.0]))
+
+
+def test_the_number_above_a_threshold_in_a_bin_without_a_width_is_known_only_if_the_bin_is_empty():
+    held_out = HeldOut.fit(np.array([[-9.0, 0.0], [0.0, 9.0]]), np.eye(2), Calibration(np.ones(2), np.zeros(2)))
+    for cut, expected in ((-5.0, [np.nan, 2]), (9.5, [0, np.nan])):
+        assert np.array_equal(held_out.above(np.full(2, cut)), expected, equal_nan=True)
+
+
 def test_a_table_gives_the_counts_back_and_no_other_array_does():
     held_out = HeldOut.fit(np.random.default_rng(0).normal(size=(50, 2)), np.eye(50, 2), Calibration(*np.ones((2, 2))))
     table = held_out.as_table()

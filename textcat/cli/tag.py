@@ -469,22 +469,22 @@ def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
     from textcat.cli.printing import largest_first, named_rows
     from textcat.model.topic_names import topic_label
 
-    sizes, counts, trained = summary.train_sizes, summary.counts, summary.trained
+    sizes, counts, given = summary.train_sizes, summary.counts, summary.given_in_training
     drifting = {drift.topic for drift in summary.drifts}
     rows = (
         (
-            topic_label(topic, trained.names),
+            topic_label(topic, summary.trained.names),
             counts.topics[topic],
             counts.topics[topic] / counts.tagged,
-            size / trained.documents,
+            given[topic][0] / given[topic][1] if topic in given else None,
             drift,
         )
-        for topic, size in sizes.items()
+        for topic in sizes
         if (drift := "*" if topic in drifting else "") or counts.topics[topic]
     )
     titles = ("topic", "documents", "rate", "in training", "drift")
     table = largest_first(named_rows(titles, rows), "documents")
-    rate = "more than three times, or less than a third of, the rate of training, beyond chance"
+    rate = "more than three times, or less than a third of, the rate in training, beyond chance"
     lines = []
     if len(table) < len(sizes):
         lines.append(f"{len(sizes) - len(table)} of {len(sizes)} topics have no document.")
@@ -493,5 +493,10 @@ def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
         lines.append(f"* {len(drifting)} of {len(sizes)} topics have {rate}: {other}.")
     else:
         table = [{title: row[title] for title in titles[:-1]} for row in table]
-        lines.append(f"No drift: no topic has {rate}.")
+        lines += [f"No drift: no topic has {rate}."] * bool(given)
+    if n_unknown := len(sizes) - len(given):
+        lines.append(
+            f"{n_unknown} of {len(sizes)} topics are not compared with training: it is unknown how many held-out "
+            "documents get them by these thresholds, options and rules."
+        )
     return table, "\n\n".join(lines)

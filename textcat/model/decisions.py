@@ -238,6 +238,25 @@ class Decisions:
         """Return decisions whose thresholds are the scores with the given probability."""
         return replace(self, thresholds=self.curves().threshold(probability))
 
+    def with_options(self, min_probability: float | None, automatic_only: bool) -> "Decisions":
+        """Return decisions with the options of tagging.
+
+        Parameters
+        ----------
+        min_probability : float or None
+            The probability to choose all thresholds by, if there are curves; None: the thresholds stay.
+        automatic_only : bool
+            Whether to give automatic tags only.
+
+        Returns
+        -------
+        Decisions
+        """
+        decisions = replace(self, automatic_only=True) if automatic_only else self
+        if min_probability is None or self.calibration is None:
+            return decisions
+        return decisions.with_min_probability(min_probability)
+
     def of_topics(self, columns: np.ndarray) -> "Decisions":
         """Return a copy for the topics in some columns, without rules, as a rule may name topics in other columns."""
         curves = None if self.calibration is None else self.calibration.of_topics(columns)

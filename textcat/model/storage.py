@@ -11,21 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat import __version__
-from textcat.base.calibration import Calibration
 from textcat.base.disk import expanded, installed_spacy, installed_version, read_arrays, sha256_of_file
 from textcat.base.errors import TextcatError
 from textcat.base.folders import OpenFolder
 from textcat.base.records import read_record
 from textcat.evaluation.evaluation import Evaluation
-from textcat.evaluation.expected_recall import ExpectedRecall
-from textcat.evaluation.promises import Promises
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
 from textcat.features.vectors import ColumnVectors
 from textcat.model import ModelError
 from textcat.model.csr import are_parts
-from textcat.model.decisions import Decisions
 from textcat.model.dense import Dense
 from textcat.model.facts import TrainingFacts
 from textcat.model.listed import Listed
@@ -51,12 +47,12 @@ from textcat.model.manifest import (
 from textcat.model.rules import rules_beside
 from textcat.model.scorer import NUMBERS, Scorer
 from textcat.model.sparse import Sparse
+from textcat.model.stored_decisions import decisions_of
 from textcat.model.support import SupportDocuments
 from textcat.model.tagger import Tagger
 from textcat.model.topic_names import facts_with_names
 from textcat.model.training_counts import TrainingCounts
 from textcat.recipes.recipe import Recipe
-from textcat.trends.held_out import HeldOut
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
 _SCORERS: dict[str, type[Scorer]] = {scorer.name: scorer for scorer in (Dense, Sparse, Listed)}
@@ -277,9 +273,9 @@ class _Contents(NamedTuple):
             and self._scorer.fit_together(arrays, manifest.scorer, self.n_terms, n_topics)
             and (arrays[THRESHOLDS].shape, arrays[IDF].shape) == ((n_topics,), (self.n_terms,))
             and (CALIBRATION not in arrays or arrays[CALIBRATION].shape == (2, n_topics))
-            and (PROMISES not in arrays or (CALIBRATION in arrays and self._promises is not None))
+            and (CALIBRATION in arrays or not arrays.keys() & {PROMISES, HELD_OUT})
             and (not manifest.expected_recall or PROMISES in arrays)
-            and (HELD_OUT not in arrays or (CALIBRATION in arrays and self._held_out is not None))
+            and decisions_of(arrays, manifest) is not None
             and (self.documents is None or self._is_support(self.documents))
             and _are_names(self.terms)
         )
@@ -287,18 +283,6 @@ class _Contents(NamedTuple):
     @property
     def _scorer(self) -> type[Scorer]:
         return _SCORERS[self.manifest.scorer.name]
-
-    @property
-    def _promises(self) -> Promises | None:
-        """Return the promises or None. Raise ValueError if their array is invalid."""
-        return (
-            Promises.from_table(self.arrays[PROMISES], len(self.manifest.topics)) if PROMISES in self.arrays else None
-        )
-
-    @property
-    def _held_out(self) -> HeldOut | None:
-        """Return the counts of held-out documents or None. Raise ValueError if their array is invalid."""
-        return HeldOut.from_table(self.arrays[HELD_OUT], len(self.manifest.topics)) if HELD_OUT in self.arrays else None
 
     def _is_support(self, documents: SupportTexts) -> bool:
         """Return whether the rows, coefficients and lists of the support documents have sizes that fit together."""
@@ -327,7 +311,6 @@ class _Contents(NamedTuple):
         # Another version of spaCy may tokenize differently.
         if self.tables is not None and installed_spacy() in ("", self.tables.spacy):
             features.tokens_.use_tables(self.tables)
-        calibration = Calibration(*arrays[CALIBRATION]) if CALIBRATION in arrays else None
         support = None
         if self.documents is not None:
             rows, alphas = (Rows(*(arrays[name] for name in parts)) for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
@@ -337,14 +320,7 @@ class _Contents(NamedTuple):
         return Tagger(
             features,
             self._scorer.restored(arrays, manifest.scorer, len(manifest.topics)),
-            Decisions(
-                arrays[THRESHOLDS],
-                calibration,
-                manifest.recipe.tags.strategy,
-                self._promises,
-                ExpectedRecall(np.array(manifest.expected_recall)) if manifest.expected_recall else None,
-                held_out=self._held_out,
-            ),
+            decisions_of(arrays, manifest),
             topics=tuple(manifest.topics),
             facts=TrainingFacts(
                 np.array(manifest.train_sizes, int),

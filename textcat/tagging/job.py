@@ -328,10 +328,6 @@ def load_tagger(job: Job) -> "Tagger":
         from textcat.model.restrict import restrict_topics
 
         tagger = restrict_topics(tagger, job.output.topics)
-    if job.output.min_probability is not None and tagger.decisions.calibration is not None:
-        decisions = tagger.decisions.with_min_probability(job.output.min_probability)
-        tagger = replace(tagger, decisions=decisions)
-    if job.output.automatic:
-        tagger = replace(tagger, decisions=replace(tagger.decisions, automatic_only=True))
+    tagger = replace(tagger, decisions=tagger.decisions.with_options(job.output.min_probability, job.output.automatic))
     tagger.scores([""])  # builds lookup tables of the vocabulary
     return tagger

@@ -93,6 +93,10 @@ def make_plan(
     by_language = tuple((name, str(folder / name), of_name.sha256) for name, of_name in manifests.items() if name)
     digest = "" if by_language else manifests[""].sha256
     job = Job(str(folder), digest, installed_spacy(), reading, output._replace(rules=""), by_language, rules)
+    if not any(_rules_of(job)):  # rules may change the topics of any number of documents
+        from textcat.tagging.held_out_tags import given_when_held_out  # imported here, because it needs numpy
+
+        trained = trained._replace(given=given_when_held_out(job))
     share, limit = Share.parse(part) if part else None, RejectionLimit.parse(str(max_rejected))
     if share is not None and any(source.kind == "pipe" for source in sources):
         raise TextcatError("A pipe cannot be tagged in parts, as only one of them would read it: name files.")
@@ -143,21 +147,26 @@ def _check_calibrated(folder: Path, manifests: Iterable[Manifest]) -> None:
 def _trained(manifests: Sequence[Manifest]) -> Trained:
     """Return the topics of one or several models, with their numbers of training documents summed.
 
-    The name of a topic comes from the first model that has one for it.
+    The name of a topic comes from the first model that has one for it. `Trained.given` is still empty.
     """
     sizes: Counter[str] = Counter()
     names: dict[str, str] = {}
     for manifest in manifests:
         sizes.update(manifest.sizes)
         names = manifest.names | names
-    return Trained(dict(sizes), sum(manifest.train_documents for manifest in manifests), names)
+    return Trained(dict(sizes), sum(manifest.train_documents for manifest in manifests), names, {})
+
+
+def _rules_of(job: Job) -> list[str]:
+    """Return the texts of the rules of each model; "": it has none."""
+    return [rules_beside(one.model) if job.rules is None else job.rules for one in job.jobs().values()]
 
 
 def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
     """Return the model, versions and settings that the output depends on, keyed by names for error messages."""
     write = job.output
     of_reading = facts_of_reading(sources, job.input)
-    rules = [rules_beside(one.model) if job.rules is None else job.rules for one in job.jobs().values()]
+    rules = _rules_of(job)
     return {
         "model": job.model_ids,
         "textcat": __version__,

@@ -1,4 +1,4 @@
-"""Summarise a run, and find topics that are much more or less frequent in the archive than in training."""
+"""Summarise a run, and find topics that much more or fewer documents get than in training."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,22 +12,21 @@ if TYPE_CHECKING:
     from textcat.runs.growth import Growth
     from textcat.runs.inputs import InputChange
 
-# minimum factor between rates: thresholds chosen for F1 may give a topic to twice as many documents as have it
-_RATIO = 3.0
+_RATIO = 3.0  # minimum factor between rates
 _P = 0.001  # significance level for all topics together
 _LEAST_G = 10.8  # below it, a χ² with one degree of freedom has a probability above .001
 
 
 class Drift(NamedTuple):
-    """A topic that is much more or less frequent in an archive than in training."""
+    """A topic that much more or fewer documents of an archive get than in training."""
 
     topic: str
     rate: float  # fraction of the archive's documents that have the topic, by thresholds and rules
-    prevalence: float  # fraction of the training documents that have the topic
+    in_training: float  # fraction of the training documents that get it when they are held out: see `Trained.given`
     g: float  # significance of the difference: `log_likelihood_ratio`
 
 
-def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
+def log_likelihood_ratio(k: float, n: float, other_k: float, other_n: float) -> float:
     """Return G² = 2·Σ observed·ln(observed / expected), a test of whether a feature is equally frequent in two samples.
 
     In the first sample, `k` of `n` documents have the feature; in the other one, `other_k` of `other_n`. The sum is
@@ -52,6 +51,9 @@ class Trained(NamedTuple):
     sizes: dict[str, int]  # the number of training documents of each topic, in the order of the model
     documents: int  # the number of all training documents
     names: dict[str, str]  # names of topics that have one
+    # For each topic, how many training documents get it by the decisions of the run when they are held out, and how
+    # many were held out; a topic is missing if that is unknown. See `textcat.tagging.held_out_tags`.
+    given: dict[str, tuple[float, float]]
 
 
 class Summary(NamedTuple):
@@ -97,30 +99,34 @@ class Summary(NamedTuple):
         return {topic: size for topic, size in self.trained.sizes.items() if topic in wanted}
 
     @property
-    def drifts(self) -> list[Drift]:
-        """Topics whose share of the documents differs from their prevalence in training by a factor of more than three.
+    def given_in_training(self) -> dict[str, tuple[float, float]]:
+        """The entries of `Trained.given` of the requested topics."""
+        return {topic: given for topic, given in self.trained.given.items() if topic in self.train_sizes}
 
-        The most significant topic comes first. A topic is listed only if the difference is significant: if archive and
-        training were samples of the same population, so large a difference would have a probability below .001, divided
-        by the number of topics.
+    @property
+    def drifts(self) -> list[Drift]:
+        """Topics that more than three times, or less than a third of, the share of documents get that did in training.
+
+        The share in training is that of held-out documents, by the same thresholds: see `Trained.given`. The most
+        significant topic comes first. A topic is listed only if the difference is significant: if archive and training
+        were samples of the same population, so large a difference would have a probability below .001, divided by the
+        number of topics.
         """
-        sizes = self.train_sizes
-        return find_drifts(self.counts.topics, self.counts.tagged, sizes, self.trained.documents, len(sizes))
+        return find_drifts(self.counts.topics, self.counts.tagged, self.given_in_training, len(self.train_sizes))
 
 
 def find_drifts(
-    topics: Mapping[str, int], documents: int, train_sizes: Mapping[str, int], train_documents: int, n_topics: int
+    topics: Mapping[str, int], documents: int, given: Mapping[str, tuple[float, float]], n_topics: int
 ) -> list[Drift]:
-    """Find topics that are much more or less frequent in documents than in training: see `Summary.drifts`.
+    """Find topics that much more or fewer documents get than in training: see `Summary.drifts`.
 
     Parameters
     ----------
     topics : dict of str to int
         How many of the `documents` have each topic.
     documents : int
-    train_sizes : dict of str to int
-        How many of the training documents have each of the topics to compare.
-    train_documents : int
+    given : dict of str to (float, float)
+        The entries of `Trained.given` of the topics to compare.
     n_topics : int
         The number of all topics, by which the level of significance is divided.
 
@@ -130,22 +136,24 @@ def find_drifts(
         The most significant one first.
     """
     drifts = []
-    for topic, size in train_sizes.items():
+    for topic, (n_given, n_held_out) in given.items():
         n = topics.get(topic, 0)
-        rate, prevalence = n / max(documents, 1), size / train_documents
-        if max(rate, prevalence) <= _RATIO * min(rate, prevalence):
+        rate, in_training = n / max(documents, 1), n_given / n_held_out
+        if max(rate, in_training) <= _RATIO * min(rate, in_training):
             continue
-        g = log_likelihood_ratio(n, documents, size, train_documents)
+        g = log_likelihood_ratio(n, documents, n_given, n_held_out)
         p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # probability of so large a χ² with one degree of freedom
         if p < _P / n_topics:
-            drifts.append(Drift(topic, rate, prevalence, g))
+            drifts.append(Drift(topic, rate, in_training, g))
     return sorted(drifts, key=lambda drift: -drift.g)
 
 
-def may_be_missed(size: int, documents: int, train_documents: int) -> bool:
-    """Return whether it can be significant that none of `documents` has a topic that `size` of `train_documents` have.
+def may_be_missed(n_given: float, documents: int, n_held_out: float) -> bool:
+    """Return whether it can be significant that no document gets a topic that `n_given` of `n_held_out` get.
 
-    G² is then at most 2 · documents · (size / (documents + train_documents - size) + size / train_documents), which
-    grows with the size; below 10.8, nothing is significant.
+    With n for the number of `documents`, G² is then at most 2 · n · (n_given / (n + n_held_out - n_given) + n_given /
+    n_held_out), which grows with `n_given` and, for the same share of them, with `n_held_out`; below 10.8, nothing is
+    significant.
     """
-    return 2 * documents * (size / max(documents + train_documents - size, 1) + size / train_documents) >= _LEAST_G
+    share = n_given / max(documents + n_held_out - n_given, 1) + n_given / n_held_out
+    return 2 * documents * share >= _LEAST_G

@@ -45,37 +45,40 @@ def _by_month(counts: Counts, training: "_Training") -> Iterator[tuple[str, dict
 
 
 class _Training:
-    """Hold the topics with their numbers of training documents, also in descending order of these."""
+    """Hold what is known of the topics in training: see `Trained`."""
 
     def __init__(self, trained: Trained, topics: Sequence[str]):
         wanted = {*topics}
-        self.sizes = {topic: size for topic, size in trained.sizes.items() if topic in wanted}
-        self.documents, self.place_of = trained.documents, {topic: place for place, topic in enumerate(self.sizes)}
-        self._by_size = sorted(self.sizes.items(), key=lambda item: -item[1])
+        self.given = {topic: given for topic, given in trained.given.items() if topic in wanted}
+        self.place_of = {topic: place for place, topic in enumerate(trained.sizes) if topic in wanted}
+        self.shares = {topic: n / n_held_out for topic, (n, n_held_out) in self.given.items()}
+        self._by_share = sorted(self.shares.items(), key=lambda item: -item[1])
+        self._most = max((n_held_out for _, n_held_out in self.given.values()), default=1)
 
-    def compared(self, topics: Mapping[str, int], n: int) -> dict[str, int]:
-        """Return the numbers of training documents of the topics to compare with `n` documents.
+    def compared(self, topics: Mapping[str, int], n: int) -> dict[str, tuple[float, float]]:
+        """Return the entries of `Trained.given` of the topics to compare with `n` documents.
 
         These are the topics that the documents have, and those so frequent in training that it would be significant if
         no document had them. Models may have thousands of other topics.
         """
-        missed = takewhile(lambda item: may_be_missed(item[1], n, self.documents), self._by_size)
-        return {topic: self.sizes[topic] for topic, k in topics.items() if k and topic in self.sizes} | dict(missed)
+        missed = takewhile(lambda item: may_be_missed(item[1] * self._most, n, self._most), self._by_share)
+        names = dict.fromkeys((*(topic for topic, k in topics.items() if k), *(topic for topic, _ in missed)))
+        return {topic: self.given[topic] for topic in names if topic in self.given}
 
 
 def _row(n: int, n_untagged: int, n_unknown: int, topics: Mapping[str, int], training: _Training) -> dict[str, Any]:
-    sizes = training.compared(topics, n)
-    drifting = {drift.topic for drift in find_drifts(topics, n, sizes, training.documents, len(training.sizes))}
+    found = find_drifts(topics, n, training.compared(topics, n), len(training.place_of))
+    drifting = dict.fromkeys(drift.topic for drift in found)
     of_topics: list[dict[str, Any]] = [
         {
             "topic": topic,
             "documents": topics.get(topic, 0),
             "rate": round(topics.get(topic, 0) / max(n, 1), _DECIMALS),
-            "in_training": round(size / training.documents, _DECIMALS),
+            "in_training": round(training.shares[topic], _DECIMALS) if topic in training.shares else None,
             "drift": topic in drifting,
         }
-        for topic, size in sizes.items()
-        if topics.get(topic) or topic in drifting
+        for topic in {**dict.fromkeys(topic for topic, k in topics.items() if k), **drifting}
+        if topic in training.place_of
     ]
     of_topics.sort(key=lambda row: (-row["documents"], training.place_of[row["topic"]]))
     return {"documents": n, "no_topic": n_untagged, "no_known_term": n_unknown, "topics": of_topics}

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from textcat.base.calibration import Calibration, topic_samples
 from textcat.base.sigmoid import expit
-from textcat.trends.bins import MIDDLES, N_BINS, bins_of
+from textcat.trends.bins import FLOOR, MIDDLES, N_BINS, WIDTH, bins_of
 
 _LEAST = 1e-6  # probability of a document in the first bin
 
@@ -56,6 +56,27 @@ class HeldOut:
     def documents(self) -> NDArray[np.float64]:
         """The number of documents in the sample of each topic: shape (n_topics,)."""
         return self.positives.sum(axis=1) + self.negatives.sum(axis=1)
+
+    def above(self, log_odds: NDArray[Any]) -> NDArray[np.float64]:
+        """Estimate how many held-out documents are above a value of the log odds, given one value per topic.
+
+        Documents are assumed to be spread evenly in a bin. The estimate is nan for a value in the first or the last
+        bin, which have no width, unless the bin is empty or the value infinite.
+
+        Parameters
+        ----------
+        log_odds : ndarray of shape (n_topics,)
+
+        Returns
+        -------
+        n : ndarray of shape (n_topics,), float64
+        """
+        counts, bins, topics = self.positives + self.negatives, bins_of(log_odds), np.arange(len(log_odds))
+        in_bin, in_higher_bins = counts[topics, bins], (counts * (np.arange(N_BINS) > bins[:, None])).sum(axis=1)
+        share_above = bins - (log_odds - FLOOR) / WIDTH
+        share_above[(bins == 0) | (bins == N_BINS - 1)] = np.nan
+        share_above[np.isinf(log_odds)] = log_odds[np.isinf(log_odds)] < 0
+        return in_higher_bins + np.where(in_bin > 0, in_bin * share_above, 0.0)
 
     @property
     def prior(self) -> NDArray[np.float64]:
