@@ -55,6 +55,9 @@ pandas = pytest.importorskip("pandas", reason="pandas is not installed")
         ('{"choices": ["corn", "winter rye"]}', ("corn", "winter rye")),
         ({"choices": ["corn"]}, ("corn",)),
         ('{"winter rye",corn}', ("winter rye", "corn")),
+        ("{\"farmer's market\",corn,farmer's}", ("farmer's market", "corn", "farmer's")),
+        (r'{"a \"dry\" \\ year, or two",corn}', (r'a "dry" \ year, or two', "corn")),
+        ('{"winter rye",NULL,"NULL"}', ("winter rye", "NULL")),
         ("[nan, 'corn']", ("corn",)),
         (np.array("corn"), ("corn",)),
         ("[1, 2]", ("1", "2")),
@@ -103,6 +106,9 @@ def test_an_object_of_scores_tells_topics_and_what_a_document_was_judged_for(val
         ("['corn'", "it begins like a list"),
         ("['corn''rye']", "it begins like a list"),
         ("['corn' ... 'rye']", "it begins like a list"),
+        ('{"corn","rye', "it begins like a list"),
+        ('{"corn",rye', "it begins like a list"),
+        ('{"corn"rye,oats}', "it begins like a list"),
     ],
 )
 def test_a_value_that_names_no_topics_is_refused(value, message):
@@ -161,6 +167,11 @@ def test_lists_without_quotes_are_lists_if_all_are():
     assert meant(["[corn, winter rye]", "[corn]", ""], "") == ["corn winter rye", "corn", ""]
     assert meant(["[corn]", "[rye]"], "") == ["[corn]", "[rye]"]
     assert meant(['{corn,"winter rye"}', "{corn}"], "") == ["corn winter rye", "corn"]
+    assert meant(['{corn,"farmer\'s market"}', r'{rye,"\"dry\" year"}'], "") == [
+        "corn farmer's market",
+        'rye "dry" year',
+    ]
+    assert meant(["{corn,NULL}", "{NULL}", "{}"], "") == ["corn", "", ""]
     assert meant(["{corn,rye}", "oats, dry"], "") == ["{corn,rye}", "oats, dry"]
 
 

@@ -1,6 +1,5 @@
 """Parse labels: the topics in the value of a topics field, in records of any format."""
 
-import csv
 import json
 import logging
 import re
@@ -24,6 +23,9 @@ _CLOSED_BY = {"[": "]", "(": ")", "{": "}"}
 _CALLS = frozenset({"array", "np.array", "set", "frozenset", "Index", "tensor"})  # prefix before a list in brackets
 _SCALAR = re.compile(r"\bnp\.\w+\(([^()]*)\)")  # numpy's notation for its own values inside a Python list
 _QUOTED = re.compile(r"""([^'"]*)('[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")""", re.DOTALL)
+#: An element of a list of PostgreSQL: a name in quotes, or one without, and the comma after it.
+_ELEMENT = re.compile(r"""\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"\s*|([^\s"'{},\\][^"{},\\]*))(,|\Z)""", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NAN = re.compile(r"\bnan\b")
 _VECTOR = re.compile(r"[01](?:[ ,;\t][01]){2,}")
 _NUMBERS = re.compile(r"\[[\s\d.eE+-]+\]")
@@ -233,7 +235,7 @@ def _listed(text: str, field: str) -> Any:
     if value is not None:
         return value
     begins_list = _BEGINS_LIST.match(inner)
-    if begins_list and inner[0] == "{" and inner[-1] == "}" and (names := _in_braces(inner[1:-1])):
+    if begins_list and inner[0] == "{" and inner[-1] == "}" and (names := _in_braces(inner[1:-1])) is not None:
         return names
     if begins_list:
         raise _fault(
@@ -242,12 +244,22 @@ def _listed(text: str, field: str) -> Any:
     return text
 
 
-def _in_braces(text: str) -> list[str]:
-    """Return the names in a list as PostgreSQL writes it: corn,"winter rye"; [] if it is no such list."""
-    try:
-        return next(csv.reader([text], skipinitialspace=True, strict=True), []) if "'" not in text else []
-    except csv.Error:
-        return []
+def _in_braces(text: str) -> list[str] | None:
+    """Return the names in a list as PostgreSQL writes it, such as corn,"winter rye",NULL; None if it is no such list.
+
+    NULL without quotes is no name.
+    """
+    names, end = [], 0
+    while match := _ELEMENT.match(text, end):
+        quoted, plain, comma = match.groups()
+        if quoted is not None:
+            names.append(_ESCAPED.sub(r"\1", quoted))
+        elif plain.strip() != "NULL":
+            names.append(plain)
+        if not comma:
+            return names
+        end = match.end()
+    return None
 
 
 def _value(text: str) -> Any:
@@ -323,7 +335,8 @@ def with_meanings(documents: list[Document], field: str) -> list[Document]:
 def _meanings(names: Collection[str], field: str) -> dict[str, tuple[str, ...]]:
     """Return the topics that names stand for; {}: each name stands for itself."""
     if names and all(name[0] + name[-1] in ("[]", "{}") for name in names) and any("," in name for name in names):
-        return {name: unique_names(_in_braces(name[1:-1]) or name[1:-1].split(",")) for name in names}
+        listed = {name: _in_braces(name[1:-1]) for name in names}
+        return {name: unique_names(name[1:-1].split(",") if of is None else of) for name, of in listed.items()}
     whole = {name: name[:-2] for name in names if _WHOLE_FLOAT.fullmatch(name)}
     numbers = whole if len(whole) == len(names) else {name: name for name in names}
     said = {name: number.casefold() for name, number in numbers.items()}
