@@ -87,15 +87,19 @@ def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: in
 
     Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011) with systematic sampling. Topics are processed in the
     order of their numbers of remaining documents, the rarest first: units are drawn at random until the sample has the
-    topic's share. A fractional share is rounded up or down, and the remainder is carried over to the next topic. So
-    every document is equally likely to be drawn, and if each document has one topic, a topic's number differs from its
-    share by less than one. Units without a topic come last.
+    topic's share. A fractional share is rounded up or down, and the remainder is carried over to the next topic. Units
+    without a topic come last.
+
+    If each unit is one document, all are equally likely to be drawn; if, moreover, each has one topic, a topic's number
+    differs from its share by less than one. A unit of several documents is less likely to be drawn than a single
+    document: it is skipped if it has more documents of the topic being processed than are still to be
+    drawn, and can then only fill the sample up at the end.
 
     Parameters
     ----------
     units : sequence of sequences of the topics of a document
         For each unit, the topics of its documents. A unit, such as a group of duplicates, is drawn as a whole. A unit
-        that is too large for the rest of the sample is skipped, and others are drawn instead.
+        with more documents than the sample still lacks is skipped, and others are drawn instead.
     n : int
         The number of documents to draw, fewer than there are.
     seed : int
