@@ -19,7 +19,7 @@ from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import START_OVER, Checkpoint
-from textcat.runs.records import Log, Part, Reading, StaleFile, own_journal, replay, write_whole
+from textcat.runs.records import Log, Reading, ReplayedGeneration, StaleFile, own_journal, replay, write_whole
 
 FILES = "_files-{:05}.jsonl"  # name of the list of files of a generation
 _PATH = 4  # index in a checkpoint's position from which numbers of files in folders follow
@@ -119,11 +119,15 @@ class RunFiles:
         self.left: Sequence[ListedFile] = ()
         self.gone: Sequence[str] = ()  # missing files, as the last generation has recorded them
         self.unread: Sequence[str] = ()  # files to read again that could not be read then
-        for part in log.generations:
-            assert part.files is not None
-            self._files = read_files(log.folder, part.number, part.files)
-            self._begin(part)
-            self._replay(part, is_read=part.is_finished or (is_read and part is log.part), is_last=part is log.part)
+        for generation in log.generations:
+            assert generation.files is not None
+            self._files = read_files(log.folder, generation.number, generation.files)
+            self._begin(generation)
+            self._replay(
+                generation,
+                is_read=generation.is_finished or (is_read and generation is log.generation),
+                is_last=generation is log.generation,
+            )
 
     @property
     def files(self) -> Sequence[ListedFile]:
@@ -140,10 +144,10 @@ class RunFiles:
         for name, sum_ in sums.items():
             self.known[name] = self.known[name]._replace(checksum=sum_)
 
-    def _begin(self, part: Part) -> None:
+    def _begin(self, generation: ReplayedGeneration) -> None:
         """Begin a generation: apply renamings, and drop entries that are no longer blocked."""
-        self.gone, self.unread = (part.begun.gone, part.begun.unread) if part.begun else ((), ())
-        for name in part.begun.unblocked if part.begun else ():
+        self.gone, self.unread = (generation.begun.gone, generation.begun.unread) if generation.begun else ((), ())
+        for name in generation.begun.unblocked if generation.begun else ():
             if name in self.blocked:
                 self.unblocked.append(self.blocked.pop(name).reading)
             elif name in self.known:
@@ -156,30 +160,30 @@ class RunFiles:
             self.known[file.name] = item._replace(file=file)
             self.silent.discard(file.name)
 
-    def _replay(self, part: Part, *, is_read: bool, is_last: bool) -> None:
+    def _replay(self, generation: ReplayedGeneration, *, is_read: bool, is_last: bool) -> None:
         read = [file for file in self._files if file.source >= 0]
-        end = part.shards[-1].checkpoint if part.shards else (0, 0)
+        end = generation.shards[-1].checkpoint if generation.shards else (0, 0)
         n = len(read) if is_read else _n_before(read, end)
-        shards, due = _shards_of(part, read), _due_of(part)
+        shards, due = _shards_of(generation, read), _due_of(generation)
         for i, file in enumerate(read[:n]):
-            reading = Reading(part.number, file.name)
+            reading = Reading(generation.number, file.name)
             if file.is_blocked:
                 self.blocked[file.name] = Blocked(reading, due.get(file.name))
                 continue
             for former in dict.fromkeys((file.name, file.was)):
                 if former in self.known:
                     self.stale.append(self.known.pop(former).stale)
-            sum_ = part.sums.get(file.name, "")
+            sum_ = generation.sums.get(file.name, "")
             self.known[file.name] = KnownFile(file, reading, tuple(shards[i]), sum_, due.get(file.name))
             self.silent.discard(file.name)
         cut = [file for file in read[n : n + 1] if file.is_cut(end)]
         if is_last:
             self.cut, self.left = [file.name for file in cut], read[n:]
         else:
-            self.stale += [StaleFile(Reading(part.number, file.name), tuple(shards[n])) for file in cut]
-        if part.settled is not None:
+            self.stale += [StaleFile(Reading(generation.number, file.name), tuple(shards[n])) for file in cut]
+        if generation.settled is not None:
             self.stale, self.unblocked = [], []
-            self.again.update(part.settled.again)
+            self.again.update(generation.settled.again)
 
     def readings(self, sources: Iterable[Reading]) -> Iterator[Reading]:
         """Yield for each source the `Reading` of the known file that the source is, or is in (such as a zip).
@@ -228,10 +232,10 @@ def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:
     return bisect_left(files, True, key=lambda file: not file.is_before(end))
 
 
-def _shards_of(part: Part, read: Sequence[ListedFile]) -> Mapping[int, list[str]]:
+def _shards_of(generation: ReplayedGeneration, read: Sequence[ListedFile]) -> Mapping[int, list[str]]:
     """Return the shards of a generation that may have documents of each file, by the file's position in `read`."""
     shards, begin = defaultdict[int, list[str]](list), 0
-    for shard in part.shards:
+    for shard in generation.shards:
         n = _n_before(read, shard.checkpoint)
         n_in = n + (n < len(read) and read[n].is_cut(shard.checkpoint))
         for number in range(begin, n_in) if shard.name else ():
@@ -240,10 +244,10 @@ def _shards_of(part: Part, read: Sequence[ListedFile]) -> Mapping[int, list[str]
     return shards
 
 
-def _due_of(part: Part) -> dict[str, float]:
+def _due_of(generation: ReplayedGeneration) -> dict[str, float]:
     """Return for each source of a generation the earliest time to read it, or a source inside it, again."""
     due: dict[str, float] = {}
-    for shard in part.shards:
+    for shard in generation.shards:
         for source, when in shard.due.items():
             for above in paths_above(source):
                 due[above] = min(when, due.get(above, when))
@@ -260,8 +264,9 @@ def write_files(folder: Path, generation: int, files: Iterable[ListedFile]) -> s
 def has_files(log: Log) -> bool:
     """Return whether all lists of files exist, with the checksums that are in the journal."""
     return all(
-        (path := log.folder / FILES.format(part.number)).is_file() and disk.sha256_of_file(path) == part.files
-        for part in log.generations
+        (path := log.folder / FILES.format(generation.number)).is_file()
+        and disk.sha256_of_file(path) == generation.files
+        for generation in log.generations
     )
 
 

@@ -174,7 +174,7 @@ def _begin_or_resume(
     if not trusted:
         check_shards(log, remedy)
     _remove_unfinished(log, journal.length, remedy)
-    if growing is not None and log.part.settled is not None and not log.part.is_finished:
+    if growing is not None and log.generation.settled is not None and not log.generation.is_finished:
         carry_out(log, growing.remove)  # inspects the last record
         log.append(Finished())
     if facts != log.facts:
@@ -202,9 +202,9 @@ def _begin(
 
 def _state(log: Log, sources: Sequence[Source]) -> RunState:
     """Return the state from which to resume a run, given its replayed journal."""
-    counts, shards, last = Counts(), len(log.sums), log.part.shards[-1:]
+    counts, shards, last = Counts(), len(log.sums), log.generation.shards[-1:]
     counts.add(log.counts)
-    state = RunState(counts, shards, finished=log.part.is_finished, sources=sources, log=log)
+    state = RunState(counts, shards, finished=log.generation.is_finished, sources=sources, log=log)
     return state._replace(checkpoint=last[0].checkpoint, read=last[0].read, pipes=last[0].pipes) if last else state
 
 
@@ -285,16 +285,16 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
         *(path.name for path in log.folder.glob(HELD_OUT.format("*"))),
     }
     names |= {of_shard(Path(shard)).name for shard in log.sums for of_shard in (counted_of, score_bins_of)}
-    for part in log.generations:
-        names |= {FILES.format(part.number), VERSIONS.format(part.number)}
+    for generation in log.generations:
+        names |= {FILES.format(generation.number), VERSIONS.format(generation.number)}
     for file in own_files(log.folder):
         if file.name not in names:
             disk.remove(file)
     rejected_bytes = log.rejected_bytes
     if announced(log) == REJECTED and isinstance(log.former, list):
         rejected_bytes = log.former[-1].end
-    versions = log.folder / VERSIONS.format(log.part.number)
-    for file, length in ((log.folder / REJECTED, rejected_bytes), (versions, log.part.versions[0])):
+    versions = log.folder / VERSIONS.format(log.generation.number)
+    for file, length in ((log.folder / REJECTED, rejected_bytes), (versions, log.generation.versions[0])):
         if not length:
             disk.remove(file)
         elif not file.is_file() or file.stat().st_size < length:
@@ -314,7 +314,7 @@ def _grown(
     if the run `renews`, files whose documents were written with other settings.
     """
     state = _state(log, sources)
-    is_first = len(log.generations) == 1 and not any(shard.due for shard in log.part.shards)
+    is_first = len(log.generations) == 1 and not any(shard.due for shard in log.generation.shards)
     if is_first and not renews and _are_same(log.folder / INPUTS, inputs):
         return state._replace(growth=Growth() if state.finished else None)
     run, listed = RunFiles(log), {file.name: file for file in files}
@@ -337,8 +337,10 @@ def record_missing_sums(log: Log, sources: Sequence[Source]) -> None:
 
     A file that is renamed later is recognised by its checksum, even if its time has changed, too.
     """
-    files = read_files(log.folder, log.part.number, log.part.files) if log.part.files is not None else ()
-    if all(file.source < 0 or file.is_blocked or file.name in log.part.sums for file in files):
+    files = (
+        read_files(log.folder, log.generation.number, log.generation.files) if log.generation.files is not None else ()
+    )
+    if all(file.source < 0 or file.is_blocked or file.name in log.generation.sums for file in files):
         return
     listed = {file.name: file for file in list_files(sources) or ()}
     if sums := missing_sums(sources, listed, RunFiles(log)):

@@ -56,7 +56,10 @@ def list_files(sources: Sequence[Source]) -> list[ListedFile] | None:
 
 
 def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -> Sequence[Source]:
-    """Return the sources with only those of `files` that must be read; they are numbered as in `files`."""
+    """Return the sources, restricted to the files of `files` that must be read: those with a `source` of 0 or more.
+
+    These files keep their numbers in `files`.
+    """
     by_name = {source.name: source for source in sources}
     numbers = defaultdict[tuple[int, str], dict[str, int]](dict)
     for file in files:

@@ -78,14 +78,14 @@ def version_files(log: Log, stale: Iterable[StaleFile] = ()) -> list[VersionFile
     The documents in `stale` are marked as removed: their versions no longer count.
     """
     gone = defaultdict[int, set[str]](set)
-    settled = (part.settled for part in log.generations)
+    settled = (generation.settled for generation in log.generations)
     for reading, _ in [*stale, *(item for end in settled if end is not None for item in end.stale)]:
         gone[reading.generation].add(reading.name)
     files = []
-    for part in log.generations:
-        segments = [Segment(shard.name, shard.versions[0]) for shard in part.shards if shard.versions]
-        path = log.folder / VERSIONS.format(part.number)
-        files.append(VersionFile(path, *part.versions, segments, gone[part.number]))
+    for generation in log.generations:
+        segments = [Segment(shard.name, shard.versions[0]) for shard in generation.shards if shard.versions]
+        path = log.folder / VERSIONS.format(generation.number)
+        files.append(VersionFile(path, *generation.versions, segments, gone[generation.number]))
     return files
 
 

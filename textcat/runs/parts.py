@@ -72,7 +72,7 @@ def _read_part(folder: Path) -> Part:
         )
     if is_damaged:
         raise TextcatError(f"The journal in {folder} is damaged: {_AGAIN}.")
-    if not log.part.is_finished:
+    if not log.generation.is_finished:
         raise TextcatError(f"The part in {folder}, {text}, is unfinished: give its command again, then merge.")
     return Part(Share.parse(text), log)
 
@@ -108,7 +108,10 @@ def merged_batches(parts: Sequence[Part], form: PlainFile) -> Iterator[EncodedBa
     A TextcatError is raised if an input has changed between the parts, so that batches overlap or are missing.
     """
     numbers = sorted(
-        (batch.number, i) for i, part in enumerate(parts) for shard in part.log.part.shards for batch in shard.batches
+        (batch.number, i)
+        for i, part in enumerate(parts)
+        for shard in part.log.generation.shards
+        for batch in shard.batches
     )
     batches = [_batches_of(part, form) for part in parts]
     number, end = BatchNumber(-1), tuple[int, ...]()
@@ -131,7 +134,7 @@ def _batches_of(part: Part, form: PlainFile) -> Iterator[EncodedBatch]:
     with ExitStack() as opened:
         paths = [folder / REJECTED, folder / VERSIONS.format(0)]
         rejected, versions = (opened.enter_context(open(path, "rb")) if path.is_file() else None for path in paths)
-        for shard in part.log.part.shards:
+        for shard in part.log.generation.shards:
             with ExitStack() as of_shard:
                 sizes = [_sizes(batch, is_table=is_table) for batch in shard.batches]
                 pieces, counted, score_bins = iter(list[bytes]()), None, None

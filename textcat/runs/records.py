@@ -1,7 +1,7 @@
-"""Keep the journal of a run: one record per step, from which the state of the run is replayed.
+"""Keep the journal of a run: one record per change of the output, from which the state of the run is replayed.
 
-A run is a sequence of generations. The first one reads all files, each later one the files that are new or have changed
-since. Each record is a line of JSON with a checksum, see `textcat.base.journal`.
+A run is a sequence of generations, which are passes over the inputs. The first one reads all files, each later one the
+files that are new or have changed since. Each record is a line of JSON with a checksum, see `textcat.base.journal`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -105,7 +105,10 @@ class Reading(NamedTuple):
 
 
 class StaleFile(NamedTuple):
-    """Documents to remove from the output: those that one generation of the run has read from a file."""
+    """Documents to remove from the output: those that one pass over the inputs has read from a file.
+
+    The file was read again since, or has been replaced by another file, or was read only in part.
+    """
 
     reading: Reading
     shards: tuple[str, ...]  # shards that may have them
@@ -154,10 +157,11 @@ class Finished(_Record, tag="finished"):
 Record = Facts | Generation | Shard | Sums | Settled | Replaced | RejectionsReplaced | Finished
 
 
-class Part:
-    """One generation of a run, as replayed from the journal: its list of files, its shards, and what it has removed.
+class ReplayedGeneration:
+    """One generation of a run, as replayed from the journal: its list of files, its shards, and its changes of output.
 
-    A generation lists the input files once, and reads those that are new or have changed.
+    A generation is one pass over the inputs: it lists the input files once, and reads those that are new or have
+    changed. `settled` says which older output it removes, such as that of files that have changed.
     """
 
     def __init__(self, number: int, files: str | None, begun: Generation | None = None):
@@ -175,7 +179,7 @@ class Log:
     def __init__(self, folder: Path, header: Header):
         self.header, self.folder = header, folder
         self.facts = header.facts  # the settings of new output
-        self.generations = [Part(0, header.files)]
+        self.generations = [ReplayedGeneration(0, header.files)]
         self.counts = Counts()
         self.sums: dict[str, str] = {}  # checksums of the shards, by name
         self.generation_of: dict[str, int] = {}  # generations of the shards, by name
@@ -188,14 +192,14 @@ class Log:
         self.former: str | list[RejectedSpan] | None = None
 
     @property
-    def part(self) -> Part:
+    def generation(self) -> ReplayedGeneration:
         """The state of the last generation."""
         return self.generations[-1]
 
     @property
     def last_batch(self) -> BatchNumber | None:
         """The number of the last batch; None: the journal has none yet, or the run is not one part of several."""
-        batches = self.part.shards[-1].batches if self.part.shards else []
+        batches = self.generation.shards[-1].batches if self.generation.shards else []
         return BatchNumber(*batches[-1].number) if batches else None
 
     @property
@@ -216,26 +220,26 @@ class Log:
 
     def add(self, record: Record) -> None:
         """Update the state by a record, without writing the record."""
-        part, self.former, self.last = self.part, None, record
+        generation, self.former, self.last = self.generation, None, record
         match record:
             case Facts():
                 self.facts = record.facts
             case Generation():
-                self.generations.append(Part(len(self.generations), record.files, record))
+                self.generations.append(ReplayedGeneration(len(self.generations), record.files, record))
                 self.replaced.clear()
             case Shard():
-                part.shards.append(record)
-                part.sums |= record.sums
-                part.versions = record.versions or part.versions
+                generation.shards.append(record)
+                generation.sums |= record.sums
+                generation.versions = record.versions or generation.versions
                 self.counts.add(Counts.from_dict(record.counts), by_month=True)
-                self._extend_rejections(part.number, record.rejected_bytes)
+                self._extend_rejections(generation.number, record.rejected_bytes)
                 if record.name:
-                    self.sums[record.name], self.generation_of[record.name] = record.sha256, part.number
+                    self.sums[record.name], self.generation_of[record.name] = record.sha256, generation.number
                     self._facts_of[record.name] = self.facts
             case Sums():
-                part.sums |= record.sums
+                generation.sums |= record.sums
             case Settled():
-                part.settled, part.versions = record, record.versions or part.versions
+                generation.settled, generation.versions = record, record.versions or generation.versions
             case Replaced():
                 self.former, self.sums[record.name] = self.sums[record.name], record.sha256
                 self._replaced(record.name, record.counts)
@@ -245,7 +249,7 @@ class Log:
                 self.former, self.rejected_spans = self.rejected_spans, [*record.spans]
                 self._replaced(REJECTED, record.counts)
             case Finished():
-                part.is_finished = True
+                generation.is_finished = True
 
     def _replaced(self, name: str, counts: dict[str, Any]) -> None:
         self.replaced.add(name)

@@ -48,7 +48,7 @@ def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -
     run, files = RunFiles(log), {file.name: file for file in listed}
     others, names = outdated(log, run, facts), files.keys()
     again = others & names
-    is_cut = bool(run.cut) and any(shard.name and log.are_others(shard.name, facts) for shard in log.part.shards)
+    is_cut = bool(run.cut) and any(shard.name and log.are_others(shard.name, facts) for shard in log.generation.shards)
     if others - names and names - run.known.keys():  # files may have been renamed
         to_read = find_growth(sources, files, run, others).files
         read = {file.was or file.name for file in to_read if file.source >= 0 and not file.is_blocked}

@@ -67,15 +67,15 @@ def settle(log: Log, remove: RemoveRows) -> Settlement:
         return Settlement(Counts(), True)
     versions = None
     if superseded.chunk:
-        length = _append(log.folder / VERSIONS.format(log.part.number), superseded.chunk)
-        versions = length, zlib.crc32(superseded.chunk, log.part.versions[1])
+        length = _append(log.folder / VERSIONS.format(log.generation.number), superseded.chunk)
+        versions = length, zlib.crc32(superseded.chunk, log.generation.versions[1])
     log.append(Settled(stale, unblocked, superseded.shards, again, versions))
     return Settlement(carry_out(log, remove), not again)
 
 
 def carry_out(log: Log, remove: RemoveRows) -> Counts:
     """Remove what the last record `Settled` lists, unless already removed; return the change of the run's counts."""
-    settled, counts = log.part.settled, Counts()
+    settled, counts = log.generation.settled, Counts()
     assert settled is not None
     redone = announced(log)
     done = log.replaced - {redone}
@@ -219,7 +219,7 @@ def _find_superseded(
     Return none if nothing has changed since the last finished generation.
     """
     files = version_files(log, stale)
-    first_new = 1 + max((part.number for part in log.generations if part.is_finished), default=-1)
+    first_new = 1 + max((generation.number for generation in log.generations if generation.is_finished), default=-1)
     has_versions = any(file.length for file in files)
     if not has_versions or not (stale or waiting or any(file.length for file in files[first_new:])):
         return Superseded(b"", {}, [])

@@ -147,8 +147,8 @@ class ShardWriter:
         assert state.log is not None
         self.number, self.log = state.shards, state.log
         self._rejected = _AppendedFile(folder / REJECTED, self.log.rejected_bytes)
-        length, self._crc32 = self.log.part.versions
-        self._versions = _AppendedFile(folder / VERSIONS.format(self.log.part.number), length)
+        length, self._crc32 = self.log.generation.versions
+        self._versions = _AppendedFile(folder / VERSIONS.format(self.log.generation.number), length)
         self._last: EncodedBatch | None = None  # the last batch of the shard
         self._begin()
 

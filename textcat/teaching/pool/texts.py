@@ -180,7 +180,7 @@ def _read_with_pieces(
 
 
 def _archive_in(folder: Path, log: Log) -> Archive:
-    shards = [Shard(shard.name, shard.n_bytes, shard.sha256) for shard in log.part.shards if shard.name]
+    shards = [Shard(shard.name, shard.n_bytes, shard.sha256) for shard in log.generation.shards if shard.name]
     return Archive(folder, shards, log.counts.tagged, log.counts.rejected)
 
 
