@@ -92,8 +92,8 @@ def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: in
 
     If each unit is one document, all are equally likely to be drawn; if, moreover, each has one topic, a topic's number
     differs from its share by less than one. A unit of several documents is less likely to be drawn than a single
-    document: it is skipped if it has more documents of the topic being processed than are still to be
-    drawn, and can then only fill the sample up at the end.
+    document: it is skipped if it has more documents of the topic that is processed than are still to be drawn, and can
+    then only fill the sample up at the end.
 
     Parameters
     ----------

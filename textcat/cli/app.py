@@ -47,7 +47,7 @@ class _WithoutPydantic:
 
 
 class Command(_WithoutPydantic, TyperCommand):
-    """A command of textcat. Environment variables can set its options, too; its help does not list them."""
+    """A command of textcat, whose options environment variables can set, too; `--help` does not list the variables."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Return the context of a call; raise a TextcatError if an environment variable names an unknown option."""

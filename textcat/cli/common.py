@@ -191,7 +191,10 @@ def _settings_of(group: str) -> Callable[..., dict[str, Any]]:
 
 
 def _setting_values(option_values: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the values of options to settings."""
+    """Return the values for `InputSettings`, given those of the options.
+
+    Lists separated by commas are split, and the values of an option that can be repeated become a tuple.
+    """
     values: dict[str, Any] = {}
     for name, value in option_values.items():
         setting, kind = SETTINGS[name]

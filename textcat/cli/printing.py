@@ -223,7 +223,10 @@ def print_text(console: Console, text: str) -> None:
 
 
 def wrapped_text(console: Console, text: str, indent: str = "") -> str:
-    """Return a text wrapped into lines of the console's width, but of at most 100 characters."""
+    """Return a text wrapped into lines of the console's width, but of at least 40 and at most 100 characters.
+
+    Longer words are not broken.
+    """
     width = max(40, min(console.width, 100)) - len(indent)
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
     return textwrap.indent("\n".join(lines), indent)

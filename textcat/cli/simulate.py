@@ -242,7 +242,7 @@ def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, se
 
 
 def _summary(results: "Sequence[Result]", compared: "Sequence[Setting]") -> dict[str, Any]:
-    """Return all measures, for JSON: means of settings and topics, stopping rules, and runs."""
+    """Return all measures, for JSON: means by setting, means by topic, results of stopping rules, and each run."""
     from textcat.teaching.simulate import by_topic, means_by_setting
 
     runs = [

@@ -25,7 +25,11 @@ _back = partial(Option, rich_help_panel="Tags in news files")
 
 
 class WriteBack(NamedTuple):
-    """Options of writing tags back into news files: folder, table of codes, and whether other files are copied."""
+    """Options of writing tags into copies of news files.
+
+    They are the folder of the copies, a table with the agency's code of each topic, and whether the files into which no
+    tags are written are copied, too.
+    """
 
     folder: Path | None = None
     codes: Path | None = None

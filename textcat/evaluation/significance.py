@@ -1,4 +1,4 @@
-"""Bootstrap intervals of measures, and comparisons of models per band and topic, with p-values.
+"""Bootstrap intervals of measures, and comparisons of models per topic and per band (set of topics), with p-values.
 
 `n_resamples` is the number of bootstrap resamples of the documents, by default 1,000.
 """

@@ -1,4 +1,4 @@
-"""Find the names and columns of terms and n-grams."""
+"""Convert terms and n-grams to the names of their columns, such as "title:word", and to the columns' numbers."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ class History:
         self._n_noted = len(self.steps)
 
     def note_restored(self, model: str) -> None:
-        """Record that the last step is undone, if it replaced the given model, which is about to be put back."""
+        """Record, before `model` is put back, that the last step is undone, if that step had replaced `model`."""
         last = self.steps[-1]
         if last.replaced == model:
             changes = {"added": last.unlearnt, "corrected": last.corrected, "unlearnt": last.added}

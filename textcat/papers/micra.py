@@ -265,7 +265,7 @@ def libsvm_plane(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5, C: float = 1
 
     LIBSVM's coefficients give an upper bound on the margin: twice the largest margin is the distance between the
     classes' convex hulls, so no margin is above ``‖Σ alpha_i x_i‖ / Σ|alpha_i|`` if ``Σ alpha_i = 0``. (A solution's
-    certificate is the same bound for planes through the origin.)
+    certificate is its margin divided by the same bound, for planes through the origin.)
     """
     from sklearn.svm import SVC
 

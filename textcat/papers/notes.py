@@ -223,16 +223,17 @@ def mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, 
     return sp.csr_array(sp.vstack([augmented, -augmented], format="csr")), np.concatenate([y, -y])
 
 
-# ρ of the MICRA paper, and its R and largest directional margin, if given.
+# The MICRA paper's ρ (the constant coordinate for the bias), R and largest directional margin; None: not given.
 SEPARABLE = {"sonar": (1, 3.8121, 0.00841), "wbc-11": (30, 1716**0.5, 0.0243), "mushroom": (0, None, None)}
 
 
 def mistake_bound_rows(name: str, settings: Settings) -> list[Row]:
     """Compare the perceptron's mistakes on the data set `name` with their upper bounds; return two rows.
 
-    R is the length of the longest row. In the first row, the bias has ρ = R, and the bound is 4(R/γ)², where γ is the
-    largest margin. In the second row, ρ is that of `SEPARABLE`, or there is no bias; the bound is (R/δ)², where δ is
-    the largest margin of a plane through the origin.
+    R is the length of the longest feature vector; ρ is a constant coordinate that is appended to each vector, and whose
+    weight gives the bias. In the first row that is returned, ρ = R, and the bound is 4(R/γ)², where γ is the largest
+    margin. In the second row, ρ is that of `SEPARABLE`, 0 for no bias; the bound is (R/δ)², where R is the length with
+    ρ, and δ the largest margin of a plane through the origin.
     """
     data, (rho, *printed) = datasets.load(name), SEPARABLE[name]
     label = f"augmented by ρ = {rho:g}" if rho else "no bias"

@@ -310,9 +310,11 @@ def _by_columns(head: bytes, settings: InputSettings) -> str:
 
 
 def guess_format(name: str, reading: Callable[[], ByteStream], settings: InputSettings) -> FormatGuess:
-    """Guess the format of an input from its name or, if the name indicates none, from its first bytes.
+    """Guess the format of an input from its name and, unless the name settles it, from its first bytes.
 
-    `reading` opens the input. TextcatError is raised if neither indicates a format, or if the format is not supported.
+    The first bytes are read if the name indicates no format, or one of files that often hold another: texts, and XML of
+    RCV1. `reading` opens the input. TextcatError is raised if neither indicates a format (and `settings.lines` does not
+    say that each line is a document), or if the format is not supported.
     """
     settings = settings.for_file(name)
     by_name = format_by_name(name, settings)

@@ -393,6 +393,9 @@ class Recipe:
     def changed(self, learner: str | None = None, **parameters: Any) -> "Recipe":
         """Return the recipe with another learner, or with other parameters of the learner.
 
+        Any change turns off the choice of margins (`topics.choose_margins`). The recipe's alternatives `many`, `short`
+        and `few` change in the same way. Another learner also changes the recipe's name and title.
+
         Parameters
         ----------
         learner : str, optional

@@ -147,10 +147,11 @@ _Share: TypeAlias = tuple[float | None, float | None, float | None]
 
 
 def _share(months: Months, documents: NDArray[Any], right: NDArray[Any], of: NDArray[Any]) -> _Share:
-    """Return the estimated share of `right` in `of`, with its interval; three times None if `of` adds up to 0.
+    """Estimate ``Σ right / Σ of`` over all documents, from a sample stratified by month.
 
-    `documents` has the numbers of some judged documents. For each of them, `of` has a number, such as that of its tags,
-    and `right` says how many of these are right.
+    Return the estimate and the bounds of its interval, or three times None if `of` adds up to 0. `documents` has the
+    positions of judged documents; for each of them, `of` counts its tags, for example, and `right` those of them that
+    are right.
     """
     month = np.array(months.of_document)
     n_judged = np.bincount(month, minlength=len(months.sizes))

@@ -325,7 +325,10 @@ class Review:
         return any(self._is_said(each) and (not self.independent or each.person == person) for each in made)
 
     def _is_said(self, correction: Correction) -> bool:
-        """Return whether an answer completes its document; in a sample, it must judge all topics, or skip it."""
+        """Return whether a document needs no further answer after this one.
+
+        In a random sample, this is so only if the answer judges all topics, or skips the document.
+        """
         return not self.sample or correction.is_complete or not correction.answers
 
 

@@ -251,7 +251,10 @@ def duplicates(query: Annotated[s.DuplicatesQuery, Query()], call: Call) -> dict
 
 @reading.get("/api/v1/teach/progress", response_model=s.ProgressAnswer, responses=_OF_QUERIES)
 def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return the gain curve, the estimated recall of the topic, and the pace."""
+    """Return the progress of teaching a topic: counts of documents, the gain curve, the estimated recall, and advice.
+
+    The advice says when to stop, given a target for the recall and a confidence. Answers per minute are added.
+    """
     session = call.app.session
     _check(session, query.topic)
     state = progress_of(session.view, query.topic)

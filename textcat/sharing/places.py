@@ -28,7 +28,7 @@ _NOT_FOUND = ("FileNotFound", "RepositoryNotFound", "RevisionNotFound", "EntryNo
 
 
 class Folder(NamedTuple):
-    """A folder in a file system of fsspec, from which a model is read."""
+    """A folder in a file system of fsspec, from which a model is read, or to which it is written."""
 
     name: str  # name in messages
     system: Any

@@ -102,7 +102,10 @@ def _in_place(before: Path, now: Path, unmatched: _Unmatched) -> Iterator[_Pair]
 
 
 def _moved(before: Path, now: Path, unmatched: _Unmatched) -> Iterator[_Pair]:
-    """Yield documents in other places, whose id occurs once in each run, and remove them from `unmatched`."""
+    """Yield the documents that the two runs read from different files or positions; remove them from `unmatched`.
+
+    They are found by their ids, if an id occurs once in each run.
+    """
     places = [{key[0]: key for key in documents} for documents in unmatched]
     moved = places[0].keys() & places[1].keys()
     if not moved:

@@ -98,7 +98,10 @@ def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
 
 
 def _unread(rejection: Rejection, work: EditJob) -> Rejection:
-    """Return a Rejection, marked as no error if it is for a whole file that is copied instead, such as a picture."""
+    """Return the rejection; if it is of a whole file that is copied unchanged, such as a picture, it is no error.
+
+    The kind of such a rejection becomes `FaultKind.LEFT_OUT`.
+    """
     is_whole = not rejection.position and rejection.kind is FaultKind.CONTENT
     return rejection._replace(kind=FaultKind.LEFT_OUT) if work.copies_rest and is_whole else rejection
 

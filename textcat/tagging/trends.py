@@ -143,7 +143,7 @@ def _judged(folder: Path, corrections: str | os.PathLike[str] | None) -> _Judged
 
 
 def _check_several(periods: Periods, by: str) -> None:
-    """Raise TextcatError if there is only one period, or one value of a field, or none."""
+    """Raise TextcatError unless documents are of two periods or more or, if `by` is a field, have two values of it."""
     named = [name for name in periods.names if name not in (UNDATED, NO_VALUE)]
     if by not in PERIODS:
         if len(named) < _FEWEST:

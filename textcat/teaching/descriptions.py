@@ -1,4 +1,7 @@
-"""Convert a topic's description, query or name to a row with a pool's columns; a rare word also adds related terms."""
+"""Convert a topic's description, query or name to a feature vector like those of a pool's documents.
+
+A rare word also adds related terms.
+"""
 
 from __future__ import annotations
 

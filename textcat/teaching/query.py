@@ -35,8 +35,9 @@ class QueryStrategy:
 
     "highest" chooses the document with the highest score (of equal scores, the first); "uncertain" chooses the document
     whose score is closest to 0; "mixture" chooses like "uncertain" for a random fifth of the questions, and like
-    "highest" for the others. For `random_share` of the questions, an open document is drawn at random; some estimates
-    of recall need such questions. TextcatError is raised for another name, or a share outside [0, 1].
+    "highest" for the others. For `random_share` of the questions, a document that can still be asked about is drawn
+    at random; some estimates of recall need such questions. TextcatError is raised for another name, or a share outside
+    [0, 1].
     """
 
     name: str = "highest"

@@ -244,7 +244,7 @@ class CountedCorpus:
     def held_out_rows(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
         """Return the rows of the training documents at the positions `documents`, for rankers trained on others.
 
-        With vectors, their dimensions are further columns. `features` were fitted by `fit`.
+        If the recipe uses word vectors, their dimensions are further columns. `features` were fitted by `fit`.
         """
         rows, vectors = features.rows_of(self._counts, self._train[documents]), self.column_vectors(features)
         return rows if vectors is None else vectors.beside(rows)

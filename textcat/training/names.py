@@ -201,10 +201,11 @@ def read_names(path: str | os.PathLike[str]) -> dict[str, str]:
 def _weights(
     rows: sparse.csr_matrix, named: sparse.csr_matrix, n_terms: int, recipe: Recipe, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of columns, and a matrix of the documents that serve as examples of each topic.
+    """Return the weights of each topic, and which documents serve as examples of it.
 
-    `rows` has one row per document, `named` one per topic. Columns from `n_terms` on are dimensions of word vectors.
-    The matrix has one row per document and one column per topic.
+    Shapes: (n_columns, n_topics), and (n_documents, n_topics), bool. `rows` has the feature vectors of the documents,
+    `named` those of the topics' names and descriptions, one per topic. Columns from `n_terms` on are dimensions of word
+    vectors.
     """
     weights = named.toarray().T
     words, dimensions = weights[:n_terms], weights[n_terms:]

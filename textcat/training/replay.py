@@ -91,7 +91,10 @@ def texts_in_folders(steps: Iterable[LearningStep], wanted: set[str]) -> dict[st
 
 
 def judged_partly(step: LearningStep) -> set[str]:
-    """Return the ids of documents that a step corrected for some topics only."""
+    """Return the ids of the documents that a step learnt from corrections.
+
+    Their labels are the answers alone: other topics count as not judged, and there may be no answer left.
+    """
     return {id_ for id_, said in step.documents.items() if "answers" in said}
 
 

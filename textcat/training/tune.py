@@ -327,7 +327,7 @@ def _checksum(corpus: Corpus) -> str:
 
 
 def margin_settings(recipe: Recipe) -> list[Recipe]:
-    """Return a copy of a recipe for each setting of margins that the study of margins compares.
+    """Return a copy of a recipe for each combination of τ₋, τ₊, κ and S that docs/background/tau-study.md compares.
 
     Raise TextcatError if the recipe's learner is not PAUM.
     """

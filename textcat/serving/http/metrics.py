@@ -130,9 +130,10 @@ class Metrics(Collector):
 
 
 def _alarm_metrics(alarms: Alarms) -> Iterator[Metric]:
-    """Yield the numbers of compared documents and of changed topics, and the ratio and first day of each change.
+    """Yield how many documents are compared with the reference folder, and how many topics' shares have changed.
 
-    All processes yield the same values, which change once a day.
+    For each of these topics, yield the present share divided by the former one, and the day since when. Each process
+    looks for changes once a day. The number of documents, which the processes share, grows while documents are tagged.
     """
     labels, of_model = ("model", "version"), (alarms.name, alarms.version)
     for name, about, n in (

@@ -159,11 +159,12 @@ def run_processes(make: Callable[[bool], Application], listener: socket.socket, 
 
 
 def _end_listening(listener: socket.socket) -> None:
-    """Make the system ignore new clients, and close this process's copy of the socket, which accepts no connections.
+    """Close this process's copy of the listening socket; on Linux, first let the kernel ignore new clients.
 
-    A connection that is set up after a serving process has accepted the last one, and before it closes the socket,
-    would be reset with its request. Instead, a client whose first packet is ignored sends it again after a second: it
-    is refused then, or reaches the next server. Connections wait in the socket as long as a process has it open.
+    While the serving processes shut down, the kernel still queues new connections, and resets them when the last
+    process closes the socket. So, for an internet socket that was not passed by systemd, Linux drops the first packet
+    (SYN) of new connections from now on: clients repeat it after a second, and are then refused, or reach the next
+    server.
     """
     if sys.platform == "linux" and listener.family in _INTERNET and not isinstance(listener, _Inherited):
         program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _WITHOUT_SYN))

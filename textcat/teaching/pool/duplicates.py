@@ -1,7 +1,7 @@
-"""Group records of the same work: same DOI or PMID, or nearly the same words without conflicting facts.
+"""Group records of the same work: same DOI or PMID, or same title or nearly same words without conflicting facts.
 
 `textcat.duplicates` finds texts with nearly the same words. `same_works` divides these groups where records conflict,
-and joins groups of the same work.
+and joins groups of the same work, even if one of two records has a title only.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,9 +1,10 @@
-"""Build, open and read a pool: an archive's documents as rows, with ids, texts and groups of near-duplicates.
+"""Build, open and read a pool: an archive's documents as feature vectors (rows), with ids, texts and near-duplicates.
 
 The folder has the texts in shards of JSON Lines, ``part-00000.jsonl`` and so on, which other programs can read;
 ``_rejected.jsonl`` with the records that could not be read; a journal, from which an interrupted build resumes; and two
-folders that are written last, each atomically: ``rows``, a store of rows, and ``index`` with the vocabulary, ids,
-positions of the texts, groups and a manifest.
+folders that are written last, each atomically: ``rows`` with the feature vectors, which are memory-mapped, and
+``index`` with the vocabulary, ids, positions of the texts, groups of near-duplicates and a manifest. If the pool was
+embedded, ``index`` also has ``embeddings.npz``.
 """
 
 import logging
