@@ -5,13 +5,18 @@ import multiprocessing
 import os
 import random
 import signal
+from functools import partial
 
 import pytest
 
 import textcat
 from textcat.base.errors import TextcatError
-from textcat.reading import InputSettings
+from textcat.reading import InputSettings, Record
 from textcat.tagging.duplicates import find_duplicates
+from textcat.tagging.groups import open_groups
+from textcat.tagging.job import ReplacedError
+from textcat.tagging.planning import make_plan
+from textcat.tagging.run import tag_to_folder
 
 READ = InputSettings(block_bytes=4096)
 WORDS = ["".join(random.Random(i).choices("abcdefghijklmnoprstuvw", k=7)) for i in range(5000)]
@@ -186,3 +191,49 @@ def test_a_file_that_has_no_groups_is_refused(archive, tmp_path, model):
         settings = textcat.OutputSettings(duplicates=str(tmp_path / name))
         with pytest.raises(TextcatError, match=match):
             textcat.tag_archive(model, [archive], tmp_path / "tags", output_settings=settings)
+
+
+def groups_of(folder):
+    lines = (line for path in folder.glob("part-*.jsonl") for line in lines_of(path))
+    return {line["id"]: line["fields"]["group"] for line in lines}
+
+
+def test_a_rewritten_file_of_groups_is_read_anew(archive, tmp_path, model):
+    groups = tmp_path / "out.jsonl"
+    run(archive, groups)
+    settings = textcat.OutputSettings(duplicates=str(groups))
+    textcat.tag_archive(model, [archive], tmp_path / "tags", output_settings=settings, jobs=1)
+    assert groups_of(tmp_path / "tags")["b38"] == "a9"
+    lines = [json.loads(line) | {"group": "other"} for line in groups.read_text().splitlines()]
+    other = tmp_path / "other.jsonl"
+    other.write_text("".join(json.dumps(line) + "\n" for line in reversed(lines)))
+    before = open_groups(str(groups))
+    other.rename(groups)
+    records = [Record("b38", str(archive / "2.jsonl"), 39, {})]
+    assert [record.fields["group"] for record in before.add_groups(records)] == ["a9"]  # its lines are still there
+    textcat.tag_archive(model, [archive], tmp_path / "other", output_settings=settings, jobs=1)
+    assert groups_of(tmp_path / "other")["b38"] == "other"
+
+
+def test_a_run_goes_on_with_grown_groups_but_not_with_others(archive, tmp_path, model):
+    groups, out = tmp_path / "out.jsonl", tmp_path / "tags"
+    settings = textcat.OutputSettings(duplicates=str(groups))
+    tag = partial(textcat.tag_archive, model, [archive], out, output_settings=settings, jobs=1)
+    run(archive, groups)
+    tag()
+    (archive / "3.jsonl").write_text((archive / "2.jsonl").read_text().replace('"b', '"c'))
+    run(archive, groups)
+    assert tag().growth.new == (str(archive / "3.jsonl"),)
+    assert groups_of(out)["c38"] == groups_of(out)["b38"] == "a9"
+    groups.write_text("".join(groups.read_text().splitlines(keepends=True)[1:]))
+    with pytest.raises(TextcatError, match="--duplicates"):
+        tag()
+
+
+def test_a_batch_is_not_tagged_with_the_groups_of_another_file(archive, tmp_path, model):
+    groups = tmp_path / "out.jsonl"
+    run(archive, groups)
+    plan = make_plan(model, [archive], output_settings=textcat.OutputSettings(duplicates=str(groups)), jobs=1)
+    groups.write_text("".join(groups.read_text().splitlines(keepends=True)[1:]))
+    with pytest.raises(ReplacedError, match="is not the file"):
+        tag_to_folder(plan, tmp_path / "tags")

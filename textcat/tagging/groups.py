@@ -1,8 +1,10 @@
 """Look up the group of each document in a file that `textcat duplicates` wrote."""
 
+import os
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -12,31 +14,51 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Record
 
 FIELD = "group"  # field of the records that are written
-_BATCH = 1 << 12  # number of lines read at a time
+_BATCH = 1 << 20  # number of bytes read at a time, or a line more
+_LINE = 1 << 10  # usual maximum number of bytes of a line
+
+
+class GroupsMark(NamedTuple):
+    """The length of a file of groups in bytes, and the beginning of its checksum."""
+
+    n_bytes: int
+    sha256: str
 
 
 class GroupsFile:
     """Look up the group of documents in a file that `textcat duplicates` wrote; only line positions are kept in memory.
 
-    A line takes 16 bytes of memory.
+    A line takes 16 bytes of memory. The file stays open, so that its lines stay where they are if another file replaces
+    it. `mark` is its `GroupsMark`.
     """
 
     def __init__(self, path: Path):
-        self._path = path
-        keys, offsets, offset = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)], 0
-        with open(path, "rb") as file:
-            while lines := file.readlines(_BATCH << 8):
-                try:
-                    keys.append(np.array([_key(*_place(line)) for line in lines], np.uint64))
-                except (ValueError, KeyError, TypeError):
-                    raise TextcatError(
-                        f"{path} is not a file of groups, or is damaged: name one that `textcat duplicates` wrote."
-                    ) from None
-                lengths = np.array([0, *map(len, lines)], np.int64).cumsum()
-                offsets.append(offset + lengths[:-1])
-                offset += int(lengths[-1])
-        order = np.argsort(np.concatenate(keys), kind="stable")
-        self._keys, self._offsets = np.concatenate(keys)[order], np.concatenate(offsets)[order]
+        self._file = open(path, "rb")  # noqa: SIM115
+        keys, offsets, offset, digest = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)], 0, sha256()
+        while lines := self._file.readlines(_BATCH):
+            try:
+                keys.append(np.array([_key(*_place(line)) for line in lines], np.uint64))
+            except (ValueError, KeyError, TypeError):
+                raise TextcatError(
+                    f"{path} is not a file of groups, or is damaged: name one that `textcat duplicates` wrote."
+                ) from None
+            lengths = np.array([0, *map(len, lines)], np.int64).cumsum()
+            offsets.append(offset + lengths[:-1])
+            offset += int(lengths[-1])
+            digest.update(b"".join(lines))
+        unsorted = np.concatenate(keys)
+        order = np.argsort(unsorted, kind="stable")
+        self._keys, self._offsets = unsorted[order], np.concatenate(offsets)[order]
+        self.mark = GroupsMark(offset, _shortened(digest.hexdigest()))
+
+    def begins_with(self, mark: GroupsMark) -> bool:
+        """Return whether the file has grown from the marked one, so that no document has changed its group."""
+        digest, left = sha256(), mark.n_bytes
+        self._file.seek(0)
+        while data := self._file.read(min(left, _BATCH)):
+            digest.update(data)
+            left -= len(data)
+        return not left and _shortened(digest.hexdigest()) == mark.sha256
 
     def add_groups(self, records: list[Record]) -> list[Record]:
         """Return the records with a further field: the id of their group of duplicates.
@@ -47,16 +69,25 @@ class GroupsFile:
         keys = np.array([_key(*place) for place in places], np.uint64)
         begins, ends = np.searchsorted(self._keys, keys, "left"), np.searchsorted(self._keys, keys, "right")
         groups = [escape_undecodable(record.id) for record in records]
-        if (found := np.flatnonzero(ends > begins)).size:
-            with open(self._path, "rb") as file:
-                for i in found.tolist():
-                    for offset in self._offsets[begins[i] : ends[i]].tolist():
-                        file.seek(offset)
-                        line = file.readline()
-                        if _place(line) == places[i]:
-                            groups[i] = orjson.loads(line)["group"]
+        for i in np.flatnonzero(ends > begins).tolist():
+            for line in map(self._line_at, self._offsets[begins[i] : ends[i]].tolist()):
+                if _place(line) == places[i]:
+                    groups[i] = orjson.loads(line)["group"]
         pairs = zip(records, groups, strict=True)
         return [record._replace(fields={**(record.fields or {}), FIELD: group}) for record, group in pairs]
+
+    def _line_at(self, offset: int) -> bytes:
+        data = b""
+        while b"\n" not in data:  # without seeking, because forked processes share the position in the file
+            more = os.pread(self._file.fileno(), _LINE, offset + len(data))
+            if not more:
+                break
+            data += more
+        return data.partition(b"\n")[0]
+
+
+def _shortened(checksum: str) -> str:
+    return checksum[:16]
 
 
 def _place(line: bytes) -> tuple[str, int]:
@@ -68,12 +99,20 @@ def _key(source: str, position: int) -> int:
     return int.from_bytes(blake2b(f"{source}\0{position}".encode(), digest_size=8).digest(), "little")
 
 
-@lru_cache(maxsize=1)
 def open_groups(path: str) -> GroupsFile:
-    """Open a file of groups of duplicates, and cache it; raise TextcatError if it cannot be read."""
+    """Open the file of groups of duplicates at a path; raise TextcatError if it cannot be read.
+
+    The file is cached until another one is at this path.
+    """
     try:
-        return GroupsFile(Path(path))
+        status = os.stat(path)
+        return _opened(path, status.st_ino, status.st_size, status.st_mtime_ns)
     except OSError as error:
         raise TextcatError(
             f"The groups in {path} cannot be read ({error.strerror}): write them by `textcat duplicates --out {path}`."
         ) from None
+
+
+@lru_cache(maxsize=1)
+def _opened(path: str, *_state: int) -> GroupsFile:
+    return GroupsFile(Path(path))

@@ -20,7 +20,7 @@ from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection
 from textcat.reading.dates import months_of
 from textcat.runs.news_version_chunks import encode_versions
 from textcat.runs.results import BatchResult, Counts, encode_counted, process_name
-from textcat.tagging.groups import open_groups
+from textcat.tagging.groups import GroupsFile, GroupsMark, open_groups
 from textcat.tagging.output import ENCODERS, MODEL, OutputSettings
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ UNKNOWN_LANGUAGE = "?"  # language code in counts for documents without a letter
 _CACHE_BYTES = 32 << 20  # size of the token cache in each process; with four times as much, tagging is no faster
 
 
-class ModelReplacedError(TextcatError):
-    """Raised if the model in a job's folder has been replaced by another."""
+class ReplacedError(TextcatError):
+    """Raised if a job's model, or its file of groups of duplicates, has been replaced by another."""
 
 
 class Job(NamedTuple):
@@ -50,6 +50,7 @@ class Job(NamedTuple):
     # Models by language: for each language, folder and checksum of its model. They replace the two fields above.
     by_language: tuple[tuple[str, str, str], ...] = ()
     rules: str | None = None  # the text of a file of rules; None: the rules beside each model
+    groups: GroupsMark | None = None  # mark that the file of groups of duplicates must have; None: there is none
     keeps_scores: bool = False  # whether results include the bins of all scores, see `textcat.tagging.score_bins`
 
     @property
@@ -82,8 +83,8 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
     while held := list(islice(items, min(n_held(tagger.scorer) for tagger in taggers.values()))):
         counts.records += len(held)
         records = [item for item in held if isinstance(item, Record)]
-        if job.output.duplicates:
-            records = open_groups(job.output.duplicates).add_groups(records)
+        if job.groups is not None:
+            records = _groups_of(job).add_groups(records)
         if job.by_language:
             tag_by_language(taggers, job, records, tagged)
         else:
@@ -296,8 +297,8 @@ def load_taggers(job: Job) -> "dict[str, Tagger]":
 
     The taggers are cached for the next call with the same job. A TextcatError is raised as by `tag_batch`.
     """
-    if job.output.duplicates:
-        open_groups(job.output.duplicates)
+    if job.groups is not None:
+        _groups_of(job)
     taggers = {language: load_tagger(of_language) for language, of_language in job.jobs().items()}
     if job.by_language:
         from textcat.training.identification import identify_languages
@@ -308,6 +309,14 @@ def load_taggers(job: Job) -> "dict[str, Tagger]":
     return taggers
 
 
+def _groups_of(job: Job) -> GroupsFile:
+    path = job.output.duplicates
+    groups = open_groups(path)
+    if groups.mark != job.groups:
+        raise ReplacedError(f"{path} is not the file that this run began with: give the command again.")
+    return groups
+
+
 def load_tagger(job: Job) -> "Tagger":
     """Load a tagger restricted by its job's settings: topics, minimum probability, automatic tags only.
 
@@ -316,7 +325,7 @@ def load_tagger(job: Job) -> "Tagger":
     from textcat.model.storage import load  # imported here, so that a process that only distributes work stays small
 
     if read_manifest(job.model).sha256 != job.digest:
-        raise ModelReplacedError(f"{job.model} is not the model that this run began with: give the command again.")
+        raise ReplacedError(f"{job.model} is not the model that this run began with: give the command again.")
     if job.spacy not in ("", here := installed_spacy()):
         has = here or "none"
         raise TextcatError(f"This run needs spaCy {job.spacy}, but {node()} has {has}: install {job.spacy} there.")

@@ -24,6 +24,7 @@ from textcat.tagging.summary import Trained
 
 INPUT: InputSettings = InputSettings()
 OUTPUT: OutputSettings = OutputSettings()
+GROUPS = "--duplicates"  # name of the fact of a run that has the mark of its file of groups, see `GroupsMark`
 _AUTO = "auto"  # pseudo-language for identification
 
 
@@ -77,8 +78,8 @@ def make_plan(
         )
     trained, kept = _trained([*manifests.values()]), output_settings.keep_fields
     topics = tuple(find_topic(trained.sizes, trained.names, topic) for topic in output_settings.topics)
-    if output_settings.duplicates:
-        open_groups(output_settings.duplicates)  # raises an error for a file that cannot be read
+    groups = open_groups(output_settings.duplicates).mark if output_settings.duplicates else None
+    if groups is not None:
         kept = tuple(dict.fromkeys((*kept, FIELD)))
     output = output_settings._replace(topics=topics, keep_fields=kept)
     output = output._replace(names=bool(trained.names))
@@ -92,7 +93,7 @@ def make_plan(
     folder = folder.resolve()
     by_language = tuple((name, str(folder / name), of_name.sha256) for name, of_name in manifests.items() if name)
     digest = "" if by_language else manifests[""].sha256
-    job = Job(str(folder), digest, installed_spacy(), reading, output._replace(rules=""), by_language, rules)
+    job = Job(str(folder), digest, installed_spacy(), reading, output._replace(rules=""), by_language, rules, groups)
     if not any(_rules_of(job)):  # rules may change the topics of any number of documents
         from textcat.tagging.held_out_tags import given_when_held_out  # imported here, because it needs numpy
 
@@ -187,7 +188,7 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         # The columns of rows depend on it, so it must stay the same when the model changes.
         **({"names": True} if write.names else {}),
         **({"--expected-recall": True} if write.expected_recall else {}),
-        **({"--duplicates": write.duplicates} if write.duplicates else {}),
+        **({GROUPS: job.groups._asdict()} if job.groups is not None else {}),
         **({"--other-languages": write.other_languages} if job.by_language else {}),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),
     }

@@ -23,10 +23,11 @@ from textcat.runs.progress import RunState, ShowProgress
 from textcat.runs.records import facts_of_run
 from textcat.runs.replacing import KEPT, beside, drop_replacement, end_replacement, find_replacement, replaced
 from textcat.runs.shard_writer import write_shards
+from textcat.tagging.groups import GroupsMark, open_groups
 from textcat.tagging.merge import write_part_plan
 from textcat.tagging.origin import RunOrigin
 from textcat.tagging.output import OutputSettings, file_format
-from textcat.tagging.planning import INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan
+from textcat.tagging.planning import GROUPS, INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan
 from textcat.tagging.shards import remove_rows
 from textcat.tagging.summary import Summary
 from textcat.tagging.summary_by_month import write_summary
@@ -185,6 +186,7 @@ def _tag(
     facts |= {PART: str(plan.part)} if is_part else {}
     # All parts must be tagged by the same model, so that they can be merged.
     changing = () if is_part else _changing(plan, out, former.get("model"), facts["model"], changes)
+    changing += (GROUPS,) if not is_part and _groups_grew(plan, former.get(GROUPS)) else ()
     log_plan(plan, str(out))
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
     remove, before = partial(remove_rows, plan.job.output), None
@@ -244,6 +246,13 @@ def _changing(plan: TaggingPlan, out: Path, before: str | None, now: str, model_
     if model_changes != "all":
         log.warning("%s has tags by model %s; files that are new or change are tagged by model %s.", out, before, now)
     return ("model",)
+
+
+def _groups_grew(plan: TaggingPlan, before: Any) -> bool:
+    """Return whether the file of groups of duplicates has only grown since; `before` is the fact of the former run."""
+    if not isinstance(before, dict) or plan.job.groups in (None, mark := GroupsMark(**before)):
+        return False
+    return open_groups(plan.job.output.duplicates).begins_with(mark)
 
 
 def _log_growth(growth: Growth | None) -> None:

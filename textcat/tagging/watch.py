@@ -13,7 +13,7 @@ from textcat.base.disk import LockedError
 from textcat.base.errors import TextcatError, install_hint
 from textcat.reading import FileState, Source, is_url
 from textcat.runs.growth import list_files
-from textcat.tagging.job import ModelReplacedError
+from textcat.tagging.job import ReplacedError
 from textcat.tagging.planning import TaggingPlan
 from textcat.tagging.run import tag_to_folder
 from textcat.tagging.summary import Summary
@@ -97,7 +97,7 @@ def watch_archive(
         round_ = planned._replace(sources=sources, jobs=jobs)
         try:
             summary = tag_to_folder(round_, out, trusted=trusted, **options)
-        except ModelReplacedError as error:  # between planning and tagging
+        except ReplacedError as error:  # between planning and tagging
             log.warning("%s It is read again.", error)
             clock.set(0.0, began)
             continue

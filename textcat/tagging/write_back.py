@@ -96,7 +96,7 @@ def write_back(
     output = plan.job.output._replace(
         to="jsonl", compress="", explain=0, keep_fields=(), per_document=False, duplicates=""
     )
-    plan = plan._replace(job=plan.job._replace(output=output))
+    plan = plan._replace(job=plan.job._replace(output=output, groups=None))
     work = EditJob(plan.job, creator_of(Path(plan.job.model)), table, copy_rest)
     facts = {**facts_of_job(plan.job, ()), "creator": work.creator, "codes": [*table.concepts().items()]}
     n_bytes = total_size(plan.sources)
