@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from news_versions import item, write_items
 
 import textcat
 
@@ -29,6 +30,12 @@ def test_duplicates_exits_with_3_if_a_document_cannot_be_read(run, tmp_path):
     (tmp_path / "news.jsonl").write_text("no json\n")
     run("duplicates", "news.jsonl", "--out", "out.jsonl", "--quiet")
     assert (run.code, run.out) == (3, "")
+
+
+def test_items_that_are_left_out_on_purpose_are_no_faults(run, tmp_path):
+    write_items(tmp_path / "news.jsonl", [item("urn:1", 1, "canceled")])
+    run("duplicates", "news.jsonl", "--out", "out.jsonl", "--quiet")
+    assert (run.code, run.out) == (0, "")
 
 
 def test_tag_refuses_groups_that_do_not_exist(run, model, tmp_path):

@@ -20,7 +20,9 @@ from archive_work import batch
 from textcat.base.errors import TextcatError
 from textcat.reading import Batch
 from textcat.runs import workers as module
-from textcat.runs.workers import WorkerPool, open_workers, ordered_map
+from textcat.runs.workers import WorkerPool, open_workers
+
+ordered_map = partial(module.ordered_map, start_over="start again")
 
 MUCH = 1 << 40  # bytes of input
 PREPARING = """
@@ -30,7 +32,7 @@ for _ in range(int(sys.argv[1])):
 import archive_work
 from textcat.runs.workers import open_workers, ordered_map
 with open_workers(2, 1 << 40, prepare=lambda: os.environ.update(PREPARED=str(os.getpid()))) as workers:
-    found = ordered_map(archive_work.prepared_by, map(archive_work.batch, range(5)), workers)
+    found = ordered_map(archive_work.prepared_by, map(archive_work.batch, range(5)), workers, "again")
     (prepared,) = {each for _, each in found}
 print(os.getpid(), prepared)
 """
@@ -289,7 +291,7 @@ def test_a_script_that_its_workers_run_again_is_told_of_the_remedy(tmp_path):
         "import archive_work\n"
         "from textcat.runs.workers import open_workers, ordered_map\n"
         "with open_workers(2, 1 << 40) as workers:\n"
-        "    print(*ordered_map(archive_work.number_of, map(archive_work.batch, range(5)), workers))\n"
+        "    print(*ordered_map(archive_work.number_of, map(archive_work.batch, range(5)), workers, 'again'))\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     options = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True, "timeout": 120}

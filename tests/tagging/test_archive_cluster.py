@@ -79,7 +79,7 @@ def test_a_piece_that_kills_its_workers_is_named_by_a_cluster_too(cluster, tmp_p
     with open_workers(-1, None, cluster.scheduler_address) as workers:
         assert workers.jobs == 2
         with pytest.raises(TextcatError, match=r"lost 3 times at the documents from a\.txt:5"):
-            list(ordered_map(work, map(batch, range(8)), workers))
+            list(ordered_map(work, map(batch, range(8)), workers, "again"))
 
 
 # Dask's own threads sometimes keep the process of the test from going on after its scheduler was killed.

@@ -154,6 +154,16 @@ def test_a_document_that_cannot_be_read_is_rejected(archive, tmp_path):
     assert (tmp_path / "out.jsonl.sketches" / "_rejected.jsonl").exists()
 
 
+def test_the_bytes_that_an_input_has_lost_are_counted(archive, tmp_path):
+    size = (archive / "2.jsonl").stat().st_size
+
+    def shrink(progress):
+        os.truncate(archive / "2.jsonl", 100)
+
+    (change,) = run(archive, tmp_path / "out.jsonl", progress=shrink).changes
+    assert change.missing >= size - 100 > 0
+
+
 def test_the_file_must_not_be_a_folder_or_an_input(archive, tmp_path):
     with pytest.raises(TextcatError, match="is a folder"):
         run(archive, tmp_path)

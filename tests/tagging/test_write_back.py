@@ -399,6 +399,9 @@ def test_strict_ends_the_run_at_the_first_rejection(model, folder, out):
     (folder / "a.xml").write_bytes(G2[:-30])
     with pytest.raises(TextcatError, match="ends because of --strict"):
         write(model, [folder], out, strict=True)
+    (folder / "a.xml").write_text(g2_message(g2_item(1, BODY_OF_DATA, status="canceled")))
+    summary, reasons = write(model, [folder], out, strict=True)  # left out on purpose
+    assert (summary.left_out, len(reasons)) == (1, 1)
 
 
 def test_a_creator_has_the_name_of_the_model(tmp_path):

@@ -45,7 +45,7 @@ def duplicates(
         raise Interrupted("give the same command without --restart to resume the run") from None
     if not quiet:
         show_duplicates(terminal.console(), result, out, form)
-    raise typer.Exit(3 if result.counts.rejected or any(not change.grew for change in result.changes) else 0)
+    raise typer.Exit(3 if result.counts.faults or any(not change.grew for change in result.changes) else 0)
 
 
 def show_duplicates(console: "Console", result: "Duplicates", out: Path, form: str) -> None:

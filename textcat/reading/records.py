@@ -68,6 +68,11 @@ class Rejection(NamedTuple):
     due: float | None = None
 
     @property
+    def is_fault(self) -> bool:
+        """Return whether this is an error, not a part that is left out on purpose, such as news under embargo."""
+        return self.kind is not FaultKind.LEFT_OUT
+
+    @property
     def is_of_all(self) -> bool:
         """Return whether the whole source is rejected, because it could not be opened, listed or examined."""
         return self.kind in _OF_ALL and not self.position and self.offset < 0

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from textcat.base.surrogates import escape_undecodable
-from textcat.reading import FaultKind, Rejection
+from textcat.reading import Rejection
 
 _OF_MONTHS = ("months", "months_untagged", "months_unknown", "months_topics")
 _COUNTERS = ("topics", "reasons", "fields", "inputs", "languages", "rules", *_OF_MONTHS)
@@ -65,7 +65,7 @@ class Counts:
     def add_rejections(self, rejections: Sequence[Rejection]) -> None:
         """Count rejections: in `rejected` and `left_out`, and by reason in `reasons`."""
         self.rejected += len(rejections)
-        self.left_out += sum(rejection.kind is FaultKind.LEFT_OUT for rejection in rejections)
+        self.left_out += sum(not rejection.is_fault for rejection in rejections)
         self.reasons.update(kind_of_reason(rejection.reason) for rejection in rejections)
 
     def as_dict(self) -> dict[str, Any]:
@@ -116,8 +116,8 @@ def encode_rejection(rejection: Rejection) -> bytes:
     examined has ``"unread": true``.
     """
     line = rejection._asdict()
-    del line["due"]
-    line |= {"left_out": True} if line.pop("kind") is FaultKind.LEFT_OUT else {}
+    del line["due"], line["kind"]
+    line |= {} if rejection.is_fault else {"left_out": True}
     line |= {"unread": True} if rejection.is_of_all else {}
     line |= {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)

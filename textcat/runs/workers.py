@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 from textcat.base.errors import TextcatError
 from textcat.base.progress import cores, is_single_threaded
 from textcat.lean_imports import keep_imports_lean
-from textcat.reading import START_OVER, Batch
+from textcat.reading import Batch
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class WorkerPool(NamedTuple):
 
 
 def ordered_map(
-    function: Work, batches: Iterable[Batch], workers: WorkerPool, start_over: str = START_OVER
+    function: Work, batches: Iterable[Batch], workers: WorkerPool, start_over: str
 ) -> Generator[tuple[Batch, Any]]:
     """Call a function on batches of records, which a thread reads ahead; yield each batch with its result, in order.
 

@@ -7,6 +7,7 @@ in the order of the input. A resumed run, or a run over a grown archive, first a
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -25,6 +26,7 @@ from textcat.base.progress import peak_memory
 from textcat.base.surrogates import escape_undecodable
 from textcat.duplicates.groups import COPY, SKETCH, SKETCH_FORMAT, Groups, sketch_texts
 from textcat.reading import (
+    START_OVER,
     Batch,
     InputSettings,
     Record,
@@ -39,6 +41,7 @@ from textcat.runs.files import is_within
 from textcat.runs.folder import Growing, open_folder
 from textcat.runs.inputs import (
     InputChange,
+    bytes_missing,
     check_output_apart,
     documents_of_inputs,
     facts_of_reading,
@@ -153,11 +156,13 @@ def _run(
             check_pipes(sources, state.pipes)
         else:
             batches = read_batches(read, settings, state.checkpoint, state.pipes)
-            mapped = ordered_map(partial(sketch_batch, settings), batches, workers)
+            mapped = ordered_map(partial(sketch_batch, settings), batches, workers, START_OVER)
             results = assignment.watched(mapped, read)
             written = write_shards(folder, state, PlainFile(_SUFFIX), results, growing.remove, **limits)
             is_whole = written.removed == Counts()
-            assignment.changes = warn_of_changes(read, settings, assignment.counts.inputs, {})
+            assignment.changes = warn_of_changes(
+                read, settings, assignment.counts.inputs, assignment.missing, START_OVER
+            )
         if state.is_last and is_whole:
             assignment.write(out)
             return assignment.summary()
@@ -221,6 +226,7 @@ class _Assignment:
 
     def __init__(self, folder: Path, progress: ShowProgress | None, total: int | None, state: RunState):
         self.counts, self.changes = Counts(), list[InputChange]()
+        self.missing = Counter[str]()  # bytes of each input that could not be read
         self.counts.add(state.counts)
         self._groups, self._names, self._lines = Groups(), _Names(folder), folder / f"_groups.jsonl{UNFINISHED}"
         disk.remove(self._lines)
@@ -244,6 +250,7 @@ class _Assignment:
                 result.counts.inputs = documents_of_inputs(result.counts.inputs, sources, batch)
                 yield batch, result
                 self.counts.add(result.counts)
+                self.missing.update(bytes_missing(batch, sources))
                 self._memory[result.process] = result.memory
                 for frame in result.rows:
                     for sketches, names in _frames(frame):

@@ -9,7 +9,7 @@ from functools import partial
 
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
-from textcat.reading import Batch, Block, FaultKind, Rejection
+from textcat.reading import Batch, Block, Rejection
 from textcat.runs.inputs import InputChange, bytes_missing, documents_of_inputs, total_size, warn_of_changes
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
@@ -39,18 +39,21 @@ def tagged_batches(
     A result is added to `tally` when the caller asks for the next one, and has therefore written it. A TextcatError is
     raised if more documents are rejected than the plan allows.
     """
-    with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
+    with closing(ordered_map(partial(tag_batch, plan.job), batches, workers, plan.start_over)) as results:
         for batch, tagged in results:
-            faults = (
-                [fault for fault in tagged.rejections if fault.kind is not FaultKind.LEFT_OUT] if plan.strict else []
-            )
-            if faults:
-                raise TextcatError(f"{faults[0]} The run ends because of --strict: mend it, or leave --strict out.")
+            refuse_faults(plan, tagged.rejections)
             tagged.counts.inputs = documents_of_inputs(tagged.counts.inputs, tally.sources, batch)
             yield batch, tagged
             tally.add(batch, tagged)
             tally.check_rejected()
     tally.warn_of_changes()
+
+
+def refuse_faults(plan: TaggingPlan, rejections: Iterable[Rejection]) -> None:
+    """Raise a TextcatError at the first rejection that is an error, if the plan is strict."""
+    fault = next((one for one in rejections if one.is_fault), None) if plan.strict else None
+    if fault is not None:
+        raise TextcatError(f"{fault} The run ends because of --strict: mend it, or leave --strict out.")
 
 
 class Tally:
@@ -92,7 +95,7 @@ class Tally:
         of_batch = tagged.counts
         self._of_this_run.add(Counts(of_batch.records, 0, of_batch.rejected, left_out=of_batch.left_out))
         for rejection in tagged.rejections:
-            if rejection.kind is not FaultKind.LEFT_OUT:
+            if rejection.is_fault:
                 self._last_fault = rejection
             if rejection.due is not None:
                 self._wake = rejection.due if self._wake is None else min(rejection.due, self._wake)

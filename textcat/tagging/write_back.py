@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from textcat.base.errors import TextcatError, first_of
 from textcat.base.progress import peak_memory
-from textcat.reading import Batch, FaultKind, Rejection, read_batches
+from textcat.reading import Batch, Rejection, read_batches
 from textcat.runs.inputs import total_size
 from textcat.runs.progress import RunProgress, ShowProgress
 from textcat.runs.results import BatchResult, Counts, kind_of_reason, process_name
@@ -31,7 +31,7 @@ from textcat.tagging.news_folder import open_news_folder
 from textcat.tagging.planning import TaggingPlan, facts_of_job
 from textcat.tagging.read_news import NewsFiles, check_sources, refuse_archives
 from textcat.tagging.watch import folder_of
-from textcat.tagging.work import workers_of
+from textcat.tagging.work import refuse_faults, workers_of
 from textcat.tagging.write_news import Fate, NewsWriter, Outcome
 
 log = logging.getLogger(__name__)
@@ -108,12 +108,11 @@ def write_back(
             closing(ordered_map(partial(edit_batch, work), batches, workers, _AGAIN)) as results,
         ):
             for batch, (tagged, blocks) in results:
-                rejections = [one for one in tagged.rejections if not copy_rest or one.kind is not FaultKind.LEFT_OUT]
+                rejections = [one for one in tagged.rejections if not copy_rest or one.is_fault]
                 rejections += tally.add(writer.write(blocks), tagged)
                 for rejection in rejections:
                     on_rejection(rejection)
-                if plan.strict and rejections:
-                    raise TextcatError(f"{rejections[0]} The run ends because of --strict: mend it.")
+                refuse_faults(plan, rejections)
                 if plan.max_rejected is not None:
                     plan.max_rejected.check(tally.counts, rejections[-1] if rejections else "")
                 if progress is not None:
