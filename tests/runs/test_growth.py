@@ -8,6 +8,7 @@ import shutil
 import tarfile
 from collections import Counter
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from archive_runs import make_archive, rows, run
@@ -17,8 +18,9 @@ import textcat
 from textcat.base import disk
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
-from textcat.runs.files import ListedFile
-from textcat.runs.growth import Growth
+from textcat.runs.files import KnownFile, ListedFile
+from textcat.runs.growth import Growth, find_growth
+from textcat.runs.records import Reading
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.shards import read_tags
 
@@ -346,3 +348,13 @@ def test_the_first_document_that_a_library_reads_and_the_last_one_change_no_fact
     run(model, files, out)
     with pytest.raises(TextcatError, match=r"began with lxml .*, but now has lxml 99"):
         run(model, [*files, folder / "page.html"], out)
+
+
+def test_files_of_the_same_size_and_time_without_checksums_keep_their_former_names():
+    def of(names):
+        return {name: ListedFile("in", 0, n, name, 5, 1) for n, name in enumerate(names)}
+
+    known = {name: KnownFile(file, Reading(0, name), ("part-00000.jsonl",)) for name, file in of("ab").items()}
+    before = SimpleNamespace(known=known, blocked={}, silent=set(), again=set(), cut=[], gone=())
+    work = find_growth([], of("cd"), before)
+    assert (work.growth.gone, {file.name: file.was for file in work.files}) == ((), {"c": "a", "d": "b"})

@@ -113,6 +113,21 @@ def test_a_repeated_run_leaves_the_origin_as_it_is_and_another_one_names_its_inp
     assert RunOrigin.read(tmp_path / "out").inputs == [*inputs, "new.jsonl"]
 
 
+def test_the_inputs_of_earlier_runs_are_kept(inputs, newswire_model, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    textcat.tag_archive(newswire_model, inputs[:1], out, jobs=1)
+    textcat.tag_archive(newswire_model, inputs[1:], out, jobs=1)
+    assert RunOrigin.read(out).inputs == inputs
+    rows = {(row.source, row.position, row.id) for row in read_tags(out)}
+    assert {*RunOrigin.read(out).read_documents(rows)} == rows
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    textcat.tag_archive(newswire_model, [tmp_path / "in"], out, jobs=1)
+    assert RunOrigin.read(out).inputs == [str(tmp_path / name) for name in inputs]
+    textcat.tag_archive(newswire_model, [tmp_path / "in"], out, jobs=1, restart=True)
+    assert RunOrigin.read(out).inputs == [str(tmp_path / "in")]
+
+
 def test_an_archive_from_standard_input_cannot_be_read_again(tmp_path):
     RunOrigin("m", "", ["-"], str(tmp_path)).write(tmp_path)
     with pytest.raises(TextcatError, match="read from standard input"):

@@ -18,6 +18,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import Any, NamedTuple
 
+from textcat.base.paths import paths_above
 from textcat.base.surrogates import decode_surrogates
 from textcat.reading.changes import FileMark, FolderMarks
 from textcat.reading.compression import check_ratio
@@ -158,13 +159,13 @@ class MemberNames:
         if count > 1:
             self._counts[path] = count
         self._add(name)
-        for above in _folders_above(name):
+        for above in islice(paths_above(name), 1, None):
             if not self._add(f"{above}/"):
                 break  # its parent folders are used, too
         return name
 
     def _is_taken(self, name: str) -> bool:
-        return any(map(self._has, (name, f"{name}/", *_folders_above(name))))
+        return any(map(self._has, (f"{name}/", *paths_above(name))))
 
     def _has(self, name: str) -> bool:
         digest, i = self._place(name)
@@ -195,11 +196,6 @@ class MemberNames:
         while table[i] and table[i] != digest:
             i = (i + 1) % len(table)
         return i
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path
 
 
 class _Walked(NamedTuple):

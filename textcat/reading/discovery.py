@@ -8,9 +8,11 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from textcat.base.errors import TextcatError
+from textcat.base.paths import paths_above
 from textcat.base.surrogates import decode_surrogates
 from textcat.reading.changes import FolderMarks, mark_file
 from textcat.reading.compression import plain_name
@@ -112,11 +114,8 @@ def _closed_folders(pattern: str) -> set[str]:
 
 
 def _folders_above(path: str) -> Iterator[str]:
-    above = os.path.dirname(path.rstrip("/"))
-    while above not in ("", "/"):
-        yield above
-        above = os.path.dirname(above)
-    yield above or "."
+    yield from islice(paths_above(path.rstrip("/")), 1, None)
+    yield "/" if path.startswith("/") else "."
 
 
 def _local(path: str, settings: InputSettings) -> Source:

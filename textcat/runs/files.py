@@ -17,6 +17,7 @@ import orjson
 
 from textcat.base import disk
 from textcat.base.errors import TextcatError
+from textcat.base.paths import paths_above
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import START_OVER, Checkpoint
 from textcat.runs.records import Log, Reading, ReplayedGeneration, StaleFile, own_journal, replay, write_whole
@@ -295,10 +296,3 @@ def _parsed(line: bytes) -> list[Any]:
 def is_within(names: Collection[str]) -> Callable[[str], bool]:
     """Return a predicate: whether a document's source is one of the named paths, or inside one."""
     return lambda source: any(above in names for above in paths_above(source))
-
-
-def paths_above(source: str) -> Iterator[str]:
-    """Yield the name of a source, then the names of all archives or folders around it, the innermost first."""
-    while source:
-        yield source
-        source = source.rpartition("/")[0]

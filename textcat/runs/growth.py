@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from textcat.base.paths import paths_above
 from textcat.reading import ByteStream, Source, UnreadableError
-from textcat.runs.files import KnownFile, ListedFile, RunFiles, paths_above
+from textcat.runs.files import KnownFile, ListedFile, RunFiles
 from textcat.runs.records import Log
 
 _AT_ONCE = 1 << 20  # size of the blocks that are hashed, in bytes
@@ -209,7 +210,9 @@ class _FormerNames:
         self._lost, self._by_sum = lost, defaultdict[tuple[int, str], list[str]](list)
         for name, item in lost.items():
             self._by_sum[item.file.size, item.checksum].append(name)
-        self._by_state = {item.file.content: name for name, item in lost.items()}
+        self._by_state = defaultdict[tuple[int, int | str | None], list[str]](list)
+        for name, item in lost.items():
+            self._by_state[item.file.content].append(name)
         #: Whether each is read again under its new name, because it is due, or has no checksum.
         self.is_read = {name: name in due or not item.checksum for name, item in lost.items()}
 
@@ -224,12 +227,13 @@ class _FormerNames:
         The file is recognised by its checksum or, if `by_state` is set, by its size and time.
         """
         name = next(iter(self._by_sum.get((file.size, sum_), ())), "") if sum_ else ""
-        if not name and by_state and (alike := self._by_state.get(file.content, "")):
-            name = alike if self.is_read[alike] or sum_ is None else ""
+        if not name and by_state:
+            alike = self._by_state.get(file.content, ())
+            name = next((former for former in alike if self.is_read[former] or sum_ is None), "")
         if name:
             item = self._lost[name]
             self._by_sum[item.file.size, item.checksum].remove(name)
-            self._by_state.pop(item.file.content, None)
+            self._by_state[item.file.content].remove(name)
         return name
 
 

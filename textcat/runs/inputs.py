@@ -2,13 +2,14 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat.base.disk import installed_version
 from textcat.base.errors import TextcatError
+from textcat.base.paths import paths_above
 from textcat.reading import (
     ARCHIVES,
     DOCUMENTS,
@@ -139,7 +140,7 @@ def warn_of_changes(
     settings: InputSettings,
     documents: Mapping[str, int],
     missing: Mapping[str, int],
-    start_over: str = START_OVER,
+    start_over: str,
 ) -> list[InputChange]:
     """Return the inputs that changed during the run, and log a warning for each.
 
@@ -201,11 +202,4 @@ def _inputs_by_file(files: Iterable[str], sources: Sequence[Source], batch: Batc
     Only the inputs between the beginning and the end of the batch are searched.
     """
     names = {source.name for source in sources[batch.start[0] : batch.end[0] + 1]} if files else set()
-    return {file: next((above for above in _paths_above(file) if above in names), file) for file in files}
-
-
-def _paths_above(path: str) -> Iterator[str]:
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
-    yield "."
+    return {file: next((above for above in (*paths_above(file), ".") if above in names), file) for file in files}

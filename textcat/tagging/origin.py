@@ -3,12 +3,13 @@
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from textcat.base.disk import raise_write_errors, write_atomically
 from textcat.base.errors import TextcatError
+from textcat.base.paths import paths_above
 from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import InputSettings, Record, Source, batch_records, find_sources, is_url, read_batches
@@ -29,7 +30,7 @@ class RunOrigin:
     digest : str
         The checksum of the model; "" if there are several, by language.
     inputs : list of str
-        The inputs as given, relative to `folder`.
+        The names of the inputs of all runs into the folder of tags, relative to `folder`.
     folder : str
         The folder in which `textcat tag` was run.
     settings : dict
@@ -48,11 +49,17 @@ class RunOrigin:
         return cls(model, digest, [source.name for source in sources], os.getcwd(), settings.as_entries())
 
     def write(self, folder: Path) -> None:
-        """Write the origin to a folder of tags, unless it is there already."""
+        """Write the origin to a folder of tags, unless the same one is there already."""
         text, path = json.dumps(entries_of(self)) + "\n", folder / ORIGIN
         with raise_write_errors(folder, "fix that, and give the command again"):
             if not path.is_file() or path.read_bytes() != text.encode():
                 write_atomically(path, text)
+
+    def with_inputs_of(self, former: "RunOrigin") -> "RunOrigin":
+        """Return the origin with the inputs of a former run into the same folder of tags, too."""
+        is_here = former.folder == self.folder
+        inputs = former.inputs if is_here else [former.absolute(name) for name in former.inputs]
+        return replace(self, inputs=[*dict.fromkeys((*inputs, *self.inputs))])
 
     @classmethod
     def read(cls, folder: Path) -> "RunOrigin":
@@ -88,9 +95,9 @@ class RunOrigin:
         for row in rows:
             now = escape_undecodable(_renamed(row[0], files or {}))
             id_ = now + row[2][len(row[0]) :] if row[2].startswith(row[0]) else row[2]  # it may be made of the name
-            at.setdefault((self._absolute(now), row[1]), []).append((id_, row))
-        above = {part for name, _ in at for part in _parts(name)}
-        contents = {self._absolute(file.name): file.content for file in (files or {}).values()}
+            at.setdefault((self.absolute(now), row[1]), []).append((id_, row))
+        above = {part for name, _ in at for part in paths_above(name)}
+        contents = {self.absolute(file.name): file.content for file in (files or {}).values()}
         found: dict[Row, Record] = {}
         for source in self._sources(settings):
             states = source.file_states() or []
@@ -115,26 +122,20 @@ class RunOrigin:
             if name == "-":
                 raise TextcatError("The archive was read from standard input, and cannot be read again: name files.")
             try:
-                yield from find_sources([name if is_url(name) else self._absolute(name)], settings)
+                yield from find_sources([name if is_url(name) else self.absolute(name)], settings)
             except TextcatError:
                 continue  # the file is gone: its documents are missing
 
     def _is_same(self, id_: str, record: Record) -> bool:
         """Return whether a record has an id; the id may have been made of the name of the record's source."""
-        return escape_undecodable(record.id) in (id_, self._absolute(id_))
+        return escape_undecodable(record.id) in (id_, self.absolute(id_))
 
-    def _absolute(self, name: str) -> str:
+    def absolute(self, name: str) -> str:
+        """Return the absolute path of an input or file; a URL stays as it is."""
         return name if is_url(name) else os.path.join(self.folder, name) if name != "." else self.folder
 
 
 def _renamed(source: str, files: Mapping[str, TaggedFile]) -> str:
     """Return the present name of a source, which may be in a file that was renamed."""
-    above = next((part for part in _parts(source) if part in files), "")
+    above = next((part for part in paths_above(source) if part in files), "")
     return files[above].name + source[len(above) :] if above else source
-
-
-def _parts(path: str) -> Iterator[str]:
-    """Yield a path, and the paths of all folders and archives above it."""
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
