@@ -4,6 +4,7 @@ import os
 import stat
 import threading
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from textcat.base import disk
 from textcat.base.disk import installed_version, map_array, open_regular, read_arrays, write_atomically
 from textcat.base.errors import TextcatError, did_you_mean, similar_files
 
@@ -27,6 +29,19 @@ def test_a_file_is_replaced_whole(tmp_path):
     write_atomically(path, lines())
     assert path.read_bytes() == b"new\n"
     assert [file.name for file in path.parent.iterdir()] == ["result.json"]
+
+
+def test_a_file_survives_a_power_failure_from_the_moment_that_it_is_in_its_place(tmp_path, monkeypatch):
+    steps = []
+
+    def noted(name, step, *arguments):
+        steps.append(name)
+        step(*arguments)
+
+    for name in ("sync", "rename", "sync_folder"):
+        monkeypatch.setattr(disk, name, partial(noted, name, getattr(disk, name)))
+    write_atomically(tmp_path / "result.json", "text")
+    assert steps == ["sync", "rename", "sync_folder"]
 
 
 def interrupted():

@@ -9,8 +9,9 @@ import secrets
 import stat
 import sys
 from collections.abc import Container, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 UNFINISHED = ".part"  # suffix of a file that is still being written
+_PARTS_PER_WRITE = 4096
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -36,8 +38,28 @@ def shipped(folder: str) -> Path:
 # ---------------------------------------------------------------------------------
 
 
+@contextmanager
+def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
+    """Yield a new file to write to, unbuffered, which takes its place at a path when the ``with`` block ends.
+
+    The file is synced before, and its folder afterwards: even after a power failure, the path has all of the old file
+    or all of the new one. If the block raises an error, the new file is removed. Until the end, the new file has the
+    path `unfinished`; None: a new one beside `path`.
+    """
+    unfinished = unfinished_sibling(path) if unfinished is None else unfinished
+    try:
+        with closing(create(unfinished)) as file:
+            yield file
+            sync(file)
+        rename(unfinished, path)
+    except (Exception, KeyboardInterrupt):
+        unfinished.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
 def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -> None:
-    """Write a text file under a temporary name and rename it, so that readers find the old text or the new one.
+    """Write a text file so that readers find the old text or the new one, even after a power failure.
 
     `text` is the text, or its parts, which are written one after the other. A target that exists but is no regular file
     (a pipe, ``/dev/stdout``) is written directly. Parent folders are made, the encoding is UTF-8, and lines end in a
@@ -49,21 +71,13 @@ def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) ->
     direct = path.exists() and not path.is_file()
     # The target of a symbolic link is replaced, and the link stays.
     path = path if direct else path.resolve()
-    target = path if direct else unfinished_sibling(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = open(target, "w" if direct else "x", encoding="utf-8", newline="\n")  # noqa: SIM115
-    except OSError as error:
-        raise TextcatError(cannot_write_in(path.parent, error)) from error
-    try:
-        with file:
-            file.writelines([text] if isinstance(text, str) else text)
-        if not direct:
-            os.replace(target, path)
-    except BaseException:
-        if not direct:
-            target.unlink(missing_ok=True)
-        raise
+    with ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(create(path) if direct else replacing(path))
+        except OSError as error:
+            raise TextcatError(cannot_write_in(path.parent, error)) from error
+        write_parts(file, (part.encode() for part in ([text] if isinstance(text, str) else text)))
 
 
 def cannot_write_in(folder: Path, error: OSError) -> str:
@@ -305,6 +319,13 @@ def write_all(file: BinaryIO, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]
+
+
+def write_parts(file: BinaryIO, parts: Iterable[bytes]) -> None:
+    """Write parts such as lines to an unbuffered file, many at a time."""
+    parts = iter(parts)
+    while some := [*islice(parts, _PARTS_PER_WRITE)]:
+        write_all(file, b"".join(some))
 
 
 def sync(file: BinaryIO) -> None:

@@ -71,14 +71,8 @@ def append_to_journal(path: Path, lines: Iterable[Mapping[str, Any]], remedy: st
 
 def rewrite_journal(path: Path, lines: Iterable[Mapping[str, Any]], remedy: str) -> None:
     """Write a journal of these lines in place of another, atomically; raise TextcatError like `append_to_journal`."""
-    written = disk.unfinished_sibling(path)
-    try:
-        append_to_journal(written, lines, remedy)
-        with raise_write_errors(path, remedy):
-            disk.rename(written, path)
-            disk.sync_folder(path.parent)
-    finally:
-        disk.remove(written)
+    with raise_write_errors(path, remedy), disk.replacing(path) as file:
+        disk.write_parts(file, map(journal_line, lines))
 
 
 def when_and_who() -> tuple[str, str]:

@@ -6,7 +6,6 @@ files that are new or have changed since. Each record is a line of JSON with a c
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +20,6 @@ from textcat.runs.results import Counts
 FORMAT = 4
 JOURNAL, REJECTED, SUMMARY = "_journal.jsonl", "_rejected.jsonl", "_summary.json"
 _MARK = "textcat archive"
-_LINES_PER_WRITE = 10_000
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True, rename={"format": _MARK}):
@@ -312,10 +310,5 @@ def replay(folder: Path, journal: Journal, remedy: str) -> tuple[Log, bool]:
 
 def write_whole(path: Path, lines: Iterable[bytes]) -> None:
     """Write a file under a temporary name, sync it, and rename it, so that the file is whole or missing."""
-    unfinished, lines = path.with_name(path.name + disk.UNFINISHED), iter(lines)
-    with disk.create(unfinished) as file:
-        while data := b"".join(islice(lines, _LINES_PER_WRITE)):
-            disk.write_all(file, data)
-        disk.sync(file)
-    disk.rename(unfinished, path)
-    disk.sync_folder(path.parent)
+    with disk.replacing(path, path.with_name(path.name + disk.UNFINISHED)) as file:
+        disk.write_parts(file, lines)

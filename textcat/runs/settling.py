@@ -155,18 +155,15 @@ def _replace_rejections(log: Log, settled: Settled, *, is_announced: bool) -> Co
 @contextmanager
 def _replacing(path: Path, data: bytes) -> Iterator[None]:
     """Write a file's new content, and put it in place at the end of a ``with`` block; remove an empty `REJECTED`."""
-    unfinished = path.with_name(path.name + UNFINISHED)
-    is_kept = path.name != REJECTED or data
-    if is_kept:
-        with closing(disk.create(unfinished)) as file:
-            disk.write_all(file, data)
-            disk.sync(file)
-    yield
-    if is_kept:
-        disk.rename(unfinished, path)
-    else:
+    if path.name == REJECTED and not data:
+        yield
         disk.remove(path)
-    disk.sync_folder(path.parent)
+        disk.sync_folder(path.parent)
+        return
+    with disk.replacing(path, path.with_name(path.name + UNFINISHED)) as file:
+        disk.write_all(file, data)
+        disk.sync(file)  # before the journal announces it
+        yield
 
 
 def _append(path: Path, data: bytes) -> int:

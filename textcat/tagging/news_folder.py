@@ -96,11 +96,8 @@ class NewsFolder:
             for line in journal.lines[1:]:
                 sums.frombytes(bytes.fromhex(line["done"]))
         else:
-            unfinished = path.with_name(_JOURNAL + UNFINISHED)
-            with closing(disk.create(unfinished)) as file:
+            with disk.replacing(path, path.with_name(_JOURNAL + UNFINISHED)) as file:
                 disk.write_all(file, journal_line(header))
-                disk.sync(file)
-            disk.rename(unfinished, path)
         return sums
 
     def has(self, state: FileState) -> bool:

@@ -63,15 +63,12 @@ class SessionJournal:
         with _errors_as_sentences(folder):
             folder.mkdir(parents=True, exist_ok=True)
             journal._lock = _locked(folder)
-            path, unfinished = folder / JOURNAL, folder / (JOURNAL + UNFINISHED)
+            path = folder / JOURNAL
             try:
                 if path.exists():
                     raise TextcatError(f"{folder} holds a session already: open it, or name another folder.")
-                with disk.create(unfinished) as file:
+                with disk.replacing(path, folder / (JOURNAL + UNFINISHED)) as file:
                     disk.write_all(file, journal_line({_MARK: _FORMAT, **asdict(header)}))
-                    disk.sync(file)
-                disk.rename(unfinished, path)
-                disk.sync_folder(folder)
                 journal._begin_to_write(path.stat().st_size)
             except BaseException:
                 journal.close()
