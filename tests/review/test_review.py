@@ -9,7 +9,7 @@ import pytest
 from textcat.base.errors import TextcatError
 from textcat.corpus.corrections import Corrections, row_of
 from textcat.review.review import Review
-from textcat.tagging.origin import ORIGIN
+from textcat.runs.records import ORIGIN
 from textcat.tagging.shards import read_tags
 
 

@@ -12,7 +12,8 @@ import textcat
 from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
 from textcat.runs.files import tagged_files
-from textcat.tagging.origin import ORIGIN, RunOrigin
+from textcat.runs.records import ORIGIN
+from textcat.tagging.origin import RunOrigin
 from textcat.tagging.shards import read_tags
 
 

@@ -32,6 +32,7 @@ from textcat.runs.news_versions import VERSIONS
 from textcat.runs.progress import RunState
 from textcat.runs.records import (
     JOURNAL,
+    ORIGIN,
     REJECTED,
     SUMMARY,
     Facts,
@@ -51,7 +52,7 @@ from textcat.runs.shard_writer import HELD_OUT, counted_of, raise_write_errors, 
 INPUTS, LOCK = "_inputs.jsonl", ".lock"
 _OWN_NAMES = re.compile(
     rf"(?:{re.escape(REJECTED)}|{re.escape(INPUTS)}|{re.escape(JOURNAL)}"
-    rf"|_(?:files|counted)-\d{{5,}}\.jsonl|_(?:versions|bins)-\d{{5,}}\.bin|_held-out-[0-9a-f]+\.json|{re.escape(SUMMARY)}|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
+    rf"|_(?:files|counted)-\d{{5,}}\.jsonl|_(?:versions|bins)-\d{{5,}}\.bin|_held-out-[0-9a-f]+\.json|{re.escape(SUMMARY)}|{re.escape(ORIGIN)}|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
 )
 
 Fields = dict[str, Any]
@@ -281,6 +282,7 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
         REJECTED,
         INPUTS,
         SUMMARY,
+        ORIGIN,
         *log.sums,
         *(path.name for path in log.folder.glob(HELD_OUT.format("*"))),
     }

@@ -18,7 +18,7 @@ from textcat.reading import BatchNumber, PipeState
 from textcat.runs.results import Counts
 
 FORMAT = 4
-JOURNAL, REJECTED, SUMMARY = "_journal.jsonl", "_rejected.jsonl", "_summary.json"
+JOURNAL, REJECTED, SUMMARY, ORIGIN = "_journal.jsonl", "_rejected.jsonl", "_summary.json", "_origin.json"
 _MARK = "textcat archive"
 
 

@@ -19,10 +19,10 @@ from textcat.runs.files import read_files
 from textcat.runs.folder import open_merged
 from textcat.runs.parts import PART, Part, merged_batches, read_inputs, read_parts
 from textcat.runs.progress import RunState
+from textcat.runs.records import ORIGIN
 from textcat.runs.results import Counts
 from textcat.runs.settling import settle
 from textcat.runs.shard_writer import HELD_OUT, ShardWriter, raise_write_errors
-from textcat.tagging.origin import ORIGIN
 from textcat.tagging.output import OutputSettings, file_format
 from textcat.tagging.planning import TaggingPlan
 from textcat.tagging.shards import remove_rows

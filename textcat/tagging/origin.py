@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,8 @@ from textcat.base.records import MISFITS, entries_of, read_record
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import InputSettings, Record, Source, batch_records, find_sources, is_url, read_batches
 from textcat.runs.files import TaggedFile
+from textcat.runs.records import ORIGIN
 from textcat.tagging.shards import Row
-
-ORIGIN = "_origin.json"  # in the folder of tags
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,18 @@ class RunOrigin:
         return cls(model, digest, [source.name for source in sources], os.getcwd(), settings.as_entries())
 
     def write(self, folder: Path) -> None:
-        """Write the origin to a folder of tags, unless the same one is there already."""
-        text, path = json.dumps(entries_of(self)) + "\n", folder / ORIGIN
+        """Write the origin to a folder of tags, with the inputs of an earlier one there, unless nothing has changed."""
+        whole = self
+        with suppress(TextcatError):  # there is none, or it is damaged
+            whole = self._with_inputs_of(RunOrigin.read(folder))
+        text, path = json.dumps(entries_of(whole)) + "\n", folder / ORIGIN
         with raise_write_errors(folder, "fix that, and give the command again"):
             if not path.is_file() or path.read_bytes() != text.encode():
                 write_atomically(path, text)
 
-    def with_inputs_of(self, former: "RunOrigin") -> "RunOrigin":
-        """Return the origin with the inputs of a former run into the same folder of tags, too."""
+    def _with_inputs_of(self, former: "RunOrigin") -> "RunOrigin":
         is_here = former.folder == self.folder
-        inputs = former.inputs if is_here else [former.absolute(name) for name in former.inputs]
+        inputs = former.inputs if is_here else [former._absolute(name) for name in former.inputs]
         return replace(self, inputs=[*dict.fromkeys((*inputs, *self.inputs))])
 
     @classmethod
@@ -95,9 +97,9 @@ class RunOrigin:
         for row in rows:
             now = escape_undecodable(_renamed(row[0], files or {}))
             id_ = now + row[2][len(row[0]) :] if row[2].startswith(row[0]) else row[2]  # it may be made of the name
-            at.setdefault((self.absolute(now), row[1]), []).append((id_, row))
+            at.setdefault((self._absolute(now), row[1]), []).append((id_, row))
         above = {part for name, _ in at for part in paths_above(name)}
-        contents = {self.absolute(file.name): file.content for file in (files or {}).values()}
+        contents = {self._absolute(file.name): file.content for file in (files or {}).values()}
         found: dict[Row, Record] = {}
         for source in self._sources(settings):
             states = source.file_states() or []
@@ -122,16 +124,15 @@ class RunOrigin:
             if name == "-":
                 raise TextcatError("The archive was read from standard input, and cannot be read again: name files.")
             try:
-                yield from find_sources([name if is_url(name) else self.absolute(name)], settings)
+                yield from find_sources([name if is_url(name) else self._absolute(name)], settings)
             except TextcatError:
                 continue  # the file is gone: its documents are missing
 
     def _is_same(self, id_: str, record: Record) -> bool:
         """Return whether a record has an id; the id may have been made of the name of the record's source."""
-        return escape_undecodable(record.id) in (id_, self.absolute(id_))
+        return escape_undecodable(record.id) in (id_, self._absolute(id_))
 
-    def absolute(self, name: str) -> str:
-        """Return the absolute path of an input or file; a URL stays as it is."""
+    def _absolute(self, name: str) -> str:
         return name if is_url(name) else os.path.join(self.folder, name) if name != "." else self.folder
 
 

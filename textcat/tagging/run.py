@@ -197,7 +197,7 @@ def _tag(
             workers_of(plan, n_bytes) as workers,
             open_folder(out, facts, inputs, restart=restart, growing=growing, changing=changing) as state,
         ):
-            (origin.with_inputs_of(RunOrigin.read(out)) if former else origin).write(out)
+            origin.write(out)
             if plan.job.keeps_scores:
                 write_model_counts(out, plan.job.model, plan.job.output.topics)
             if is_part:
