@@ -13,6 +13,7 @@ from pathlib import Path
 
 import forked_commands
 import pytest
+from command_reference import commands
 from commands import COMMAND, environment
 from new_files import new_file, new_folder, recipe
 
@@ -43,6 +44,17 @@ def test_every_command_prints_how_it_is_used(run, command):
     assert run(*command.split(), "--help").code == 0
     assert f"Usage: textcat {command}" in run.out
     assert run.err == ""
+
+
+@pytest.mark.parametrize("command", [*commands()])
+def test_help_is_printed_as_it_is_written(run, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "2000")  # so that no line is wrapped
+    printed = " ".join(run(*command.split(), "--help").out.split())
+    described = commands()[command]
+    inner = getattr(described, "commands", {}).values()
+    texts = [described.help, *(each.help for each in described.params), *(each.help.split("\n\n")[0] for each in inner)]
+    for text in filter(None, texts):
+        assert " ".join(text.split()) in printed
 
 
 def test_the_version_is_printed(run):

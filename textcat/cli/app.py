@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +47,28 @@ class _WithoutPydantic:
         return rest
 
 
-class Command(_WithoutPydantic, TyperCommand):
+class _PlainHelp:
+    """Base class of commands whose help has no markup: typer would leave out what stands in square brackets."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatting: Any = super(_PlainHelp, _with_escaped_help(self))
+        formatting.format_help(ctx, formatter)
+
+
+def _with_escaped_help(part: Any) -> Any:
+    """Return a copy of a command or parameter, with square brackets in its help, and in that of its parts, escaped."""
+    from rich.markup import escape
+
+    escaped = copy(part)
+    escaped.help = escape(part.help or "")
+    if hasattr(part, "params"):
+        escaped.params = [_with_escaped_help(param) for param in part.params]
+    if hasattr(part, "commands"):
+        escaped.commands = {name: _with_escaped_help(command) for name, command in part.commands.items()}
+    return escaped
+
+
+class Command(_WithoutPydantic, _PlainHelp, TyperCommand):
     """A command of textcat, whose options environment variables can set, too; `--help` does not list the variables."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -56,7 +78,7 @@ class Command(_WithoutPydantic, TyperCommand):
         return super().make_context(info_name, args, parent=parent, **extra)
 
 
-class _Group(_WithoutPydantic, TyperGroup):
+class _Group(_WithoutPydantic, _PlainHelp, TyperGroup):
     """The group of all commands."""
 
 
