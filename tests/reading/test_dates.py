@@ -33,7 +33,7 @@ def test_a_date_is_written_in_iso_8601_with_its_zone(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1987", "2018-11", "spring", "2018-02-30", "31 Foo 2018", "2018-11-21T25:00", "9" * 99]
+    "text", ["", "1987", "2018-11", "spring", "2018-02-30", "31 Foo 2018", "2018-11-21T25:00", "9" * 99, "٢٠٢٤-٠٥-٠١"]
 )
 def test_what_is_no_date_that_is_known_stays_as_it_is(text):
     assert iso_date(text) == text

@@ -9,11 +9,13 @@ from functools import lru_cache
 _TIME = r"(?P<hour>\d\d):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?P<part>[.,]\d+)?)?"
 _NUMBERS = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
-    rf"(?:[Tt ]{_TIME}\s*(?P<zone>[Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?"
+    rf"(?:[Tt ]{_TIME}\s*(?P<zone>[Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
 )
 _WORDS = re.compile(
     r"(?:[A-Za-z]{3,9},?\s+)?(?P<day>\d\d?)[ -](?P<month>[A-Za-z]{3,9})\.?[ -](?P<year>\d{4}|\d\d)"
-    rf"(?:,?\s+{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-]\d\d:?\d\d)?(?:\s+\([^()]*\))?)?"
+    rf"(?:,?\s+{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-]\d\d:?\d\d)?(?:\s+\([^()]*\))?)?",
+    re.ASCII,
 )
 _PARTS = "year", "month", "day", "hour", "minute", "second", "part", "zone"
 _MONTHS = {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6}
@@ -25,7 +27,7 @@ _ZONES |= {"cdt": "-05:00", "mst": "-07:00", "mdt": "-06:00", "pst": "-08:00", "
 _USUAL = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?)(?(2)(Z|[+-][0-9]{2}:[0-9]{2})?)"
 )
-_SHORT = re.compile(r"(\d{4})(?:-(\d\d))?")
+_SHORT = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _LONGEST = 80  # maximum characters of a date
 
 
