@@ -107,6 +107,12 @@ def moment(date: str) -> datetime | None:
         return None
 
 
+def with_zone(date: str, zone: str) -> str:
+    """Add a time zone, such as "-12:00", to a date in ISO 8601 that has none; return any other text unchanged."""
+    parsed = _time_and_zone(date)
+    return date if parsed is None or parsed[1] else f"{parsed[0].isoformat()}{zone}"
+
+
 def time_of(date: str) -> datetime | None:
     """Return the time that a date states, in its own time zone, as a datetime without a zone.
 

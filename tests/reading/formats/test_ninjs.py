@@ -1,7 +1,10 @@
 """News items of ninjs: alone, in arrays, one a line and in feeds; their versions, and which are left out."""
 
 import json
+import time
+from datetime import datetime
 
+import pytest
 from formats_read import parsed
 from news_items import FIRST_NINJS as FIRST
 from news_items import THIRD_NINJS as THIRD
@@ -77,6 +80,25 @@ def test_embargoes_hold_until_their_date(folder):
     (folder / "a.json").write_text(json.dumps(items))
     assert ids(read("a.json")) == ["2", "4"]
     assert "embargo until 2999-01-01" in read("a.json")[0].reason
+
+
+@pytest.mark.parametrize(
+    ("embargoed", "until"),
+    [
+        ("2024-05-01T10:00:00", "2024-05-01T10:00:00-12:00"),
+        ("1 May 2024 10:00 CEST", "2024-05-01T10:00:00-12:00"),
+        ("2024-05-01", "2024-05-01T00:00:00-12:00"),
+        ("2024-05-01T10:00:00+02:00", "2024-05-01T10:00:00+02:00"),
+    ],
+)
+def test_an_embargo_without_a_time_zone_ends_when_its_time_has_passed_everywhere(folder, monkeypatch, embargoed, until):
+    (folder / "a.json").write_text(json.dumps({**FIRST, "embargoed": embargoed}))
+    end = datetime.fromisoformat(until).timestamp()
+    monkeypatch.setattr(time, "time", lambda: end - 1)
+    (rejection,) = read("a.json")
+    assert (until in rejection.reason, rejection.due) == (True, end)
+    monkeypatch.setattr(time, "time", lambda: end)
+    assert ids(read("a.json")) == [FIRST["uri"]]
 
 
 def test_events_and_items_without_text_are_left_out_by_name(folder):

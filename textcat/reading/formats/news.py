@@ -12,11 +12,12 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
 from textcat.base.surrogates import mark_surrogates
-from textcat.reading.dates import iso_date, moment
+from textcat.reading.dates import iso_date, moment, with_zone
 from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import NO_VERSION, RecordContent
 
+_LAST_ZONE = "-12:00"  # when a time has passed there, it has passed everywhere
 _YEAR_1 = datetime.min.replace(tzinfo=timezone.utc)
 OWN = "textcat"  # scheme of the creators of tags written by this package
 _ZONES = ("title", "slugline", "abstract", "body")
@@ -148,12 +149,13 @@ def _left_out(status: str, embargo: str | None) -> tuple[str, float | None]:
         return _REASONS[said], None
     if embargo is None:
         return "", None
-    release = moment(iso_date(embargo))
+    until = with_zone(iso_date(embargo), _LAST_ZONE)
+    release = moment(until)
     if release is None:
         return _REASONS["embargoed"], None
     if (due := release.timestamp()) <= time.time():
         return "", None
-    return f"{_REASONS['embargoed']} until {iso_date(embargo)}", due
+    return f"{_REASONS['embargoed']} until {until}", due
 
 
 def _fields(item: NewsItem, subjects: list[Subject], settings: InputSettings) -> dict[str, Any] | None:
