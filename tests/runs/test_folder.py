@@ -132,7 +132,7 @@ def test_how_far_a_run_has_come_is_the_sum_of_its_journal(out):
     assert (done.finished, done.shards, done.checkpoint, done.read) == (True, 4, (8, 0), 80)
     assert (done.counts.records, done.counts.tagged, done.counts.rejected) == (24, 20, 4)
     assert done.counts.topics == {"wheat": 20}
-    assert done.log.rejected_bytes == (out / "_rejected.jsonl").stat().st_size
+    assert done.log.rejections[0] == (out / "_rejected.jsonl").stat().st_size
 
 
 def test_a_finished_run_is_left_as_it_is(out):
@@ -220,8 +220,11 @@ def test_a_shard_or_a_journal_that_was_changed_is_refused(out):
     shard.unlink()
     assert refused(out) == told
     shard.write_bytes(written)
-    (out / "_rejected.jsonl").write_bytes(b"")
-    assert "_rejected.jsonl is missing or changed" in refused(out)
+    rejected = (out / "_rejected.jsonl").read_bytes()
+    for changed in (b"", rejected[:-1], rejected.replace(b"reason", b"reasom", 1)):
+        (out / "_rejected.jsonl").write_bytes(changed)
+        assert "_rejected.jsonl is missing or changed" in refused(out)
+    (out / "_rejected.jsonl").write_bytes(rejected)
     lines = (out / "_journal.jsonl").read_bytes().splitlines(keepends=True)
     (out / "_journal.jsonl").write_bytes(b"".join([lines[0], lines[1].replace(b"wheat", b"maize"), *lines[2:]]))
     assert "_journal.jsonl is damaged" in refused(out)

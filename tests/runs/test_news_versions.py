@@ -364,3 +364,16 @@ def test_a_damaged_file_of_versions_is_told(tmp_path):
         whole.path.write_bytes(damaged) if damaged is not None else whole.path.unlink()
         with pytest.raises(TextcatError, match=r"0 is missing or changed: restore it, or start again with --restart\."):
             find_superseded([whole], 0)
+
+
+@pytest.mark.parametrize("name", ["_rejected.jsonl", "_versions-00000.bin"])
+def test_where_a_file_of_the_run_was_changed_nothing_is_read_or_written(model, folder, out, name):
+    tag(model, folder, out)
+    data = bytearray((out / name).read_bytes())
+    data[len(data) // 2] ^= 8
+    (out / name).write_bytes(data)
+    write_items(folder / "new.jsonl", [item("urn:new", 1)])
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(TextcatError, match=rf"{name} is missing or changed: restore it, or start again"):
+        tag(model, folder, out)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before

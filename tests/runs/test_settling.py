@@ -383,7 +383,7 @@ def test_the_journal_is_replayed_to_what_the_run_has_done(model, tmp_path):
     assert (first.is_finished, second.is_finished) == (True, True)
     stale = [(reading.generation, os.path.basename(reading.name)) for reading, _ in second.settled.stale]
     assert stale == [(0, "f.jsonl")]
-    assert log.rejected_bytes == (out / "_rejected.jsonl").stat().st_size
+    assert log.rejections[0] == (out / "_rejected.jsonl").stat().st_size
     assert [span.generation for span in log.rejected_spans] == [0, 1]
     assert {log.generation_of[path.name] for path in out.glob("part-*")} == {0, 1}
 

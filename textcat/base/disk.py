@@ -8,6 +8,7 @@ import re
 import secrets
 import stat
 import sys
+import zlib
 from collections.abc import Container, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
@@ -238,6 +239,20 @@ def sha256_of_file(file: Path | BinaryIO) -> str:
     while data := file.read(1 << 20):
         digest.update(data)
     return digest.hexdigest()
+
+
+def begins_with(path: Path, length: int, crc32: int) -> bool:
+    """Return whether a file begins with bytes of the given length and CRC-32; True for the length 0."""
+    if not length:
+        return True
+    sum_ = 0
+    try:
+        with open_regular(path) as file:
+            while data := file.read(min(length, 1 << 20)):
+                sum_, length = zlib.crc32(data, sum_), length - len(data)
+    except OSError:
+        return False
+    return (length, sum_) == (0, crc32)
 
 
 def map_array(path: Path, file: BinaryIO, types: Container[Any]) -> "np.memmap":

@@ -173,7 +173,7 @@ def _begin_or_resume(
     if is_damaged:
         raise TextcatError(f"{path / JOURNAL} is damaged: {remedy}.")
     if not trusted:
-        check_shards(log, remedy)
+        check_output(log, remedy)
     _remove_unfinished(log, journal.length, remedy)
     if growing is not None and log.generation.settled is not None and not log.generation.is_finished:
         carry_out(log, growing.remove)  # inspects the last record
@@ -253,8 +253,11 @@ def _difference(before: bytes | None, now: bytes | None, path: Path, documents: 
     return f"{name} has changed {since}{how}{read}: {remedy}."
 
 
-def check_shards(log: Log, remedy: str) -> None:
-    """Raise a TextcatError, which ends with `remedy`, if a shard is missing or has changed."""
+def check_output(log: Log, remedy: str) -> None:
+    """Raise a TextcatError, which ends with `remedy`, if a file that the run wrote is missing or has changed.
+
+    The files are the shards, the file of rejections and the files of versions.
+    """
     with ThreadPoolExecutor() as threads:  # in threads, because hashlib releases the GIL
         paths = [log.folder / name for name in log.sums]
         for path, sum_ in zip(paths, threads.map(_sum_if_there, paths), strict=True):
@@ -262,6 +265,17 @@ def check_shards(log: Log, remedy: str) -> None:
             is_former = path.name == getattr(log.last, "name", None) and sum_ == log.former
             if sum_ != log.sums[path.name] and not is_former:
                 raise _missing(path, remedy)
+    versions = [(VERSIONS.format(generation.number), generation.versions) for generation in log.generations]
+    for name, state in [(REJECTED, _rejections(log)), *versions]:
+        if not disk.begins_with(log.folder / name, *state):
+            raise _missing(log.folder / name, remedy)
+
+
+def _rejections(log: Log) -> tuple[int, int]:
+    """Return the length and the CRC-32 of the file of rejections, which may still have its old content."""
+    if announced(log) == REJECTED and isinstance(log.former, list):
+        return log.former[-1][1:]
+    return log.rejections
 
 
 def _sum_if_there(path: Path) -> str:
@@ -292,11 +306,8 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
     for file in own_files(log.folder):
         if file.name not in names:
             disk.remove(file)
-    rejected_bytes = log.rejected_bytes
-    if announced(log) == REJECTED and isinstance(log.former, list):
-        rejected_bytes = log.former[-1].end
     versions = log.folder / VERSIONS.format(log.generation.number)
-    for file, length in ((log.folder / REJECTED, rejected_bytes), (versions, log.generation.versions[0])):
+    for file, (length, _) in ((log.folder / REJECTED, _rejections(log)), (versions, log.generation.versions)):
         if not length:
             disk.remove(file)
         elif not file.is_file() or file.stat().st_size < length:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from textcat.base.errors import TextcatError, first_of
 from textcat.reading import BatchNumber, Share
-from textcat.runs.folder import INPUTS, check_shards, in_words
+from textcat.runs.folder import INPUTS, check_output, in_words
 from textcat.runs.news_versions import VERSIONS
 from textcat.runs.output import ParquetFile, PlainFile
 from textcat.runs.records import REJECTED, Log, PartBatch, own_journal, replay
@@ -56,7 +56,7 @@ def read_parts(folders: Sequence[Path]) -> list[Part]:
         how = f"tag by --part {missing[0]}/{first.share.n}, and name its folder, too"
         raise TextcatError(f"{shown} {first.share.n} {'is' if len(missing) == 1 else 'are'} missing: {how}.")
     for part in parts:
-        check_shards(part.log, _AGAIN)
+        check_output(part.log, _AGAIN)
     return parts
 
 

@@ -17,7 +17,7 @@ from textcat.base.journal import Journal, journal_line, read_all, read_header, r
 from textcat.reading import BatchNumber, PipeState
 from textcat.runs.results import Counts
 
-FORMAT = 4
+FORMAT = 5
 JOURNAL, REJECTED, SUMMARY, ORIGIN = "_journal.jsonl", "_rejected.jsonl", "_summary.json", "_origin.json"
 _MARK = "textcat archive"
 
@@ -79,12 +79,12 @@ class Shard(_Record, tag="shard"):
     sha256: str
     checkpoint: tuple[int, ...]
     read: int  # bytes of the inputs up to the checkpoint
-    rejected_bytes: int  # length of the file of rejections
+    rejections: tuple[int, int]  # length and CRC-32 of the file of rejections
     counts: dict[str, Any]
     pipes: dict[str, PipeState] = {}
     sums: dict[str, str] = {}  # checksums of files that were read to their ends
     due: dict[str, float] = {}  # sources to read again, with the time: see `Rejection`
-    #: The length and the checksum of the generation's file of versions; None: unchanged.
+    #: The length and the CRC-32 of the generation's file of versions; None: unchanged.
     versions: tuple[int, int] | None = None
     batches: list[PartBatch] = []  # its batches, if the run is one part of several
 
@@ -129,7 +129,7 @@ class Replaced(_Record, tag="replaced"):
     n_bytes: int
     sha256: str
     counts: dict[str, Any]  # change of the run's counts
-    rejected_bytes: int | None = None  # None: no rejection was added
+    rejections: tuple[int, int] | None = None  # as in `Shard`; None: no rejection was added
 
 
 class RejectedSpan(NamedTuple):
@@ -137,13 +137,12 @@ class RejectedSpan(NamedTuple):
 
     generation: int
     end: int  # in bytes
+    crc32: int  # of the file up to there
 
 
 class RejectionsReplaced(_Record, tag="rejections replaced"):
-    """Record the new content of the file of rejections; the checksum is "" if no rejection is left."""
+    """Record that the file of rejections gets new content; `spans` is empty if no rejection is left."""
 
-    n_bytes: int
-    sha256: str
     counts: dict[str, Any]
     spans: list[RejectedSpan]
 
@@ -201,9 +200,9 @@ class Log:
         return BatchNumber(*batches[-1].number) if batches else None
 
     @property
-    def rejected_bytes(self) -> int:
-        """The length of the file of rejections, in bytes."""
-        return self.rejected_spans[-1].end if self.rejected_spans else 0
+    def rejections(self) -> tuple[int, int]:
+        """The length of the file of rejections in bytes, and its CRC-32."""
+        return self.rejected_spans[-1][1:] if self.rejected_spans else (0, 0)
 
     def are_others(self, shard: str, facts: Mapping[str, Any]) -> bool:
         """Return whether a shard was written with values of settings other than those in `facts`."""
@@ -230,7 +229,7 @@ class Log:
                 generation.sums |= record.sums
                 generation.versions = record.versions or generation.versions
                 self.counts.add(Counts.from_dict(record.counts), by_month=True)
-                self._extend_rejections(generation.number, record.rejected_bytes)
+                self._extend_rejections(generation.number, *record.rejections)
                 if record.name:
                     self.sums[record.name], self.generation_of[record.name] = record.sha256, generation.number
                     self._facts_of[record.name] = self.facts
@@ -241,8 +240,8 @@ class Log:
             case Replaced():
                 self.former, self.sums[record.name] = self.sums[record.name], record.sha256
                 self._replaced(record.name, record.counts)
-                if record.rejected_bytes is not None:
-                    self._extend_rejections(self.generation_of[record.name], record.rejected_bytes)
+                if record.rejections is not None:
+                    self._extend_rejections(self.generation_of[record.name], *record.rejections)
             case RejectionsReplaced():
                 self.former, self.rejected_spans = self.rejected_spans, [*record.spans]
                 self._replaced(REJECTED, record.counts)
@@ -253,10 +252,11 @@ class Log:
         self.replaced.add(name)
         self.counts.add(Counts.from_dict(counts), by_month=True)
 
-    def _extend_rejections(self, generation: int, end: int) -> None:
-        if end > self.rejected_bytes:
+    def _extend_rejections(self, generation: int, end: int, crc32: int) -> None:
+        if end > self.rejections[0]:
             is_last = bool(self.rejected_spans) and self.rejected_spans[-1].generation == generation
-            self.rejected_spans = [*self.rejected_spans[: -1 if is_last else None], RejectedSpan(generation, end)]
+            span = RejectedSpan(generation, end, crc32)
+            self.rejected_spans = [*self.rejected_spans[: -1 if is_last else None], span]
 
 
 def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | None) -> tuple[Log, bytes]:

@@ -67,8 +67,8 @@ def settle(log: Log, remove: RemoveRows) -> Settlement:
         return Settlement(Counts(), True)
     versions = None
     if superseded.chunk:
-        length = _append(log.folder / VERSIONS.format(log.generation.number), superseded.chunk)
-        versions = length, zlib.crc32(superseded.chunk, log.generation.versions[1])
+        path = log.folder / VERSIONS.format(log.generation.number)
+        versions = _append(path, superseded.chunk, log.generation.versions)
     log.append(Settled(stale, unblocked, superseded.shards, again, versions))
     return Settlement(carry_out(log, remove), not again)
 
@@ -100,19 +100,11 @@ def announced(log: Log) -> str:
         case Replaced(name=name):
             is_in_place = disk.sha256_of_file(log.folder / name) == log.last.sha256
         case RejectionsReplaced():
-            name, is_in_place = REJECTED, _begins_with(log.folder / REJECTED, log.last)
+            # An existing file is truncated if no rejection is left.
+            name, is_in_place = REJECTED, disk.begins_with(log.folder / REJECTED, *log.rejections)
         case _:
             return ""
     return "" if is_in_place else name
-
-
-def _begins_with(path: Path, record: RejectionsReplaced) -> bool:
-    if not record.n_bytes:
-        return True  # an existing file is truncated
-    if not path.is_file():
-        return False
-    with disk.open_regular(path) as file:
-        return hashlib.sha256(file.read(record.n_bytes)).hexdigest() == record.sha256
 
 
 def _replace_shard(log: Log, name: str, content: RemovedRows, redone: str) -> Counts:
@@ -123,12 +115,13 @@ def _replace_shard(log: Log, name: str, content: RemovedRows, redone: str) -> Co
     with _replacing(log.folder / name, content.data):
         if name == redone:
             return Counts()
-        length = None
+        rejections = None
         if content.rejections:
-            length = _append(log.folder / REJECTED, b"".join(map(encode_rejection, content.rejections)))
+            lines = b"".join(map(encode_rejection, content.rejections))
+            rejections = _append(log.folder / REJECTED, lines, log.rejections)
         sum_ = hashlib.sha256(content.data).hexdigest()
         content.counts.inputs = _by_input(content.counts.inputs, log.counts.inputs)
-        log.append(Replaced(name, len(content.data), sum_, content.counts.as_dict(), length))
+        log.append(Replaced(name, len(content.data), sum_, content.counts.as_dict(), rejections))
     return content.counts
 
 
@@ -147,8 +140,7 @@ def _replace_rejections(log: Log, settled: Settled, *, is_announced: bool) -> Co
     with _replacing(log.folder / REJECTED, data):
         if is_announced:
             return Counts()
-        sum_ = hashlib.sha256(data).hexdigest()
-        log.append(RejectionsReplaced(len(data), sum_, counts.as_dict(), kept))
+        log.append(RejectionsReplaced(counts.as_dict(), kept))
     return counts
 
 
@@ -166,14 +158,13 @@ def _replacing(path: Path, data: bytes) -> Iterator[None]:
         yield
 
 
-def _append(path: Path, data: bytes) -> int:
-    """Append bytes to a file, sync it, and return its length."""
+def _append(path: Path, data: bytes, before: tuple[int, int]) -> tuple[int, int]:
+    """Append bytes to a file, sync it, and return its length and CRC-32; `before` has those that it had before."""
     with closing(disk.reopen(path)) as file:
         disk.write_all(file, data)
         disk.sync(file)
-        length = file.tell()
     disk.sync_folder(path.parent)
-    return length
+    return before[0] + len(data), zlib.crc32(data, before[1])
 
 
 def _kept_rejections(
@@ -187,9 +178,9 @@ def _kept_rejections(
     stale, readable = defaultdict[int, set[str]](set), {(n, escape_undecodable(name)) for n, name in settled.unblocked}
     for reading, _ in settled.stale:
         stale[reading.generation].add(escape_undecodable(reading.name))
-    kept, kept_spans, counts, begin, kept_end = list[bytes](), list[RejectedSpan](), Counts(), 0, 0
+    kept, kept_spans, counts, begin, kept_end, crc32 = list[bytes](), list[RejectedSpan](), Counts(), 0, 0, 0
     with open(path, "rb") as file:
-        for generation, end in spans:
+        for generation, end, _ in spans:
             is_stale = is_within(stale[generation])
             for line in file.read(end - begin).splitlines(keepends=True):
                 rejection = orjson.loads(line)
@@ -201,10 +192,10 @@ def _kept_rejections(
                     counts.add(Counts(-1, rejected=-1, left_out=left_out, reasons=reasons))
                 else:
                     kept.append(line)
-                    kept_end += len(line)
+                    kept_end, crc32 = kept_end + len(line), zlib.crc32(line, crc32)
             begin = end
             if kept_end > (kept_spans[-1].end if kept_spans else 0):
-                kept_spans.append(RejectedSpan(generation, kept_end))
+                kept_spans.append(RejectedSpan(generation, kept_end, crc32))
     return b"".join(kept), kept_spans, counts
 
 

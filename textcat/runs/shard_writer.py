@@ -146,9 +146,8 @@ class ShardWriter:
         self._max_records, self._max_bytes = max_records, max_bytes
         assert state.log is not None
         self.number, self.log = state.shards, state.log
-        self._rejected = _AppendedFile(folder / REJECTED, self.log.rejected_bytes)
-        length, self._crc32 = self.log.generation.versions
-        self._versions = _AppendedFile(folder / VERSIONS.format(self.log.generation.number), length)
+        self._rejected = _SummedFile(folder / REJECTED, self.log.rejections)
+        self._versions = _SummedFile(folder / VERSIONS.format(self.log.generation.number), self.log.generation.versions)
         self._last: EncodedBatch | None = None  # the last batch of the shard
         self._begin()
 
@@ -168,7 +167,6 @@ class ShardWriter:
             self._score_bins.write(batch.score_bins)
             self._rejected.write(batch.rejected)
             self._versions.write(batch.versions)
-            self._crc32 = zlib.crc32(batch.versions, self._crc32)
             self._counts.add(batch.counts, by_month=True)
             self._sums |= batch.sums
             for source, due in batch.due.items():
@@ -228,12 +226,12 @@ class ShardWriter:
                 sha256,
                 tuple(last.end),
                 last.read,
-                self._rejected.length,
+                self._rejected.state,
                 self._counts.as_dict(),
                 dict(last.pipes),
                 self._sums,
                 self._due,
-                (self._versions.length, self._crc32) if self._versions.length else None,
+                self._versions.state if self._versions.length else None,
                 self._batches,
             )
         )
@@ -274,3 +272,15 @@ class _AppendedFile:
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
+
+
+class _SummedFile(_AppendedFile):
+    """Append bytes to a file that may exist; `state` is its length in bytes and its CRC-32."""
+
+    def __init__(self, path: Path, state: tuple[int, int]):
+        super().__init__(path, state[0])
+        self.state = state
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        self.state = self.length, zlib.crc32(data, self.state[1])
