@@ -215,6 +215,19 @@ def test_chunks_of_a_byte_are_put_together_to_bodies(service):
     assert statuses(converse(service, both + WHOLE.replace(b"host:", b"connection: close\r\nhost:"))) == [200] * 3
 
 
+@pytest.mark.parametrize("field", [b"gzip, chunked", b"gzip\r\ntransfer-encoding: chunked"])
+def test_a_body_in_another_transfer_coding_is_refused(service, field):
+    assert statuses(converse(service, CHUNKED.replace(b"chunked", field))) == [501]
+
+
+@pytest.mark.parametrize(("target", "status"), [("localhost", 200), ("127.0.0.1:80", 200), ("evil.example", 421)])
+def test_the_host_of_a_whole_url_counts_in_place_of_the_header(service, target, status):
+    request = WHOLE.replace(TAG.encode(), f"http://{target}{TAG}".encode())
+    for host in (b"localhost", b"evil.example"):
+        own = request.replace(b"host: localhost", b"connection: close\r\nhost: " + host)
+        assert statuses(converse(service, own)) == [status]
+
+
 def test_bodies_of_requests_that_wait_are_not_read_ahead():
     """Nobody counts what they hold."""
     n, size = 300, 20_000

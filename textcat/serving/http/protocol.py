@@ -8,6 +8,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, ClassVar
 
+import httptools
 import numpy as np
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -141,6 +142,12 @@ class Protocol(HttpToolsProtocol):
         if len(self.url) + names_and_values + len(self.parser.get_method()) + 14 > _HEAD_BYTES:
             self._refuse_head("header")
             return
+        codings = b",".join(value for name, value in self.headers if name == b"transfer-encoding")
+        if codings.strip().lower() not in (b"", b"chunked"):
+            self._refuse(501, "The body has a transfer coding other than chunked: send it without, or chunked.")
+            return
+        if not self.url.startswith(b"/"):
+            self._take_host_of_url()
         self._in_head, self._head, self._fields, self._silent, self._discarded = False, 0, 0, 0, 0
         self._framing = -2 * _HEAD_BYTES  # allow as much again, because the data include the end of the head
         self._stop_timer()
@@ -150,6 +157,11 @@ class Protocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
             if waiting is not None:
                 waiting.keep_alive = True  # otherwise, the connection would end before the last answer
+
+    def _take_host_of_url(self) -> None:
+        """Put the host of a request's whole URL, if it sends one, in place of the header Host, which then is void."""
+        if host := httptools.parse_url(self.url).host:
+            self.headers[:] = [(name, host if name == b"host" else value) for name, value in self.headers]
 
     def on_body(self, body: bytes) -> None:
         """Collect a part of the body; all parts in the data received at one time are passed on together.
