@@ -81,6 +81,7 @@ def test_a_table_is_read_by_its_columns():
         ([{"text": "a", "topics": 2.5}], {}, "Record 1 has the topics 2.5: they must be a list of names, or one name"),
         ([{"text": "a", "topics": ["a", True]}], {}, "they must be a list of names, or one name"),
         ([{"text": "a", "topics": [""]}], {}, "they must be a list of names, or one name"),
+        ([{"text": "a", "topics": [None]}], {}, r"Record 1 has the topics \[null\]: they must be a list of names"),
         ([{"text": "a", "split": "dev"}], {}, "Record 1 has the split 'dev': it must be one of train, test, unused"),
         (
             [{"text": "a", "id": "x"}, {"text": "b"}, {"text": "c", "id": "x"}],

@@ -97,6 +97,11 @@ def test_an_object_of_scores_tells_topics_and_what_a_document_was_judged_for(val
         (2.5, "they must be a list of names, or one name"),
         ([["corn"], ["rye"]], "they must be a list of names, or one name"),
         ([" "], "they must be a list of names, or one name"),
+        ([None], "they must be a list of names, or one name"),
+        ([float("nan"), None], "they must be a list of names, or one name"),
+        (np.array([None]), "they must be a list of names, or one name"),
+        ("[null]", "they must be a list of names, or one name"),
+        ("[nan]", "they must be a list of names, or one name"),
         ("[{'a': 'b'}]", "they must be a list of names, or one name"),
         (["corn", True], "they must be a list of names, or one name"),
         ([[0, 4, "corn"]], "spans label parts of a text"),
@@ -114,6 +119,14 @@ def test_an_object_of_scores_tells_topics_and_what_a_document_was_judged_for(val
 def test_a_value_that_names_no_topics_is_refused(value, message):
     with pytest.raises(UnreadableError, match=f"has the kinds .*: .*{message}"):
         labels_in(value, "kinds")
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "jsonl", "parquet"])
+def test_a_list_without_a_name_is_refused_whatever_the_file(tmp_path, form):
+    names = (["corn"], [None]) if form != "csv" else ("['corn']", "[null]")
+    path = write(tmp_path, form, *({"text": f"text {number}", "topics": value} for number, value in enumerate(names)))
+    with pytest.raises(TextcatError, match="they must be a list of names, or one name"):
+        open_corpus(path)
 
 
 def test_a_vector_is_refused_also_if_its_numbers_are_separated_in_a_text():

@@ -27,6 +27,7 @@ _QUOTED = re.compile(r"""([^'"]*)('[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*
 _ELEMENT = re.compile(r"""\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"\s*|([^\s"'{},\\][^"{},\\]*))(,|\Z)""", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NAN = re.compile(r"\bnan\b")
+_NO_NAMES = "they must be a list of names, or one name"
 _VECTOR = re.compile(r"[01](?:[ ,;\t][01]){2,}")
 _NUMBERS = re.compile(r"\[[\s\d.eE+-]+\]")
 _WHOLE_FLOAT = re.compile(r"-?\d+\.0")
@@ -150,7 +151,9 @@ def _warn_of_scores(field: str) -> None:
 
 
 def _names(values: list[Any], field: str) -> list[str]:
-    """Return the names in a list; raise UnreadableError if the list is no list of names."""
+    """Return the names in a list, without missing values; raise UnreadableError if the list is no list of names."""
+    if values and all(value is None for value in values):
+        raise _fault(values, field, _NO_NAMES)
     if len(values) > 1 and not all(type(value) is str and (len(value) > 2 or value.isalpha()) for value in values):
         written = [str(value).strip() for value in values]
         are_numbers = all(value is None or isinstance(value, Real) for value in values)
@@ -189,7 +192,7 @@ def _name(value: Any, field: str, whole: Any) -> str:
         return name
     if _is_span(value):
         raise _span_fault(whole, field)
-    raise _fault(whole, field, "they must be a list of names, or one name")
+    raise _fault(whole, field, _NO_NAMES)
 
 
 def _fault(value: Any, field: str, remedy: str) -> UnreadableError:
