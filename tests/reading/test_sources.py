@@ -68,12 +68,20 @@ def test_a_folder_is_known_by_all_its_files(folder):
     assert changed.state != source.state
 
 
-def test_a_pattern_stands_for_the_files_that_fit_but_a_file_of_that_name_goes_first(folder):
+def test_a_pattern_stands_for_the_files_that_fit_but_a_file_of_that_name_goes_first(folder, caplog):
     for name in ("b.txt", "a.txt", "c.csv"):
         (folder / name).write_text("text")
     assert ids(read("*.txt")) == ["a.txt", "b.txt"]
     (folder / "*.txt").write_text("")
     assert ids(read("*.txt")) == ["*.txt"]
+    assert [record.message for record in caplog.records] == [
+        "*.txt is the name of a file, so it is not read as a pattern."
+    ]
+
+
+def test_a_file_with_colons_in_its_name_is_no_url(folder):
+    (folder / "a::b.txt").write_text("text")
+    assert ids(read("a::b.txt")) == ["a::b.txt"]
 
 
 def test_what_is_named_twice_is_read_once_and_that_is_said(folder, caplog):

@@ -80,7 +80,10 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
         return [_pipe(text, lambda: pipe_stream(sys.stdin.buffer), settings)]
     if is_url(text):
         return remote_sources(text, settings)
-    if not os.path.exists(text) and not _GLOB.isdisjoint(text):
+    is_there = os.path.exists(text)
+    if is_there and {*matches(text)} - {text}:
+        log.warning("%s is the name of a file, so it is not read as a pattern.", text)
+    if not is_there and not _GLOB.isdisjoint(text):
         closed = _closed_folders(text)
         paths = [path for path in matches(text) if not closed or closed.isdisjoint(_folders_above(path))]
         if not paths and not closed:

@@ -89,4 +89,4 @@ def path_inside(above: str, name: str) -> str:
 
 def is_url(text: str) -> bool:
     """Return True if an input is a URL, and False if it is a path."""
-    return "://" in text or "::" in text
+    return "://" in text  # as in each part of a chain, such as "zip://*.csv::https://…"
