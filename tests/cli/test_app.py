@@ -230,6 +230,14 @@ def test_files_are_tagged_where_standard_input_is_closed(model, tmp_path):
     assert json.loads(ended.stdout)["id"] == "a.txt"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="system: locales of POSIX")
+def test_a_name_that_the_encoding_of_file_names_does_not_have_ends_in_a_sentence(model, tmp_path):
+    (tmp_path / "é.jsonl").write_text('{"text": "Wheat exports rose."}')
+    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    run = subprocess.run([*COMMAND, "tag", model, tmp_path / "é.jsonl"], env=ascii_only, capture_output=True, text=True)
+    assert (run.returncode, run.stderr.count("\n"), "LC_ALL" in run.stderr) == (1, 1, True), run.stderr
+
+
 def test_a_reader_that_has_gone_is_no_error_to_speak_of(model):
     with forked_commands.Popen(
         [*COMMAND, "topics", model, "--as", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE

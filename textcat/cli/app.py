@@ -158,6 +158,10 @@ def main() -> None:
     except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
         _discard_output()
         sys.exit(1)
+    except UnicodeEncodeError as error:
+        if error.encoding != "ascii" or sys.getfilesystemencoding() != "ascii":
+            raise
+        _fail("File names are limited to ASCII here: leave out PYTHONUTF8=0, or set LC_ALL to C.UTF-8.", 1)
     except OSError as error:
         _discard_output()
         _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.", 1)
