@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import forked_commands
 import pytest
@@ -22,6 +23,7 @@ from web_records import PAGE, record, response
 import textcat
 from textcat.model.manifest import read_manifest
 from textcat.model.sparse import Sparse
+from textcat.runs.results import Counts
 
 
 @pytest.fixture(scope="module")
@@ -294,6 +296,13 @@ def test_watching_needs_an_output_folder_and_inputs(run, model):
     for words in (["in"], ["--out", "out"], ["-", "--out", "out"]):
         run("tag", model, *words, "--watch")
         assert (run.code, "--watch needs --out" in run.err) == (2, True)
+
+
+def test_a_watching_process_prints_how_much_the_output_has_grown_or_shrunk(run, model, monkeypatch):
+    before, after = Counts(5, rejected=1), Counts(1005)
+    summary = SimpleNamespace(counts=after, before=SimpleNamespace(counts=before), growth=None)
+    monkeypatch.setattr("textcat.tagging.watch.watch_archive", lambda _, __, ___, show, **____: show(summary))
+    assert run("tag", model, "in", "--out", "out", "--watch").out.endswith("  +1,000 documents, -1 rejected\n")
 
 
 def test_an_archive_without_a_fault_ends_well(run, model):

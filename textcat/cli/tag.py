@@ -298,7 +298,8 @@ def _watch(
             show_summary(console, summary, out, form)
         elif not quiet:
             counts, before = summary.counts, summary.before.counts
-            new = f"{counts.records - before.records:,} documents, {counts.rejected - before.rejected:,} rejected"
+            # With a sign, because the rows or rejections of changed files may have become fewer.
+            new = f"{counts.records - before.records:+,} documents, {counts.rejected - before.rejected:+,} rejected"
             files = f" ({growth_in_words(summary.growth)})" if summary.growth else ""
             console.print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {new}{files}", highlight=False, soft_wrap=True)
 
