@@ -338,6 +338,17 @@ def test_what_is_no_document_is_counted_and_is_no_fault(run, model):
     assert "2, 1 of them left out as no documents" in run("tag", model, "web", "--out", "again").out
 
 
+@pytest.mark.parametrize("option", ["--top 3", "--all-topics"])
+def test_that_other_topics_are_counted_than_written_is_said(run, model, option):
+    Path("a.jsonl").write_text('{"text": "wheat harvest and wheat exports"}\n' * 20)
+    assert "--all-topics" not in run("tag", model, "a.jsonl", "--out", "out").out
+    printed = run("tag", model, "a.jsonl", "--out", "other", *option.split()).out
+    assert "The table counts the topics above their thresholds" in printed
+    folder = str(Path("part"))
+    run("tag", model, "a.jsonl", "--out", folder, "--part", "1/1", *option.split())
+    assert "The table counts the topics above their thresholds" in run("merge", folder, "--out", "merged").out
+
+
 def test_a_topic_that_drifts_is_marked(run, model):
     Path("a.jsonl").write_text('{"text": "wheat harvest and wheat exports"}\n' * 200)
     run("tag", model, "a.jsonl", "--out", "out")

@@ -487,6 +487,8 @@ def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
     table = largest_first(named_rows(titles, rows), "documents")
     rate = "more than three times, or less than a third of, the rate in training, beyond chance"
     lines = []
+    if summary.is_ranking:
+        lines.append("The table counts the topics above their thresholds, as without --top and --all-topics.")
     if len(table) < len(sizes):
         lines.append(f"{len(sizes) - len(table)} of {len(sizes)} topics have no document.")
     if drifting:

@@ -97,7 +97,9 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
         out.parent.mkdir(parents=True, exist_ok=True)
     counts, shards = _merge(found, plan, out, limits)
     seconds, memory = time.monotonic() - started, peak_memory() or 0
-    return Summary(plan.trained, (), plan.topics, counts, RunState(Counts()), shards, [], seconds, memory)
+    counted = counts, RunState(Counts()), shards
+    is_ranking = plan.output.is_ranking
+    return Summary(plan.trained, (), plan.topics, *counted, [], seconds, memory, is_ranking=is_ranking)
 
 
 def _merge(parts: Sequence[Part], plan: _PartPlan, out: Path, limits: dict[str, int]) -> tuple[Counts, int]:

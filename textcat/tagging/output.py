@@ -101,12 +101,17 @@ class OutputSettings(NamedTuple):
         return f".{self.to}{f'.{self.compress}' if self.compress else ''}"
 
     @property
+    def is_ranking(self) -> bool:
+        """Whether documents get topics by their rank, or all, instead of those that thresholds and rules decide."""
+        return self.top is not None or self.all_topics
+
+    @property
     def shows_counted(self) -> bool:
         """Whether the topics that the summary counts, by thresholds and rules, can be read from the rows again.
 
-        They cannot if rows have others (`top`, `all_topics`), and are not read from CSV.
+        They cannot if rows have others, and are not read from CSV.
         """
-        return self.top is None and not self.all_topics and self.to != "csv"
+        return not self.is_ranking and self.to != "csv"
 
 
 _DEFAULT = OutputSettings()

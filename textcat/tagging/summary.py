@@ -71,6 +71,7 @@ class Summary(NamedTuple):
     changes: "tuple[InputChange, ...]" = ()  # inputs that changed while they were read
     growth: "Growth | None" = None  # changes of the inputs since the previous run; None: they were not compared
     wake: float | None = None  # the earliest time to read a file again, see `Rejection`; None: never
+    is_ranking: bool = False  # whether other topics were written than counted: see `OutputSettings.is_ranking`
 
     def __repr__(self) -> str:
         counts = (f"{n:,} {what.replace('_', ' ')}" for what, n in vars(self.counts).items() if isinstance(n, int))

@@ -119,7 +119,7 @@ class Tally:
         if missing := [name for name in named if counts.tagged and not counts.fields[name]]:
             _log.warning("No document has the field %s, for which there is a rule.", ", ".join(missing))
         formats, changes = sorted(self._formats), tuple(self._changes)
-        done = (formats, *self._cost(), changes, self._before.growth, self._wake)
+        done = (formats, *self._cost(), changes, self._before.growth, self._wake, self._plan.job.output.is_ranking)
         return Summary(self._plan.trained, self.sources, self._plan.topics, counts, self._before, shards, *done)
 
     def _cost(self) -> tuple[float, int]:
