@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 24  # maximum size of a TOML file
 
 
 def parse_toml(text: str, place: str) -> dict[str, Any]:
-    """Parse a text in TOML; raise a TextcatError that names its place if it is invalid."""
+    """Parse a text in TOML; raise a TextcatError, which names its source `place`, if it is invalid."""
     # Also for numbers of thousands of digits, and for deeply nested brackets.
     try:
         return tomllib.loads(text)

@@ -1,4 +1,4 @@
-"""Write texts as cells of CSV that spreadsheet programs do not run as formulas; read them back as they were."""
+"""Write texts as cells of CSV that spreadsheet programs do not run as formulas; read back the same texts."""
 
 import csv
 import io

@@ -43,7 +43,7 @@ def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
 
 
 class Assigned(NamedTuple):
-    """For each text given to `Groups.add`: its group, its similarity to the text that it repeats, whether it is kept.
+    """For each text given to `Groups.add`: its group, whether it is kept, and how similar it is to the text it repeats.
 
     Texts that are kept are numbered from 0, over all calls. Texts without words, and texts with the same words as an
     earlier one, are not kept.

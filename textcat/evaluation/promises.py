@@ -7,11 +7,11 @@ that later documents come from the same distribution as the sample. `Y` and `sco
 
 **Precision.** A topic's thresholds are tested from high to low until the first one that fails, each by an exact
 binomial test of "the precision is lower than promised" (fixed-sequence testing: Angelopoulos et al., "Learn then Test",
-2021; the test is the bound of Clopper and Pearson). Only the start of the sequence depends on the topic: it is the
-number of documents for which the topic's calibration curve predicts the clearest success. With many topics, some pass
-their first test by chance. So topics are selected by the procedure of Benjamini and Hochberg (1995), and the R selected
-topics, out of m, are tested at the level (1 - confidence) · R / m (Benjamini and Yekutieli, 2005). Hence the expected
-share of broken promises, among those made, is at most 1 - confidence.
+2021; the test is the bound of Clopper and Pearson). Only the start of the sequence depends on the topic: the first
+threshold is exceeded by the number of documents for which the topic's calibration curve predicts the clearest success.
+With many topics, some pass their first test by chance. So topics are selected by the procedure of Benjamini and
+Hochberg (1995), and the R selected topics, out of m, are tested at the level (1 - confidence) · R / m (Benjamini and
+Yekutieli, 2005). Hence the expected share of broken promises, among those made, is at most 1 - confidence.
 
 Topics with too few documents for promises of their own can share one promise: the same test is applied to their
 (document, topic) pairs, ranked by probability, and gives one probability threshold for all of them.

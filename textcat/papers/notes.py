@@ -215,7 +215,7 @@ def _rows_and_picture(
 
 
 def mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:
-    """Return the rows, with a coordinate ρ appended, followed by their negatives; and the labels of all these rows.
+    """Return the rows, with a constant coordinate ρ appended, then their negatives; and the labels of all these rows.
 
     A negative row has the opposite label. The plane of largest margin between the classes contains the origin.
     """

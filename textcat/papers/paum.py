@@ -180,7 +180,10 @@ class CorpusVectors:
         return np.diff(self.train_labels.indptr)
 
     def solve(self, rules: Rules, n_jobs: int, lambda_: float = 1.0, max_epochs: int = 1000) -> list[Solution]:
-        """Train a ranker per topic, by one rule for all or a rule for each; ρ = 1 is the paper's R for unit vectors."""
+        """Train a ranker per topic, by one rule for all or a rule for each.
+
+        The constant coordinate of the bias is ρ = 1, which is the paper's R for unit vectors.
+        """
         rule_of = [rules] * len(self.topics) if isinstance(rules, Rule) else rules
         problems = [
             Problem(positives, rule, lambda_=lambda_, max_epochs=max_epochs)

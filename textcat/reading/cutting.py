@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A block of records or a Rejection, and the place after it in the source."""
+    """A block of records or a Rejection, and the position in the source at which the next one begins."""
 
     item: Block | Rejection
     after: Place | None  # the place after the item; None at the end of the source or file

@@ -63,7 +63,7 @@ def read_documents(
     have the same id.
 
     `wanted` takes the name of a file inside its input, without an ending such as ".gz", and returns whether to read the
-    file; if it is the ``append`` of a list, which returns None, all files are listed and none is read. Archives are
+    file. So the ``append`` of a list, which returns None, lists all files, and none is read. Archives are
     always opened. `opened` takes the name and the stream of a file to read, and returns the stream to read instead, or
     None to skip the file. `as_read` takes each record as soon as it is read, in stored order; its document has the same
     `zones`. `progress` shows how many bytes of the inputs have been read.
@@ -300,7 +300,7 @@ def read_labelled(
 
 
 def _error(refusal: RefusedError, source: Source, reader: SourceReader) -> TextcatError:
-    """Return the error for an unreadable part of a corpus, with its place and the remedy.
+    """Return the error for an unreadable part of a corpus, with its file, its position there, and the remedy.
 
     `reader` was reading `source` when it raised `refusal`.
     """

@@ -17,7 +17,7 @@ class VersionState(IntEnum):
 
 
 class ItemVersion(NamedTuple):
-    """The version of a news item, its place in the input, and its state."""
+    """The version of a news item, its source and position in the input, and its state."""
 
     id: str
     version: tuple[int, int]  # as in `Record`

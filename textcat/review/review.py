@@ -154,7 +154,10 @@ class Review:
         return not self.independent and any(map(self._is_said, self._answers.get(_key(row), ())))
 
     def _read(self, rows: Mapping[int, TaggedDocument]) -> tuple[list[ReviewDocument], int]:
-        """Return the documents of some rows, with their texts, and how many of them are not where they were tagged."""
+        """Return the documents of some rows, with their texts, and how many rows have no such document any more.
+
+        A document is missing if its file no longer has it, or has it at another position.
+        """
         places = {(row.source, row.position, row.id) for row in rows.values()}
         files = tagged_files(self.folder)
         found = self._origin.read_documents(places, files)

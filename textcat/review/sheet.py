@@ -47,7 +47,7 @@ class _Key(NamedTuple):
 
     @property
     def document(self) -> ArchiveRow:
-        """The place of the document in the archive."""
+        """The source, position and id of the document in the archive, and the checksum of its file."""
         return ArchiveRow(self.source, self.position, self.id, self.file)
 
 
@@ -150,7 +150,7 @@ class _Said:
 def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person: str = "") -> ReadSheet:
     """Read people's answers from a sheet, and store them as corrections; if there is an error, store none.
 
-    A document is looked up at its place in its file or, if the file has changed since, by its id in the file.
+    A document is looked up at its position in its file or, if the file has changed since, by its id in the file.
 
     Parameters
     ----------

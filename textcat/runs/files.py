@@ -73,7 +73,7 @@ class ListedFile(NamedTuple):
 
 
 class KnownFile(NamedTuple):
-    """A file that was read to its end: which generation of the run read it, and which shards may have its documents."""
+    """A file that was read to its end: which pass over the inputs read it, and which shards may have its documents."""
 
     file: ListedFile  # with its name, size and time in the latest list
     reading: Reading

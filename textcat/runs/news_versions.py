@@ -268,7 +268,7 @@ class _Compared(NamedTuple):
     is_left_out: "np.ndarray"
 
     def last_in(self, mask: "np.ndarray") -> "np.ndarray":
-        """Return for each version the place of the newest version of its item that is in a mask; -1 if none is."""
+        """Return for each version the index of the newest version of its item that is in a mask; -1 if none is."""
         import numpy as np
 
         last = np.full(self.item[-1] + 1 if len(self.item) else 0, -1)
@@ -278,7 +278,7 @@ class _Compared(NamedTuple):
         return of_versions
 
     def in_order_of_input(self, mask: "np.ndarray") -> "np.ndarray":
-        """Return the places of the versions in a mask, in the order in which they were read."""
+        """Return the indices of the versions in a mask, in the order in which they were read."""
         import numpy as np
 
         places = mask.nonzero()[0]

@@ -42,9 +42,9 @@ class Facts(_Record, tag="facts"):
 
 
 class Generation(_Record, tag="generation"):
-    """Record that a new generation begins: the run reads files that are new or have changed.
+    """Record that a new generation (pass over the inputs) begins: the run reads files that are new or have changed.
 
-    If the generation before is unfinished, it is abandoned.
+    The generation before is abandoned if it is unfinished.
     """
 
     files: str  # the checksum of the list of files
@@ -96,7 +96,7 @@ class Sums(_Record, tag="sums"):
 
 
 class Reading(NamedTuple):
-    """A file as one generation of a run has read it: the generation's number, and the file's name in the output."""
+    """A file as one generation (pass over the inputs) has read it: its number, and the file's name in the output."""
 
     generation: int
     name: str
@@ -113,7 +113,7 @@ class StaleFile(NamedTuple):
 
 
 class Settled(_Record, tag="settled"):
-    """Record what must be removed from the output, after all files of the generation were read."""
+    """Record what must be removed from the output, after all files of a pass over the inputs were read."""
 
     stale: list[StaleFile] = []
     unblocked: list[Reading] = []  # files and folders whose rejections as unreadable are dropped
@@ -133,7 +133,7 @@ class Replaced(_Record, tag="replaced"):
 
 
 class RejectedSpan(NamedTuple):
-    """The lines of one generation in the file of rejections, given by the byte at which they end."""
+    """The lines of one pass over the inputs in the file of rejections, given by the byte at which they end."""
 
     generation: int
     end: int  # in bytes

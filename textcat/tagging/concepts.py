@@ -43,7 +43,7 @@ def concept_of(code: str, name: str = "", scheme: str = "") -> Subject:
 
 
 class CodeTable(NamedTuple):
-    """The path, time and size of a table of codes, by which a change of the table is noticed."""
+    """The path, time and size of a table with the codes of topics, by which a change of the table is noticed."""
 
     path: str = ""  # "": no table
     modified: int = 0  # nanoseconds

@@ -158,7 +158,7 @@ def _edited(
 
 
 def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:
-    """Return the tags of a document, given its topics as in a line of JSON, and the table of codes.
+    """Return the tags of a document, given its topics as in a line of JSON, and a table with the codes of topics.
 
     Each concept appears once.
     """

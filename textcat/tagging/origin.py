@@ -90,7 +90,7 @@ class RunOrigin:
         Returns
         -------
         dict of tuple of (str, int, str) to Record
-            Documents that are no longer in their place are missing.
+            Documents that are no longer at their position in their source are missing.
         """
         settings = InputSettings.from_entries(self.settings)
         at: dict[tuple[str, int], list[tuple[str, Row]]] = {}  # news may have several items at one position

@@ -117,7 +117,7 @@ class _Sums:
         """Add a frame: documents that were scored together.
 
         Documents that are not in `kept` are left out; if `kept` is None, none is left out. `values` has the value of
-        the field by which documents are counted; if it is None, they are counted by date.
+        the field by which documents are counted; None: they are counted by date.
         """
         counts = np.ones(len(frame.days), bool) if kept is None else _are_kept(frame, kept)
         if frame.model not in self._models:

@@ -1,8 +1,8 @@
 """Store the log odds of tagged documents in bins, beside each shard, to estimate prevalences.
 
 A shard (numbered output file) has a file of frames; a frame holds documents that were scored together, in the order of
-the shard's rows. It has for each document its place in the input, its day, and the topics that it got or whose log odds
-are above the lowest bin. Rows that are later removed from a shard keep their entries, which readers ignore.
+the shard's rows. For each document, it has source and position, the day, and the topics that the document got or whose
+log odds are above the lowest bin. Rows that are later removed from a shard keep their entries, which readers ignore.
 """
 
 import zlib

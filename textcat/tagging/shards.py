@@ -32,7 +32,7 @@ Row: TypeAlias = tuple[str, int, str]  # the source, the position and the id of 
 
 
 class TaggedDocument(NamedTuple):
-    """A document in the output of a run: its id, its place in the input, and its topics."""
+    """A document in the output of a run: its id, its source and position in the input, and its topics."""
 
     id: str
     source: str
@@ -57,7 +57,7 @@ class TagShard(NamedTuple):
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
     """Return the content of a shard without the rows of some input files, and without rows replaced by newer versions.
 
-    A shard is an output file. `names` has the input files, `rows` the places of news rows that newer versions replace.
+    A shard is an output file. `names` has the input files, `rows` the rows of news that newer versions replace.
     Those found in the shard are dropped from `rows`, and those removed are returned as rejections.
     """
     rejections: list[Rejection] = []
@@ -295,13 +295,13 @@ def read_field(shard: TagShard, name: str) -> dict[tuple[str, int], str]:
 
 
 def find_documents(folder: Path, wanted: Collection[ArchiveRow]) -> dict[ArchiveRow, TaggedDocument]:
-    """Find documents in a folder of tags: in their place or, if their file has changed since, by their ids.
+    """Find documents in a folder of tags: by file and position or, if the file has changed since, by their ids.
 
     Parameters
     ----------
     folder : Path
     wanted : collection of ArchiveRow
-        The documents to find, with the places and ids that they had.
+        The documents to find, with the files, positions and ids that they had.
 
     Returns
     -------

@@ -126,7 +126,7 @@ def estimate_trends(
 
 
 class _Judged(NamedTuple):
-    """All topics of the judged documents of a folder, by place, and how many judged documents are gone."""
+    """All topics of a folder's judged documents, by source and position, and how many of these documents are gone."""
 
     topics: Mapping[Place, Collection[str]]
     n_gone: int

@@ -149,7 +149,8 @@ class _Clock:
 class SettledFiles:
     """Decide which input files are complete, that is, no longer being written.
 
-    `waiting` has each incomplete file by name: its size and time, and when it was first seen with them.
+    `waiting` has each file that may be incomplete, by name: its size and time, and when it was first seen with this
+    size and time. A file that has just disappeared is also in it.
     """
 
     def __init__(self) -> None:

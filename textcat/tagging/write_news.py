@@ -178,12 +178,12 @@ class NewsWriter:
         return self._wait_for(file.copy, outcome, is_due=file.is_due)
 
     def _wait_for(self, copy: FileCopy, outcome: Outcome, *, is_due: bool) -> list[Outcome]:
-        """Sync a complete copy in a thread; return the outcomes of files that are in their place by now."""
+        """Sync a complete copy in a thread; return the outcomes of files that have their final names by now."""
         self._waiting.append((copy, is_due, self._threads.submit(copy.sync), outcome))
         return self._put_in_place() if len(self._waiting) >= _MOST_OPEN else []
 
     def _copy_unread(self) -> list[Outcome]:
-        """Copy the files that are not read; return the outcomes of files that are in their place by now."""
+        """Copy the files that are not read; return the outcomes of files that have their final names by now."""
         outcomes: list[Outcome] = []
         while self._to_copy:
             state, form = self._to_copy.popleft()

@@ -1,4 +1,4 @@
-"""Compute the progress of a topic: counts, the gain curve, the pace, and the history for stopping rules.
+"""Compute the progress of a topic: counts, gain curve, answers per minute, and the history for stopping rules.
 
 All numbers of documents count a group of near-duplicates as one document.
 """
@@ -28,7 +28,7 @@ class Counts(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The progress of teaching a topic: counts, the gain curve and the pace."""
+    """The progress of teaching a topic: counts, the gain curve and the answers per minute."""
 
     topic: str
     n_documents: int  # documents of the pool
@@ -83,7 +83,7 @@ def history(view: View, topic: str) -> History:
 
 
 def progress_of(view: View, topic: str) -> Progress:
-    """Return the progress of a topic: counts, the gain curve and the pace.
+    """Return the progress of a topic: counts, the gain curve and the answers per minute.
 
     The gain curve has the number of documents of the topic that are found after each answer.
 

@@ -92,10 +92,11 @@ class QueryStrategy:
 def most_uncertain(
     scores: Sequence[NDArray[np.float32]], is_open: Sequence[NDArray[np.bool_]]
 ) -> tuple[int, int] | None:
-    """Return the document that several topics together are most uncertain about; None if no document is open.
+    """Return the document that several topics together are most uncertain about; None if none can be asked about.
 
-    The uncertainty of a document is the sum of ``1 / (1 + |score|)`` over the topics for which it is open: a topic adds
-    1 if the score is on the boundary, and less the further away from it. Of equal documents, the first is returned.
+    The uncertainty of a document is the sum of ``1 / (1 + |score|)`` over the topics for which it is open, that is, can
+    be asked about: a topic adds 1 if the score is on the boundary, and less the further away from it. Of equal
+    documents, the first is returned.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class Rankings:
         """Choose a document to ask a person about for several topics, and the topic that is most uncertain about it.
 
         If a topic's own next question is drawn at random, return this question: of several, that of the first topic.
-        `is_open` has the mask of the open documents for each topic. Return None if no document is open for any topic.
+        `is_open` has for each topic the mask of the documents that can be asked about. Return None if there is none.
         """
         for state, mask in zip(states, is_open, strict=True):
             choice = self.ask(state, mask, person)

@@ -326,9 +326,9 @@ class Session:
         """Return the next question to a person who answers for several topics; None if no document is left for any.
 
         If the strategy of all the topics is "uncertain", the question is about the document that they are most
-        uncertain about together: the one with the largest sum of ``1 / (1 + |score|)`` over the topics for which it is
-        open to the person. Its `topics` are these topics; answer for all of them, by `answer(..., others=...)`. Its
-        `topic` is the one whose score is closest to 0. Questions that a topic draws at random come first.
+        uncertain about together: the one with the largest sum of ``1 / (1 + |score|)`` over the topics for which the
+        person can be asked about it. Its `topics` are these, and its `topic` is the one whose score is closest to 0;
+        answer for all of them, by `answer(..., others=...)`. Questions that a topic draws at random come first.
 
         If a topic has another strategy, the question is the next one of the first topic that still has a question.
 

@@ -1,4 +1,4 @@
-"""The steps of a session: a record for each kind of line in its journal."""
+"""The steps of a session, such as answers, new topics and undos: a record for each kind of line in its journal."""
 
 from __future__ import annotations
 
