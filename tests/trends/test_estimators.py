@@ -153,3 +153,8 @@ def test_the_adaptive_estimate_follows_a_topic_that_shifts_alone():
     adapted, sums = adaptive(counts, held_out), summed(counts, held_out)
     assert abs(adapted[0] - true[0]) < 0.5 * abs(sums[0] - true[0])
     assert adapted[1:] == pytest.approx(sums[1:], rel=1e-9)
+
+
+def test_the_adaptive_estimate_of_a_single_document_is_nearly_its_probability():
+    counts, held_out = counts_of({16: 1}), held_out_of()
+    assert adaptive(counts, held_out)[0] == pytest.approx(summed(counts, held_out)[0], abs=0.05)

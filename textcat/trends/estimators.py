@@ -81,7 +81,8 @@ def adaptive(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
     """
     sums, likely = _log_odds(summed(counts, held_out)), _log_odds(shifted(counts, held_out))
     together = np.maximum(held_out.positives + held_out.negatives, _TINY)
-    expected = counts.sum(axis=-1) * held_out.prior
+    documents = counts.sum(axis=-1)
+    expected = documents * held_out.prior
     noise = 1 / expected + 1 / (held_out.positives.sum(axis=-1) + 0.5)
     shift = np.maximum((sums - _log_odds(summed(together, held_out))) ** 2 - noise, 0)
     counted = (expected >= _FEWEST_EXPECTED) & (held_out.positives.sum(axis=-1) >= _FEWEST)
@@ -89,6 +90,7 @@ def adaptive(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
     with_another = np.concatenate([np.where(counted, shift, np.nan), np.zeros_like(shift[..., :1])], axis=-1)
     of_all, alone = np.nanmedian(with_another, axis=-1, keepdims=True), np.maximum(shift - _LEAST_ALONE, 0)
     weight = _WEIGHT * np.maximum(of_all / (of_all + _HALF), alone / (alone + _HALF_ALONE))
+    weight *= documents / (documents + _PSEUDO)  # in a period of few documents, those added would decide
     return np.asarray(expit((1 - weight) * sums + weight * likely))
 
 
