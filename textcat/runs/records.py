@@ -309,6 +309,6 @@ def replay(folder: Path, journal: Journal, remedy: str) -> tuple[Log, bool]:
 
 
 def write_whole(path: Path, lines: Iterable[bytes]) -> None:
-    """Write a file under a temporary name, sync it, and rename it, so that the file is whole or missing."""
+    """Write a file of a run atomically; a run that goes on after a crash overwrites what an unfinished one left."""
     with disk.replacing(path, path.with_name(path.name + disk.UNFINISHED)) as file:
         disk.write_parts(file, lines)

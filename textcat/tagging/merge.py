@@ -19,7 +19,7 @@ from textcat.runs.files import read_files
 from textcat.runs.folder import open_merged
 from textcat.runs.parts import PART, Part, merged_batches, read_inputs, read_parts
 from textcat.runs.progress import RunState
-from textcat.runs.records import ORIGIN
+from textcat.runs.records import ORIGIN, write_whole
 from textcat.runs.results import Counts
 from textcat.runs.settling import settle
 from textcat.runs.shard_writer import HELD_OUT, ShardWriter, raise_write_errors
@@ -45,7 +45,7 @@ class _PartPlan(msgspec.Struct, forbid_unknown_fields=True):
 def write_part_plan(plan: TaggingPlan, folder: Path) -> None:
     """Write the entries of a plan that merging needs into the folder of a part."""
     record = _PartPlan(plan.job.output._replace(duplicates=""), plan.trained, plan.topics)
-    disk.write_atomically(folder / _PLAN, msgspec.json.encode(record).decode() + "\n")
+    write_whole(folder / _PLAN, [msgspec.json.encode(record), b"\n"])
 
 
 def _read_plan(part: Part) -> _PartPlan:

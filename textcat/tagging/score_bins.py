@@ -24,6 +24,7 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.model.manifest import HELD_OUT, read_manifest
 from textcat.reading import START_OVER, Record
 from textcat.reading.dates import day_of
+from textcat.runs.records import write_whole
 from textcat.runs.shard_writer import held_out_of, score_bins_of
 from textcat.tagging.groups import FIELD
 from textcat.trends.bins import FLOOR, bins_of
@@ -188,7 +189,7 @@ def write_model_counts(folder: Path, model: str, topics: Sequence[str]) -> None:
     packed = b64encode(zlib.compress(table.tobytes())).decode()
     names = {topic: name for topic in of_columns if (name := manifest.names.get(topic))}
     with disk.raise_write_errors(folder, "fix that, and give the command again"):
-        disk.write_atomically(path, msgspec.json.encode(ModelCounts(of_columns, names, packed)).decode() + "\n")
+        write_whole(path, [msgspec.json.encode(ModelCounts(of_columns, names, packed)), b"\n"])
 
 
 def read_model_counts(folder: Path, model: str) -> ModelCounts:

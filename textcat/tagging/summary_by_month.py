@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from textcat.base import disk
-from textcat.runs.records import SUMMARY
+from textcat.runs.records import SUMMARY, write_whole
 from textcat.runs.results import Counts
 from textcat.tagging.summary import Trained, find_drifts, may_be_missed
 
@@ -29,7 +29,7 @@ def write_summary(folder: Path, model: str, trained: Trained, topics: Sequence[s
     text = f'{{"model": {json.dumps(model)}, "all":\n  {json.dumps(of_all)},\n"months": [\n{rows}\n]}}\n'
     with disk.raise_write_errors(folder, "fix that, and give the command again"):
         if not path.is_file() or path.read_bytes() != text.encode():
-            disk.write_atomically(path, text)
+            write_whole(path, [text.encode()])
 
 
 def _by_month(counts: Counts, training: "_Training") -> Iterator[tuple[str, dict[str, Any]]]:
