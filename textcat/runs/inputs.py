@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from textcat.base.disk import installed_version
 from textcat.base.errors import TextcatError
 from textcat.base.paths import paths_above
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading import (
     ARCHIVES,
     DOCUMENTS,
@@ -153,7 +154,7 @@ def warn_of_changes(
         if change is not None:
             name = source.name
             changes.append(InputChange(name, change, documents.get(name, 0), missing.get(name), start_over))
-            log.warning("%s", changes[-1])
+            log.warning("%s", escape_undecodable(str(changes[-1])))
     return changes
 
 

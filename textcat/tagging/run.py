@@ -10,6 +10,7 @@ from typing import Any
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
 from textcat.base.settings import check_whole_number
+from textcat.base.surrogates import escape_undecodable
 from textcat.model.history import descends_from
 from textcat.reading import Batch, InputSettings, Share, check_pipes, read_batches
 from textcat.runs.folder import Growing, open_folder, record_missing_sums
@@ -259,12 +260,14 @@ def _log_growth(growth: Growth | None) -> None:
     """Log how the inputs have changed since the previous run, with a warning about files that are gone or replaced."""
     if growth is None:
         return
-    shown = first_of(growth.gone, _MOST_NAMED)
-    if growth.gone:
-        log.warning("%d input files are gone since the last run; their tags stay: %s.", len(growth.gone), shown)
-    for name in growth.changed[:_MOST_NAMED]:
+    gone, changed, again = ([*map(escape_undecodable, names)] for names in (growth.gone, growth.changed, growth.again))
+    if gone:
+        log.warning(
+            "%d input files are gone since the last run; their tags stay: %s.", len(gone), first_of(gone, _MOST_NAMED)
+        )
+    for name in changed[:_MOST_NAMED]:
         log.warning("%s has changed since the last run: its tags are replaced.", name)
-    for name in growth.again[:_MOST_NAMED]:
+    for name in again[:_MOST_NAMED]:
         log.info(
             "%s is read again: it could not be read before, an embargo has ended, older news in it counts again, or it "
             "was tagged by another model.",

@@ -9,6 +9,7 @@ from functools import partial
 
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
+from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Batch, Block, Rejection
 from textcat.runs.inputs import InputChange, bytes_missing, documents_of_inputs, total_size, warn_of_changes
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
@@ -135,4 +136,6 @@ def log_plan(plan: TaggingPlan, where: str) -> None:
     _log.info("Tagging %d input%s by %s into %s", n, "s" * (n > 1), model, where)
     for source in plan.sources[:_MAX_LOGGED]:
         if source.format:
-            _log.info("%s is read as %s, recognised by %s", source.name, source.format, source.guess.by)
+            _log.info(
+                "%s is read as %s, recognised by %s", escape_undecodable(source.name), source.format, source.guess.by
+            )
