@@ -175,7 +175,6 @@ def tag(
             raise BadParameter(f"{name} needs --out")
     _check_part(part, out, back, watch=watch)
     from textcat.runs.progress import progress_shown
-    from textcat.runs.replacing import KEPT
     from textcat.tagging.planning import make_plan
 
     if not inputs and terminal.is_typed():
@@ -188,7 +187,7 @@ def tag(
     hidden = quiet or (to_stream and (sys.stdout.isatty() or not terminal.may_be_terminal()))
     drawn_on = (lambda: None) if hidden else partial(terminal.console, stderr=True)
     inputs = inputs or ["-"]
-    of_run: dict[str, Any] = {"restart": restart, "model_changes": model_changes, "keep": keep or KEPT}
+    of_run: dict[str, Any] = {"restart": restart, "model_changes": model_changes, **({"keep": keep} if keep else {})}
     plan = partial(make_plan, model, inputs, **options)
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
