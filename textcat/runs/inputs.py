@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,4 +203,9 @@ def _inputs_by_file(files: Iterable[str], sources: Sequence[Source], batch: Batc
     Only the inputs between the beginning and the end of the batch are searched.
     """
     names = {source.name for source in sources[batch.start[0] : batch.end[0] + 1]} if files else set()
-    return {file: next((above for above in (*paths_above(file), ".") if above in names), file) for file in files}
+    return {file: input_of(file, names) for file in files}
+
+
+def input_of(file: str, names: Container[str]) -> str:
+    """Return which of the named inputs a file belongs to: itself, or a folder above it; the file if there is none."""
+    return next((above for above in (*paths_above(file), ".") if above in names), file)

@@ -20,7 +20,8 @@ from textcat.base import disk
 from textcat.base.disk import UNFINISHED
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Rejection
-from textcat.runs.files import RunFiles, is_within, paths_above
+from textcat.runs.files import RunFiles, is_within
+from textcat.runs.inputs import input_of
 from textcat.runs.news_versions import VERSIONS, OldRows, Superseded, find_superseded, old_rows, version_files
 from textcat.runs.records import REJECTED, Log, Reading, RejectedSpan, RejectionsReplaced, Replaced, Settled, StaleFile
 from textcat.runs.results import Counts, encode_rejection, kind_of_reason
@@ -129,7 +130,7 @@ def _by_input(files: Mapping[str, int], inputs: Collection[str]) -> Counter[str]
     """Add up numbers of documents by file to those by input: a file itself, or a folder above it."""
     counts = Counter[str]()
     for file, n in files.items():
-        counts[next((above for above in (*paths_above(file), ".") if above in inputs), file)] += n
+        counts[input_of(file, inputs)] += n
     return counts
 
 
