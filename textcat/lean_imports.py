@@ -61,7 +61,7 @@ def _is_left_out(package: str, version: str) -> bool:
 
 
 class _StandIn:
-    """Load a placeholder for a module: it has a single name, with an unusable value."""
+    """Load, in place of a module, an empty one with a single name whose value is None."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -75,8 +75,8 @@ def push(
         bar.show(total=sum(file.seek(0, os.SEEK_END) for file in kept.values()))
         for file in kept.values():
             file.seek(0)
-        there = _there(place, public=public)
-        if there and not force and _sum_there(place, there) != manifest.sha256:
+        there = _model_files_at(place, public=public)
+        if there and not force and _manifest_checksum(place, there) != manifest.sha256:
             raise TextcatError(
                 f"{place.name} has another model's files, such as {min(there)}: replace it with --force."
             )
@@ -88,7 +88,7 @@ def push(
     return place.name
 
 
-def _there(place: Folder | Repository, *, public: bool) -> set[str]:
+def _model_files_at(place: Folder | Repository, *, public: bool) -> set[str]:
     """Return the names of a model's files that exist at a place; create a missing repository, private or `public`."""
     if isinstance(place, Repository):
         if not place.exists():
@@ -98,7 +98,7 @@ def _there(place: Folder | Repository, *, public: bool) -> set[str]:
     return set(place.sizes()) & (MODEL.files | {MANIFEST})
 
 
-def _sum_there(place: Folder | Repository, there: set[str]) -> str | None:
+def _manifest_checksum(place: Folder | Repository, there: set[str]) -> str | None:
     """Return the checksum of the manifest at a place; None if there is no manifest."""
     folder = place.folder() if isinstance(place, Repository) else place
     if MANIFEST not in there or folder.size(MANIFEST) is None:
@@ -153,7 +153,7 @@ def pull(
     remove_leftovers(target)
     with (
         MODEL.replacing(target) as new,
-        _as_of(remote.name, new),
+        _damage_reported_as(remote.name, new),
         (stages or Stages()).stage("pull", shows="bytes") as bar,
     ):
         manifest = _pull_manifest(remote, new)
@@ -175,8 +175,8 @@ def _last_part(place: Folder | Repository) -> str:
 
 
 @contextmanager
-def _as_of(name: str, folder: Path) -> Iterator[None]:
-    """Report damage of a temporary folder, into which a model is pulled, as damage at the place it comes from."""
+def _damage_reported_as(name: str, folder: Path) -> Iterator[None]:
+    """Report damage in a temporary folder, into which a model is pulled, as damage at its source `name`."""
     try:
         yield
     except ModelError as error:

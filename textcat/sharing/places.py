@@ -188,12 +188,12 @@ def remote_errors(name: str, but: type[Exception] = TextcatError) -> Iterator[No
         yield
     except Exception as error:  # every library has its own types of exceptions
         cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-        if isinstance(error, TextcatError) or (isinstance(error, but) and not _is_of(cause, _NO_CONNECTION)):
+        if isinstance(error, TextcatError) or (isinstance(error, but) and not _is_kind_of(cause, _NO_CONNECTION)):
             raise
-        raise TextcatError(_sentence(name, cause if _is_of(cause, _NO_CONNECTION) else error)) from error
+        raise TextcatError(_sentence(name, cause if _is_kind_of(cause, _NO_CONNECTION) else error)) from error
 
 
-def _is_of(error: BaseException, names: Collection[str]) -> bool:
+def _is_kind_of(error: BaseException, names: Collection[str]) -> bool:
     """Return whether one of the names occurs in the name of the error's class, or of a class above it."""
     kinds = " ".join(kind.__name__ for kind in type(error).__mro__)
     return any(name in kinds for name in names)
@@ -207,13 +207,13 @@ def _sentence(name: str, error: Exception) -> str:
         return f"{name} needs another package ({str(error).rstrip('.')}): install it."
     if isinstance(error, NotImplementedError):
         return f"{name} cannot be written to: only some kinds of URL can, such as s3://BUCKET/FOLDER."
-    if _is_of(error, _NOT_FOUND) and not _is_of(error, ("GatedRepo",)):
+    if _is_kind_of(error, _NOT_FOUND) and not _is_kind_of(error, ("GatedRepo",)):
         revision = " or revision" if is_hub else ""
         private = "; if it is private, " + login if is_hub else " and your rights"
         return f"There is no {'repository' if is_hub else 'folder'}{revision} {name}: check the address{private}."
-    if status in (401, 403) or _is_of(error, _NO_RIGHT):
+    if status in (401, 403) or _is_kind_of(error, _NO_RIGHT):
         return f"You have no right to do this at {name}: {login}, and ask its owner for the right."
-    if _is_of(error, _NO_CONNECTION):
+    if _is_kind_of(error, _NO_CONNECTION):
         return f"There is no connection to {name} ({type(error).__name__}): check the network and the address."
     said = _without_password(" ".join(str(error).split()))[:300].rstrip(".")
     return f"{name} failed ({type(error).__name__}: {said}): check the address and your rights there."

@@ -126,7 +126,7 @@ class EProcess:
 
 
 def _averaged(counts: NDArray[Any], n: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the logarithm of the likelihood of counts, averaged over the mixture of rates."""
+    """Return the log likelihood of numbers of events among `n` documents, averaged over a mixture of beta priors."""
     from scipy.special import betaln
 
     scales = _SCALES[:, None]

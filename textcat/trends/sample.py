@@ -73,9 +73,9 @@ def sampled_prevalences(
     """
     found = np.empty((3, *estimates.shape))
     for topic, seed in enumerate(seeds.tolist()):
-        p = _shifted(counts[:, topic], held_out.probabilities[topic], estimates[:, topic])
+        p = _shifted_probabilities(counts[:, topic], held_out.probabilities[topic], estimates[:, topic])
         sample = judged.having[:, topic], judged.lacking[:, topic]
-        found[..., topic] = _of_topic(counts[:, topic], *sample, p, np.random.default_rng(seed))
+        found[..., topic] = _topic_prevalences(counts[:, topic], *sample, p, np.random.default_rng(seed))
     return found
 
 
@@ -95,26 +95,28 @@ def log_evidence(counts: NDArray[Any], judged: Judged, held_out: HeldOut, estima
     """
     total = 0.0
     for topic in range(estimates.shape[1]):
-        p = _shifted(counts[:, topic], held_out.probabilities[topic], estimates[:, topic])
-        likelihood = _likelihood(judged.having[:, topic], judged.lacking[:, topic], p)
-        together = np.log(_PRIOR) + _of_common(likelihood).sum(axis=0)
+        p = _shifted_probabilities(counts[:, topic], held_out.probabilities[topic], estimates[:, topic])
+        likelihood = _offset_likelihood(judged.having[:, topic], judged.lacking[:, topic], p)
+        together = np.log(_PRIOR) + _common_likelihood(likelihood).sum(axis=0)
         total += float(np.logaddexp.reduce(together))
     return total
 
 
-def _shifted(counts: NDArray[Any], p: NDArray[np.float64], estimates: NDArray[Any]) -> NDArray[np.float64]:
+def _shifted_probabilities(
+    counts: NDArray[Any], p: NDArray[np.float64], estimates: NDArray[Any]
+) -> NDArray[np.float64]:
     """Return a topic's probability for each period, offset of log odds and bin: shape (n_periods, n_offsets, n_bins).
 
     At the offset 0, the mean probability of a period's documents is its estimate.
     """
     within = np.clip(p, _TINY, 1 - _TINY)
     log_odds = np.log(within) - np.log1p(-within)
-    of_periods = log_odds + _constants(counts, log_odds, estimates)[:, None]
+    of_periods = log_odds + _shifts_to_estimates(counts, log_odds, estimates)[:, None]
     return np.clip(expit(of_periods[:, None, :] + _OFFSETS[:, None]), _TINY, 1 - _TINY)
 
 
-def _constants(counts: NDArray[Any], log_odds: NDArray[Any], estimates: NDArray[Any]) -> NDArray[np.float64]:
-    """Return what to add to a period's log odds so that their mean probability is its estimate: shape (n_periods,)."""
+def _shifts_to_estimates(counts: NDArray[Any], log_odds: NDArray[Any], estimates: NDArray[Any]) -> NDArray[np.float64]:
+    """Return what to add to each period's log odds so that its mean probability is its estimate: shape (n_periods,)."""
     documents = counts.sum(axis=-1)
     low = np.full(len(counts), -_WIDEST)
     high = -low
@@ -125,19 +127,20 @@ def _constants(counts: NDArray[Any], log_odds: NDArray[Any], estimates: NDArray[
     return (low + high) / 2
 
 
-def _of_topic(
+def _topic_prevalences(
     counts: NDArray[Any],
     having: NDArray[Any],
     lacking: NDArray[Any],
     p: NDArray[np.float64],
     chance: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Return the estimate and the interval of a topic in each period: shape (3, n_periods).
+    """Return a topic's estimated prevalence in each period, with the bounds of an interval: shape (3, n_periods).
 
-    `counts`, `having` and `lacking` have the shape (n_periods, n_bins), and `p` is what `_shifted` returns.
+    `counts` (all documents), `having` and `lacking` (judged documents with and without the topic) have the shape
+    (n_periods, n_bins), and `p` is the result of `_shifted_probabilities`.
     """
     documents, known, rest = counts.sum(axis=-1), having.sum(axis=-1), counts - having - lacking
-    posterior = _posterior(_likelihood(having, lacking, p))
+    posterior = _posterior(_offset_likelihood(having, lacking, p))
     prevalences = (known[:, None] + (rest[:, None] * p).sum(axis=-1)) / documents[:, None]
     estimates = np.exp((posterior * np.log(np.maximum(prevalences, _TINY))).sum(axis=-1))
     at = (posterior.cumsum(axis=-1)[:, None] < chance.random((len(counts), _DRAWS, 1))).sum(axis=-1)
@@ -151,16 +154,16 @@ def _of_topic(
     return np.stack([estimates, np.minimum(low, estimates), np.maximum(high, estimates)])
 
 
-def _likelihood(having: NDArray[Any], lacking: NDArray[Any], p: NDArray[np.float64]) -> NDArray[np.float64]:
+def _offset_likelihood(having: NDArray[Any], lacking: NDArray[Any], p: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the log likelihood of each offset in each period, given judged documents: shape (n_periods, n_offsets)."""
     return np.asarray((having[:, None] * np.log(p) + lacking[:, None] * np.log1p(-p)).sum(axis=-1))
 
 
-def _of_common(likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log likelihood of each offset that all periods may share, given the labels of each period by itself.
+def _common_likelihood(likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log likelihood of each offset shared by all periods, given each period's labels alone.
 
-    The period's own offset is integrated out. The shape is (n_periods, n_offsets); `likelihood` is what `_likelihood`
-    returns.
+    A further offset of each period is integrated out. The shape is (n_periods, n_offsets), as of `likelihood`, the
+    result of `_offset_likelihood`.
     """
     most = likelihood.max(axis=1, keepdims=True)
     return np.asarray(most + np.log(np.maximum(np.exp(likelihood - most) @ _GIVEN_COMMON.T, np.finfo(float).tiny)))
@@ -169,11 +172,11 @@ def _of_common(likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
 def _posterior(likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return for each period the posterior probabilities of the offsets of its log odds: shape (n_periods, n_offsets).
 
-    `likelihood`, of the same shape, has the log likelihood of each offset, given the labels of the period. The part of
-    the offset that all periods share is integrated out; the other periods inform it.
+    `likelihood`, of the same shape, has the log likelihood of each offset, given the labels of the period. The labels
+    of all other periods determine how probable each shared offset is, over which the posterior is averaged.
     """
-    of_common = _of_common(likelihood)
-    others = np.log(_PRIOR) + of_common.sum(axis=0) - of_common
+    common_likelihood = _common_likelihood(likelihood)
+    others = np.log(_PRIOR) + common_likelihood.sum(axis=0) - common_likelihood
     common = np.exp(others - others.max(axis=1, keepdims=True))
     posterior = (common @ _GIVEN_COMMON) * np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
     return np.asarray(posterior / posterior.sum(axis=1, keepdims=True))
