@@ -48,7 +48,7 @@ def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchiveRow, Tagg
     ----------
     corrections : iterable of Correction
     tags : dict
-        The present tags of the audited documents, as of `present_tags`.
+        The present tags of the audited documents, as `present_tags` returns them.
     """
     answers: dict[tuple[ArchiveRow, str], tuple[str, bool]] = {}
     for correction in corrections:
@@ -76,9 +76,9 @@ def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchiveRow, Tagg
 class SampleRow(NamedTuple):
     """The quality of the tags of a random sample of documents; "" as topic stands for all topics.
 
-    `with_topic`, `tagged` and `right` count in the sample. Precision and recall are estimates for the whole archive, in
-    which each month has the weight of its documents; the intervals from `low` to `high` contain them with a confidence
-    of 95 %. Without a tag, there is no precision; without a document that has the topic, there is no recall.
+    `with_topic`, `tagged` and `right` are counts in the sample. Precision and recall are estimates for the whole
+    archive, in which each month has the weight of its documents; the intervals from `low` to `high` contain them with a
+    confidence of 95 %. Without a tag, there is no precision; without a document that has the topic, there is no recall.
     """
 
     topic: str
@@ -124,7 +124,7 @@ def sample_rows(judged: Sequence[tuple[Set[str], TaggedDocument]], months: Month
     judged : sequence of tuple of (set of str, TaggedDocument)
         For each document, all topics that it has, and its present tags.
     months : Months
-        Of these documents.
+        The months of these documents.
     """
     counts = defaultdict[str, dict[int, tuple[int, int, int]]](dict)
     for document, (true, tags) in enumerate(judged):

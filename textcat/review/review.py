@@ -151,10 +151,10 @@ class Review:
         return f"{crc32(keys.encode('utf-8', 'surrogatepass')):08x}"
 
     def _is_done(self, row: TaggedDocument) -> bool:
-        return not self.independent and any(map(self._is_said, self._answers.get(_key(row), ())))
+        return not self.independent and any(map(self._is_final, self._answers.get(_key(row), ())))
 
     def _read(self, rows: Mapping[int, TaggedDocument]) -> tuple[list[ReviewDocument], int]:
-        """Return the documents of some rows, with their texts, and how many rows have no such document any more.
+        """Read the documents of some rows of the archive's tags; return them, and the number of missing documents.
 
         A document is missing if its file no longer has it, or has it at another position.
         """
@@ -181,8 +181,8 @@ class Review:
     def next(self, person: str = "") -> ReviewDocument | None:
         """Return the next document for a person to judge; None if none is left.
 
-        It is the first one in the queue that has no answer, and that nobody else is looking at; if others are looking
-        at all that have no answer, it is the first of these, because people may leave. If people review independently,
+        It is the first document without an answer that nobody else is looking at. If others are looking at all
+        documents without an answer, it is the first of these, because people may leave. If people review independently,
         it is the first one that this person has not answered.
         """
         with self._lock:
@@ -244,7 +244,7 @@ class Review:
         via: str = "review",
         is_complete: bool = False,
     ) -> Correction:
-        """Return the correction that `answer` would store, without storing it; parameters and errors as there."""
+        """Return the correction that `answer` would store for the same arguments, without storing it."""
         document = self.document(number)
         given = [tag.topic for tag in document.tags]
         judged = {self.topics.find(topic, given): belongs for topic, belongs in answers.items()}
@@ -277,7 +277,7 @@ class Review:
         return self.documents[number]
 
     def answers_of(self, number: int, person: str = "") -> list[Correction]:
-        """Return the answers about a document, the first one first.
+        """Return the answers about a document in the order in which they were given.
 
         If people review independently, these are the answers of this person alone.
         """
@@ -286,7 +286,10 @@ class Review:
             return [correction for correction in made if not self.independent or correction.person == person]
 
     def n_answered(self, person: str = "") -> int:
-        """Return how many documents of the queue were answered; by this person, if people review independently."""
+        """Return how many documents of the queue need no further answer.
+
+        If people review independently, only the answers of `person` count.
+        """
         with self._lock:
             return sum(self._is_answered(document, person) for document in self.documents)
 
@@ -296,7 +299,7 @@ class Review:
 
     @cached_property
     def _tags(self) -> dict[ArchiveRow, TaggedDocument]:
-        """The tags of the documents that were audited before, and of those of the queue."""
+        """The present tags of the documents of the queue, and of those audited or completely judged before."""
         tags = present_tags(self.folder, self.corrections)
         for document in self.documents:
             if (row := row_of(document.document)) is not None:
@@ -325,10 +328,10 @@ class Review:
 
     def _is_answered(self, document: ReviewDocument, person: str) -> bool:
         made = self._answers.get(_key(document.document), ())
-        return any(self._is_said(each) and (not self.independent or each.person == person) for each in made)
+        return any(self._is_final(each) and (not self.independent or each.person == person) for each in made)
 
-    def _is_said(self, correction: Correction) -> bool:
-        """Return whether a document needs no further answer after this one.
+    def _is_final(self, correction: Correction) -> bool:
+        """Return whether a correction answers all that is asked about its document.
 
         In a random sample, this is so only if the answer judges all topics, or skips the document.
         """
@@ -358,7 +361,7 @@ class _Topics:
         return self._folders.get(model, self._otherwise)
 
     def find(self, wanted: str, given: Collection[str]) -> str:
-        """Return the id of a topic, given the id or the name of a topic of the model or of the document."""
+        """Return the id of a topic, given its id or its name in the model; ids in `given` are returned as they are."""
         return wanted if wanted in given or not self.topics else self._find(wanted)
 
     def search(self, query: str, n: int) -> list[str]:

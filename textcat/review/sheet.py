@@ -30,7 +30,7 @@ _NO_TAG = ReviewTag("", None, None, True, False)  # in the row of a sampled docu
 
 
 class _Key(NamedTuple):
-    """What a row is about, in one cell: a list of JSON, which spreadsheet programs do not change.
+    """Which document and topic a row is about: a cell with a list in JSON, which spreadsheet programs do not change.
 
     They do change an id such as "0012", and people may sort or move single columns.
     """
@@ -84,7 +84,9 @@ def write_sheet(review: Review, path: Path) -> int:
         text = escape_undecodable(shortened_text(" ".join(read.zones.values()), _EXCERPT))
         others = list_cell(tag.topic for tag in document.tags if not tag.is_asked)
         shown = *[""] * len(_FILLED), others, text
-        key = _Key(number, len(tags), review.sample > 0, *document.place, read.id, document.file, tag.topic, _sum(text))
+        key = _Key(
+            number, len(tags), review.sample > 0, *document.place, read.id, document.file, tag.topic, _checksum(text)
+        )
         cells = number, read.id, *document.place, tag.topic, *about, *shown, msgspec.json.encode(key).decode()
         writer.writerow(map(safe_cell, cells))
     with raise_write_errors(path, "name another file, or make room for it"):
@@ -93,7 +95,7 @@ def write_sheet(review: Review, path: Path) -> int:
 
 
 class ReadSheet(NamedTuple):
-    """What became of the answers in a sheet."""
+    """What `read_sheet` has stored: numbers of documents by outcome, and the ids of changed documents."""
 
     kept: int  # documents whose answers were stored
     repeated: int  # documents whose answers had been read before
@@ -101,8 +103,8 @@ class ReadSheet(NamedTuple):
     missing: tuple[str, ...]  # ids of documents with answers whose file or tags have changed since
 
 
-class _Said:
-    """The answers, the topics to add and the notes in the rows of a document."""
+class _DocumentAnswers:
+    """What a person has written in the rows of one document: answers, topics to add, and notes."""
 
     def __init__(self) -> None:
         self._of_rows: dict[str, bool] = {}
@@ -113,7 +115,7 @@ class _Said:
         self.is_sampled = False
 
     def add(self, row: _Row, review: Review, document: ReviewDocument) -> None:
-        """Add what a row says; raise TextcatError if an answer or a topic is invalid."""
+        """Add the cells of a row; raise TextcatError if an answer or a topic is invalid."""
         given = [tag.topic for tag in document.tags]
         word, topic, added = row.cells["answer"].strip(), row.key.topic, _added(row)
         if word and not topic and _answer(word) and not added:
@@ -132,16 +134,16 @@ class _Said:
 
     @property
     def answers(self) -> dict[str, bool]:
-        """The answers, those to topics of the column add among them."""
+        """The answers by topic; topics in the column `add` count as answered yes."""
         return dict.fromkeys(self._added, True) | self._of_rows
 
     @property
     def is_complete(self) -> bool:
-        """Whether all topics of a document of a random sample were judged."""
+        """Whether the document is of a random sample, and has an answer: then all its topics are judged."""
         return self.is_sampled and any(self.rows_answered)
 
     def correction(self, review: Review, number: int, person: str) -> Correction:
-        """Return the correction to store; an automatic tag that the column add names was not drawn for the audit."""
+        """Return the correction to store; only automatic tags that have a row of their own count as audited."""
         note = "\n".join(self.notes)
         made = review.correction(number, self.answers, person, note, via="sheet", is_complete=self.is_complete)
         return replace(made, audited=tuple(topic for topic in made.audited if topic in self.asked))
@@ -172,7 +174,7 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
     _check_present([row.key for row in rows if row.key.document not in tags and _is_filled(row)], path, folder)
     # automatic tags are in the sheet only if they are audited
     review = Review(folder, corrections, places={(tag.source, tag.position) for tag in tags.values()}, audit=1.0)
-    said, missing = _said_of_documents(rows, tags, review, path)
+    said, missing = _answers_by_document(rows, tags, review, path)
     kept: list[Correction] = []
     repeated = emptied = 0
     for number, of_document in said.items():
@@ -202,12 +204,15 @@ def _check_present(gone: Sequence[_Key], path: Path, folder: Path) -> None:
         )
 
 
-def _said_of_documents(
+def _answers_by_document(
     rows: Iterable[_Row], tags: Mapping[ArchiveRow, TaggedDocument], review: Review, path: Path
-) -> tuple[dict[int, _Said], list[str]]:
-    """Return what the rows say of each document, by its number, and the ids of answered documents that have changed."""
+) -> tuple[dict[int, _DocumentAnswers], list[str]]:
+    """Collect the cells of all rows by document; return them keyed by the document's number in the queue.
+
+    Also return the ids of documents that have answers, but whose file or tags have changed since.
+    """
     documents = {(document.place, document.document.id): document for document in review.documents}
-    said: dict[int, _Said] = {}
+    said: dict[int, _DocumentAnswers] = {}
     missing: list[str] = []
     for row in rows:
         tag = tags.get(row.key.document)
@@ -216,7 +221,7 @@ def _said_of_documents(
             missing += [row.key.id] if _is_filled(row) else []
             continue
         try:
-            said.setdefault(document.number, _Said()).add(row, review, document)
+            said.setdefault(document.number, _DocumentAnswers()).add(row, review, document)
         except TextcatError as error:
             what = f"Row {row.key.row} of {path} cannot be read, and nothing was: mend it."
             raise TextcatError(f"{what} {error}") from error
@@ -234,7 +239,7 @@ def _is_filled(row: _Row) -> bool:
 
 
 def _added(row: _Row) -> list[str]:
-    """Return the topics in the column add."""
+    """Return the topics in the column `add` of a row."""
     return [*filter(None, map(str.strip, texts_of_cell(row.cells["add"])))]
 
 
@@ -254,7 +259,7 @@ def _rows(path: Path) -> list[_Row]:
         )
     texts = {row.key.text for row in rows}
     for key, cells in rows:
-        has_other_text = _sum(cells["text"]) != key.text and _sum(cells["text"]) in texts
+        has_other_text = _checksum(cells["text"]) != key.text and _checksum(cells["text"]) in texts
         if has_other_text or not _is_same(cells["topic"], key.topic):
             raise TextcatError(
                 f"Row {key.row} of {path} has the {'text' if has_other_text else 'topic'} of another row: restore the "
@@ -296,7 +301,7 @@ def _keyed_rows(path: Path) -> list[_Row]:
         ) from None
 
 
-def _sum(text: str) -> int:
+def _checksum(text: str) -> int:
     """Return a checksum of the letters and digits of a text; spreadsheet programs may change its spaces and signs."""
     return crc32("".join(filter(str.isalnum, text)).encode())
 
