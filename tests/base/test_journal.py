@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from textcat.base.journal import KeptResults, journal_line, read_all, read_journal, user_name
+from textcat.base.journal import KeptResults, journal_line, read_journal, read_matching, user_name
 
 # --- kept results and journals ---------------------------------------------------------------------------------------
 
@@ -76,13 +76,13 @@ def test_lines_behind_a_broken_one_are_damage(tmp_path):
 
 def test_lines_that_begin_so_are_read_without_the_damaged_ones(tmp_path):
     path = tmp_path / "journal"
-    assert not [*read_all(path, {"record": "facts"})]
+    assert not [*read_matching(path, {"record": "facts"})]
     lines = [{"first": 1}, {"record": "facts", "n": 1}, {"record": "facts", "n": 2}, {"record": "shard"}]
     path.write_bytes(
         b"".join(map(journal_line, lines)) + b'{"record": "facts", "n": 3, "crc32": 7}\n{"record": "facts"'
     )
-    assert [line["n"] for line in read_all(path, {"record": "facts"})] == [2, 1]
-    assert not [*read_all(path, {"record": "sums"})]
+    assert [line["n"] for line in read_matching(path, {"record": "facts"})] == [2, 1]
+    assert not [*read_matching(path, {"record": "sums"})]
 
 
 @pytest.mark.parametrize("error", [ImportError, KeyError, OSError])

@@ -110,7 +110,7 @@ class Calibration:
         ValueError
             If there is no document, or the shapes of `scores` and `Y` differ.
         """
-        samples = [_standardised(*sample) for sample in topic_samples(scores, Y)]
+        samples = [_standardise(*sample) for sample in topic_samples(scores, Y)]
         if not any(len(sample.curve[0]) for sample in samples):
             raise ValueError("Probabilities cannot be learnt without a document.")
         n_positives, prior, mean, deviation = np.array([sample.facts for sample in samples]).T
@@ -152,17 +152,17 @@ class Calibration:
 
 
 class _Standardised(NamedTuple):
-    """A topic's scores, standardised to mean 0 and deviation 1; a score may be the mean of several scores."""
+    """A topic's scores, standardised to mean 0 and deviation 1; an entry may be the mean of several scores."""
 
     # scores, Platt's labels, logit of the prior, number of documents that each score stands for
     curve: tuple[NDArray[np.float64], ...]
     facts: tuple[float, float, float, float]  # number of positives, logit of the prior, mean, deviation
 
 
-def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:
-    """Shift and scale scores to mean 0 and deviation 1; of many negatives, merge nearly equal scores.
+def _standardise(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:
+    """Shift and scale scores to mean 0 and deviation 1; if there are many negatives, merge their nearly equal scores.
 
-    Merged scores are replaced by their mean, which stands for that number of documents.
+    Merged scores are replaced by their mean, with the number of merged scores as its weight.
     """
     scores = scores.astype(np.float64)
     n, n_positives = len(scores), int(is_positive.sum())

@@ -151,7 +151,9 @@ class FolderFormat(Generic[_Manifest]):
                 f"instead of {self.version}: {self.remedy}."
             )
         sum_ = entries.pop(_SUM, None)
-        if not isinstance(sum_, str) or content != _sealed(content.replace(sum_.encode("utf-8", "replace"), b"")):
+        if not isinstance(sum_, str) or content != _with_checksum(
+            content.replace(sum_.encode("utf-8", "replace"), b"")
+        ):
             raise self.damaged_manifest(folder)
         try:
             identity = hashlib.sha256(content).hexdigest()
@@ -175,11 +177,11 @@ class FolderFormat(Generic[_Manifest]):
 def manifest_bytes(entries: Mapping[str, Any]) -> bytes:
     """Return the content of a manifest with these entries, and with a checksum of all other bytes at its end."""
     others = {name: value for name, value in entries.items() if name != _SUM}
-    return _sealed(json.dumps({**others, _SUM: ""}, indent=1).encode())
+    return _with_checksum(json.dumps({**others, _SUM: ""}, indent=1).encode())
 
 
-def _sealed(content: bytes) -> bytes:
-    """Insert the checksum into the content of a manifest, whose last entry is an empty checksum."""
+def _with_checksum(content: bytes) -> bytes:
+    """Return the content of a manifest with its checksum in place of the empty value of its last entry."""
     head, empty, end = content.rpartition(b'""')
     return head + b'"' + hashlib.sha256(content).hexdigest().encode() + b'"' + end if empty else content
 
@@ -210,8 +212,8 @@ class OpenFolder(Generic[_Manifest]):
             self.files[name].seek(0)
 
     @contextmanager
-    def telling_damage(self) -> Iterator[None]:
-        """In a ``with`` block, turn the errors that damaged or unreadable files cause into the format's error."""
+    def raise_read_errors(self) -> Iterator[None]:
+        """In a ``with`` block, turn errors caused by damaged or unreadable files into the format's own error."""
         try:
             yield
         except self.format.error:

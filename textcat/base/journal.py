@@ -103,8 +103,8 @@ def read_header(path: Path) -> dict[str, Any] | None:
     return _parse_line(line) if line.endswith(b"\n") else None
 
 
-def read_all(path: Path, beginning: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the intact lines of a journal that begin with the given entries, the last line first.
+def read_matching(path: Path, beginning: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the intact lines of a journal whose first entries are those of `beginning`, the last line first.
 
     Other lines are not parsed. If the file does not exist, nothing is yielded.
     """
@@ -116,8 +116,8 @@ def read_all(path: Path, beginning: Mapping[str, Any]) -> Iterator[dict[str, Any
 class KeptResults(dict[str, dict[str, Any]]):
     """Store results by key, in memory and in a file of JSON lines, so that interrupted work can be resumed.
 
-    If the path is None, there is no file. An incomplete line of the file is skipped, so its result must be computed
-    again.
+    If the path is None, there is no file. An incomplete line of the file is skipped, so its result is missing and must
+    be computed again.
     """
 
     def __init__(self, path: Path | None):

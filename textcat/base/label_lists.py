@@ -6,9 +6,9 @@ import numpy as np
 
 
 def indicator_of_lists(y: Any) -> tuple[Any, np.ndarray] | None:
-    """Return the labels of documents as an indicator, and the names of its columns; None if `y` has no such lists.
+    """Convert lists of labels to a 0/1 indicator matrix and the labels of its columns; return None for any other `y`.
 
-    Lists of numbers that are all of the same length are the rows of an array instead.
+    Lists of numbers that are all of the same length do not count as lists of labels, but as the rows of an array.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Compiled: bring texts into Unicode's normal form C, and tell from which characters of a text those of the form come.
+"""Compiled: convert texts to Unicode's normal form C, and map the characters of the result to those of the text.
 
-Canonically equivalent texts, such as "é" as one character and as "e" with an accent, have the same form. Nearly all
-texts are in it already, which a look at each character shows.
+Canonically equivalent texts, such as "é" as one character and as "e" with an accent, have the same normal form. Nearly
+all texts are in this form already, which a table of stable characters shows faster than unicodedata.
 """
 
 import unicodedata
@@ -29,7 +29,10 @@ cdef bint is_filled = False
 
 
 cdef int fill() except -1:
-    """Fill the table; a character counts as stable only if Python's tables of Unicode have it."""
+    """Fill the table STABLE: True for each character that stays as it is, whatever characters are next to it.
+
+    Outside the ranges of `_STABLE`, characters that Python's version of Unicode lacks are not stable.
+    """
     global is_filled
     cdef int code
     for first, last in _STABLE:
@@ -71,7 +74,7 @@ cdef Py_ssize_t longest_unstable(const character* text, Py_ssize_t n) noexcept n
 
 
 def nfc(text):
-    """Return a text in normal form C: the same object if it is in it already.
+    """Return a text in normal form C; the same object if the text is in this form already.
 
     Source: Unicode Standard Annex #15, Unicode Normalization Forms.
     """
@@ -107,9 +110,10 @@ def _with_marks_in_order(str text):
 
 
 def origins(str text):
-    """Return, for each character of `nfc(text)`, the start and the end of the characters of the text that it is from.
+    """Return, for each character of `nfc(text)`, the start and the end of its origin, the characters that became it.
 
-    Two arrays of int64. Where several characters become several others, all of these have the place of all of those.
+    They are two arrays of int64. If a group of characters was changed together, it is the origin of all the characters
+    that it became.
     """
     cdef Py_ssize_t i, stop, start = 0, n = len(text)
     cdef list starts = [], ends = []

@@ -54,7 +54,7 @@ class Bar:
         self.update(0)
 
     def close(self) -> None:
-        """Do nothing: the finished download stays visible until the next reading sets its own total."""
+        """Do nothing, so that the bar of a finished download stays visible; pooch calls this."""
 
 
 @contextmanager

@@ -21,10 +21,10 @@ _PLURALS: dict[Any, str] = {int: "integers", float: "numbers", str: "strings", l
 
 
 def read_record(cls: type[_Record], entries: Mapping[str, Any], where: str) -> _Record:
-    """Return a record of a dataclass; raise TextcatError, or another of `MISFITS`, if the entries do not fit.
+    """Return an object of a dataclass, given values by field; raise one of `MISFITS` (exceptions) if they do not fit.
 
-    Entries of a field that is a dataclass, or a list of one, are read in their turn: by its method `from_dict`, if it
-    has one. Parameters as in `check_entries`.
+    If the type of a field is a dataclass, or a list of a dataclass, its value is made in the same way, or by the method
+    `from_dict` of that dataclass, if there is one. `where` is as in `check_entries`.
     """
     kinds = field_types(cast(Any, cls))
     check_entries(entries, kinds, where)
@@ -43,7 +43,7 @@ def _read_value(annotation: Any, value: Any, where: str) -> Any:
 def check_entries(entries: Mapping[str, Any], types: Mapping[str, Any], where: str) -> None:
     """Raise TextcatError unless each entry has a name in `types`, and a value of the type given there.
 
-    `where` ends the subject of the sentence, such as "in the card wheat.toml".
+    `where` is the part of the message that names the source of the entries, such as "in the card wheat.toml".
     """
     for name, value in entries.items():
         if name not in types:

@@ -1,4 +1,6 @@
-"""Compiled: the logistic function, its inverse, and fits of it. Importing scipy.special would take longer than tagging."""
+"""Compiled: the logistic function, its inverse and its fit to labels. scipy.special would take longer to import than to
+tag a text.
+"""
 
 from libc.math cimport exp, fabs, fmax, log, log1p
 from libc.stddef cimport ptrdiff_t
@@ -34,11 +36,11 @@ cdef struct Sums:
     double loss, a, b, aa, ab, bb
 
 
-cdef Sums look(
+cdef Sums loss_sums(
     const double[::1] z, const double[::1] target, const double[::1] offset, const double[::1] weight,
     double a, double b,
 ) noexcept nogil:
-    """Return the weighted log loss at a and b, and its first and second derivatives by a and b."""
+    """Return the weighted log loss of ``expit(a*z + b + offset)``, and its first and second derivatives by a and b."""
     cdef Sums sums = Sums(0, 0, 0, RIDGE, 0, RIDGE)
     cdef double f, small, p, error, bent
     cdef ptrdiff_t i
@@ -62,20 +64,20 @@ def fit_curve(
 ):
     """Return the a >= 0 and b that minimise the weighted log loss of ``expit(a*z + b + offset)`` against `target`.
 
-    Newton's method with halved steps from `start`, as Lin, Lin and Weng ("A note on Platt's probabilistic outputs for
-    support vector machines", 2007) fit Platt's curve. The loss is convex: if it is least at a negative a, then a = 0 is
-    the best that is allowed.
+    All arrays have an entry per score z. Newton's method begins at `start`, and halves steps that would raise the loss,
+    as in Lin, Lin and Weng ("A note on Platt's probabilistic outputs for support vector machines", 2007). If the loss,
+    which is convex, is least at a negative a, it is minimised with a = 0.
     """
     cdef double a = start[0], b = start[1], to_a, to_b
     cdef Sums here, there
     cdef int n
     with nogil:
-        here = look(z, target, offset, weight, a, b)
+        here = loss_sums(z, target, offset, weight, a, b)
         for n in range(MAX_STEPS):
             to_a = (here.ab / here.bb * here.b - here.a) / (here.aa - here.ab / here.bb * here.ab)
             to_b = -(here.b + here.ab * to_a) / here.bb
             while fmax(fabs(to_a), fabs(to_b)) > LAST_STEP:
-                there = look(z, target, offset, weight, a + to_a, b + to_b)
+                there = loss_sums(z, target, offset, weight, a + to_a, b + to_b)
                 if there.loss <= here.loss:
                     break
                 to_a, to_b = to_a / 2, to_b / 2

@@ -157,7 +157,7 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
     StoreError
         If the folder is no store of rows, or a file is missing or not as it was written.
     """
-    with ROWS.open(folder) as store, store.telling_damage():
+    with ROWS.open(folder) as store, store.raise_read_errors():
         store.check(dict.fromkeys(ROWS.files, ""), unread=ROWS.files)
         arrays: dict[str, Any] = {part: store.array(part, _TYPES[part]) for part in PARTS}
         rows = StoredRows(store.path, store.manifest, arrays)

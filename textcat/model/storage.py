@@ -167,7 +167,7 @@ def load_versioned(
     folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True, with_rules: bool = True
 ) -> tuple[Tagger, str]:
     """Return a tagger as `load` does, and the checksum of its manifest."""
-    with MODEL.open(folder) as model, model.telling_damage():
+    with MODEL.open(folder) as model, model.raise_read_errors():
         tagger = _Contents.read(model, mapped=mapped).tagger()
     if with_rules and (rules := rules_beside(folder)):
         tagger = tagger.with_rules_of(rules)
@@ -178,7 +178,7 @@ def load_versioned(
 
 def load_training_counts(folder: str | os.PathLike[str]) -> tuple[TrainingCounts, Manifest, Evaluation | None]:
     """Read a model's training counts, manifest and evaluation; raise ModelError if the model is not updatable."""
-    with MODEL.open(folder) as model, model.telling_damage():
+    with MODEL.open(folder) as model, model.raise_read_errors():
         manifest = model.manifest
         if COUNTS not in manifest.files:
             raise ModelError(

@@ -19,7 +19,7 @@ ARRAYS = (THRESHOLDS, CALIBRATION, PROMISES, HELD_OUT)
 
 def read_decisions(folder: str | os.PathLike[str]) -> tuple[Decisions, Manifest]:
     """Read the decisions of the model in a folder, without rules; raise ModelError if the model is damaged."""
-    with MODEL.open(folder) as model, model.telling_damage():
+    with MODEL.open(folder) as model, model.raise_read_errors():
         files = {name: f"{name}.npy" for name in ARRAYS if f"{name}.npy" in model.manifest.files}
         model.check({file: model.manifest.files[file] for file in files.values()})
         return decisions_of({name: model.array(name, NUMBERS) for name in files}, model.manifest), model.manifest

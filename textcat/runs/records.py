@@ -13,7 +13,7 @@ import msgspec
 
 from textcat.base import disk
 from textcat.base.errors import TextcatError
-from textcat.base.journal import Journal, journal_line, read_all, read_header, read_journal
+from textcat.base.journal import Journal, journal_line, read_header, read_journal, read_matching
 from textcat.reading import BatchNumber, PipeState
 from textcat.runs.results import Counts
 
@@ -271,7 +271,7 @@ def all_facts(folder: Path) -> list[dict[str, Any]]:
     They are keyed by names for error messages.
     """
     path = folder / JOURNAL
-    lines = [*read_all(path, {"record": "facts"}), read_header(path)]
+    lines = [*read_matching(path, {"record": "facts"}), read_header(path)]
     return [line["facts"] for line in lines if line and "facts" in line]
 
 

@@ -323,7 +323,7 @@ def read_index(folder: Path, *, verify: bool) -> Index:
     """
     if not (folder / INDEX).is_dir():
         raise PoolError(f"{folder} is not a pool, or is unfinished: give `textcat teach` the archive again.")
-    with FORMAT.open(folder, inside=INDEX) as pool, pool.telling_damage():
+    with FORMAT.open(folder, inside=INDEX) as pool, pool.raise_read_errors():
         return _read_index(pool, verify=verify)
 
 
