@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.corrections import FILE, PLACE, Correction, Corrections, apart
+from textcat.corpus.corrections import FILE, PLACE, Correction, Corrections, with_text_in_id
 from textcat.reading.document import Document
 
 WHEAT = Document("1", {"title": "Wheat", "body": "It rose."}, ("grain", "trade"), "2020-01-02", language="en")
@@ -164,7 +164,7 @@ def test_documents_of_archives_with_one_id_and_other_texts_are_different_ones(tm
     corrections.add(of("a.jsonl", "Wheat rose", {"grain": True}, number=2))  # it has moved
     first, second = corrections.documents()
     assert (first.id, first.zones, first.topics) == ("7", {"body": "Wheat rose"}, ("wheat", "grain"))
-    assert (second.id, second.topics) == (apart(replace(second, id="7")).id, ("gold",))
+    assert (second.id, second.topics) == (with_text_in_id(replace(second, id="7")).id, ("gold",))
     for _ in range(3):
         corrections.take_back("", "review")
         names = [document.id for document in corrections.documents()]

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.corrections import Corrections, row_of
+from textcat.corpus.corrections import Corrections, archive_place
 from textcat.review.review import Review
 from textcat.runs.records import ORIGIN
 from textcat.tagging.shards import read_tags
@@ -183,14 +183,14 @@ def test_of_a_sample_all_topics_are_judged(tagged_archive, tmp_path):
     made = review.answer(document.number, dict.fromkeys(asked(document), False) | {"gold": True}, is_complete=True)
     untagged = next((each for each in review.documents if not each.tags), None)
     assert made.is_complete
-    assert review.corrections.judged_documents() == {row_of(document.document): {"gold"}}
+    assert review.corrections.judged_documents() == {archive_place(document.document): {"gold"}}
     again = Review(tagged_archive, tmp_path / "said", sample=8)
     assert len(again.documents) == 23
     again.answer(next(each.number for each in again.documents if each.tags), {})  # skipped
     if untagged is not None:
         number = next(each.number for each in again.documents if each.document.id == untagged.document.id)
         again.answer(number, {}, is_complete=True)
-        assert again.corrections.judged_documents()[row_of(untagged.document)] == set()
+        assert again.corrections.judged_documents()[archive_place(untagged.document)] == set()
     assert len(Review(tagged_archive, tmp_path / "said", sample=8).documents) == 22 - (untagged is not None)
 
 

@@ -30,7 +30,7 @@ from learning import (
 import textcat
 from textcat import Document, TextcatError
 from textcat.base.journal import read_whole_journal, rewrite_journal
-from textcat.corpus.corrections import PLACE, Correction, Corrections, apart
+from textcat.corpus.corrections import PLACE, Correction, Corrections, with_text_in_id
 from textcat.features.language import open_language
 from textcat.model.history import descends_from, n_learnt
 from textcat.model.manifest import read_manifest
@@ -289,14 +289,14 @@ def test_a_document_of_an_archive_is_not_a_training_document_with_its_id(model, 
         Correction(Document("d0", same, fields=place), {"cedar": True}), Correction(other, {"cedar": True})
     )
     learnt = textcat.learn(model, corrections="corr")
-    assert (learnt.corrected, learnt.added) == (("d0",), (apart(other).id,))
+    assert (learnt.corrected, learnt.added) == (("d0",), (with_text_in_id(other).id,))
     assert "'d1', have the ids of training documents, and other texts" in caplog.text
     after = labels(model)
     assert after["d1"] == before["d1"]
-    assert after[apart(other).id] == ({"cedar"}, {"cedar"})
+    assert after[with_text_in_id(other).id] == ({"cedar"}, {"cedar"})
     assert textcat.learn(model, corrections="corr").number is None
     Corrections("corr").add(Correction(other, {"cedar": False, "ash": True}))
-    assert textcat.learn(model, corrections="corr").corrected == (apart(other).id,)
+    assert textcat.learn(model, corrections="corr").corrected == (with_text_in_id(other).id,)
     for _ in range(3):
         Corrections("corr").take_back("", "review")
     textcat.learn(model, corrections="corr")

@@ -192,9 +192,9 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
 
 
 def settings_like(origin: Mapping[str, Any], name_or_path: str | Path) -> InputSettings | None:
-    """Return settings to read data like those of a `Corpus.origin`; None if it has none, or the data have a card.
+    """Return the settings of reading that a `Corpus.origin` records, to read other data in the same way.
 
-    A card determines how its data are read.
+    Return None if it records none, or if `name_or_path` is a card or the name of one, as cards have their own settings.
     """
     is_described = is_shipped(str(name_or_path)) or Path(name_or_path).suffix == ".toml"
     return None if is_described or not origin.get("settings") else _settings_of(origin)

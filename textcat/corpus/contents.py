@@ -131,10 +131,10 @@ class _Contents:
 
         A file that describes or names topics has no documents; it is read here.
         """
-        stream = self._summed(name, stream)
-        return None if self._take(name, stream, f"{name} in {self._data}") else stream
+        stream = self._checked(name, stream)
+        return None if self._read_topics(name, stream, f"{name} in {self._data}") else stream
 
-    def _take(self, name: str, stream: ByteStream, location: str) -> bool:
+    def _read_topics(self, name: str, stream: ByteStream, location: str) -> bool:
         """Read a file if it describes or names topics, and return True; return False for any other file."""
         if self._card.names_topics(name):
             self.vocabulary = read_vocabulary_stream(name, stream, self._card.vocabulary_language, location)
@@ -166,17 +166,19 @@ class _Contents:
             try:
                 with closing(open_file(str(path))) as stored:
                     stream, plain = unpacked_stream(stored, name), plain_name(name)
-                    self._take(plain, self._summed(plain, stream) if plain in card.sha256 else stream, str(path))
+                    self._read_topics(
+                        plain, self._checked(plain, stream) if plain in card.sha256 else stream, str(path)
+                    )
             except UnreadableError as fault:
                 raise TextcatError(f"{path} {fault}: fetch or copy it again.") from None
 
     def verify(self, name: str, stream: ByteStream) -> None:
         """Read a file only to verify its checksum."""
-        stream = self._summed(name, stream)
+        stream = self._checked(name, stream)
         while stream.read(STEP):
             pass
 
-    def _summed(self, name: str, stream: ByteStream) -> ByteStream:
+    def _checked(self, name: str, stream: ByteStream) -> ByteStream:
         """Return a stream that computes the checksum of its bytes, and at the end compares it with the card's.
 
         At the end, the stream raises DamagedError if the checksums differ.

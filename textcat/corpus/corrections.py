@@ -74,8 +74,8 @@ class Correction:
         return (*kept, *(topic for topic, belongs in self.answers.items() if belongs and topic not in self.before))
 
 
-class ArchiveRow(NamedTuple):
-    """Where a document of an archive was when it was tagged, with its id and its file's checksum."""
+class ArchivePlace(NamedTuple):
+    """The place of a document in an archive when it was tagged: source, position, id, and checksum of the file."""
 
     source: str
     position: int
@@ -171,17 +171,17 @@ class Corrections:
         """Return the corrections of each document by its id, in the order in which they were made.
 
         Documents of archives that share an id, but not the text, are different documents: the ids of all but the first
-        get the checksum of their text (see `apart`).
+        get the checksum of their text (see `with_text_in_id`).
         """
         texts_of: dict[str, list[str]] = {}
         made_of: dict[str, list[Correction]] = {}
         for correction, is_retracted in self._all():
             document = correction.document
-            if row_of(document) is not None:
+            if archive_place(document) is not None:
                 texts = texts_of.setdefault(document.id, [])
                 text = checksum_of_text(document)
                 texts += [] if text in texts else [text]
-                document = apart(document) if text != texts[0] else document
+                document = with_text_in_id(document) if text != texts[0] else document
             if not is_retracted:
                 made_of.setdefault(document.id, []).append(replace(correction, document=document))
         return made_of
@@ -213,14 +213,14 @@ class Corrections:
             answers |= json.loads(str(text))
         return {topic for topic, belongs in answers.items() if belongs}
 
-    def judged_documents(self) -> dict[ArchiveRow, set[str]]:
+    def judged_documents(self) -> dict[ArchivePlace, set[str]]:
         """Return all topics of each completely judged document of an archive.
 
         Later answers about single topics of such a document are taken into account.
         """
-        topics_of: dict[ArchiveRow, set[str]] = {}
+        topics_of: dict[ArchivePlace, set[str]] = {}
         for correction in self:
-            key = row_of(correction.document)
+            key = archive_place(correction.document)
             if key is None:
                 continue
             if correction.is_complete:
@@ -248,13 +248,13 @@ class Corrections:
             raise TextcatError(f"{self._path} is damaged ({error}): restore it from a backup.") from error
 
 
-def row_of(document: Document) -> ArchiveRow | None:
-    """Return where a corrected document was in an archive; None if it is of no archive."""
+def archive_place(document: Document) -> ArchivePlace | None:
+    """Return the place of a corrected document in the archive that was tagged; None if it is from no archive."""
     fields = document.fields or {}
     if any(name not in fields for name in PLACE):
         return None
     source, position, file = (fields[name] for name in PLACE)
-    return ArchiveRow(str(source), int(position), document.id, str(file))
+    return ArchivePlace(str(source), int(position), document.id, str(file))
 
 
 def checksum_of_text(document: Document) -> str:
@@ -264,8 +264,8 @@ def checksum_of_text(document: Document) -> str:
     return hashlib.sha256(json.dumps(document.zones).encode()).hexdigest()[:32]
 
 
-def apart(document: Document) -> Document:
-    """Return a document with the checksum of its text in its id, because another one has its id."""
+def with_text_in_id(document: Document) -> Document:
+    """Return a document with a part of its text's checksum appended to its id, which another document has, too."""
     return replace(document, id=f"{document.id} ({checksum_of_text(document)[:8]})")
 
 

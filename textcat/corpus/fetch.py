@@ -82,7 +82,7 @@ def obtain_corpus(
         return path
     if not (download and card.urls):
         folders = ", ".join(map(str, search_folders(card, corpus_dir)))
-        raise TextcatError(f"Corpus {card.name} is in none of {folders}. {by_hand(card)}")
+        raise TextcatError(f"Corpus {card.name} is in none of {folders}. {instructions(card)}")
     return _download(card, progress)
 
 
@@ -104,7 +104,7 @@ def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Pa
                 raise
             _log.warning("%s It is fetched again.", error)
     if not card.urls:
-        raise TextcatError(f"The card of {card.name} names no URL to download from. {by_hand(card)}")
+        raise TextcatError(f"The card of {card.name} names no URL to download from. {instructions(card)}")
     return _download(card, progress)
 
 
@@ -113,7 +113,7 @@ def _download(card: Card, progress: "Bar | None") -> Path:
     if not (card.sha256 or card.tree):
         raise TextcatError(
             f"The card of {card.name} has neither 'sha256' nor 'tree', so a download cannot be verified: add one. "
-            f"{by_hand(card)}"
+            f"{instructions(card)}"
         )
     _log.info("%s. %s", card.title, card.licence)
     target, failures = cache_folder() / card.files[0], []
@@ -125,7 +125,7 @@ def _download(card: Card, progress: "Bar | None") -> Path:
         except (OSError, ValueError, TextcatError) as error:  # ValueError: an unknown URL scheme
             failures.append(f"{url}: {_reason(error)}")
             _log.warning("No download from %s", failures[-1])
-    raise TextcatError(f"Corpus {card.name} could not be downloaded ({'; '.join(failures)}). {by_hand(card)}")
+    raise TextcatError(f"Corpus {card.name} could not be downloaded ({'; '.join(failures)}). {instructions(card)}")
 
 
 def _download_from(url: str, card: Card, target: Path, progress: "Bar | None") -> None:
@@ -167,6 +167,6 @@ def _reason(error: Exception) -> str:
     return next(reasons, str(error))
 
 
-def by_hand(card: Card) -> str:
+def instructions(card: Card) -> str:
     """Return instructions for downloading a corpus manually: where from, and where to put the files."""
     return f"{card.obtain} Put {card.files[0]} into a folder and name the folder in TEXTCAT_CORPORA.".lstrip()

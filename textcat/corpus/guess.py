@@ -92,14 +92,14 @@ def _is_no_data(name: str) -> bool:
 
 
 def _records_in_texts(data: str, names: list[str], settings: InputSettings) -> tuple[str, ...]:
-    """Return the names of texts beside topics' folders that hold many records, such as lists of references.
+    """Return the names of text files outside topics' folders whose content is a list of records, such as references.
 
     A single file is examined whatever its name. TextcatError is raised if all files have a known but unsupported
     format.
     """
     texts = names
     if len(names) > 1:
-        texts = [name for name in _beside_topics(names) if named_format(name) == "text" and not _is_no_data(name)]
+        texts = [name for name in _outside_topics(names) if named_format(name) == "text" and not _is_no_data(name)]
     forms = _formats_of(data, texts, settings)
     refused = [(name, form) for name, form in forms.items() if isinstance(form, UnreadableError)]
     if refused and len(refused) == len(names):
@@ -140,14 +140,14 @@ def _formats_of(data: str, names: list[str], settings: InputSettings) -> dict[st
 
 
 def _reader_of(names: list[str], settings: InputSettings) -> str:
-    """Return the name of the reader (a way to read files, as a card names it) for these files; "" if none fits."""
+    """Return the reader for these files, by the name that a card gives it, such as "jsonl"; "" if none fits."""
 
     def holds(reader: str, name: str) -> bool:
         # Not all files that RCV1's reader accepts: a topic's folder may contain XML files with numbers.
         return name.lower().endswith("newsml.xml") if reader == "rcv1" else holds_documents(reader, name)
 
     # Files in a topic's folder are its documents, whatever their format.
-    beside = _beside_topics(names)
+    beside = _outside_topics(names)
     among = dict.fromkeys(("reuters", "rcv1", "jsonl"), names)
     among |= dict.fromkeys(RECORD_READERS[1:], beside) | {"mbox": names, "warc": names}
     fitting = [reader for reader, candidates in among.items() if any(holds(reader, name) for name in candidates)]
@@ -159,7 +159,7 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
     return "folders" if any("/" in name for name in names) else ""
 
 
-def _beside_topics(names: list[str]) -> list[str]:
+def _outside_topics(names: list[str]) -> list[str]:
     """Return the names of those files that are not in a topic's folder."""
     depth = shared_depth(names)
     return [

@@ -235,7 +235,7 @@ def _from_tsv(location: str, lines: list[str]) -> Iterator[tuple[str, str]]:
 def _from_csv(
     location: str, lines: list[str], language: str
 ) -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
-    """Return pairs (id, name) in a language (of the column `label` if it has none), and all pairs by language."""
+    """Return pairs (id, name) in a language (if it has no column, those of the column `label`), and all by language."""
     try:
         rows = [*csv.reader(lines)]
     except csv.Error as error:
@@ -349,7 +349,7 @@ def _broader(graph: "rdflib.Graph") -> dict[str, tuple[str, ...]]:
 def _current(
     concept: "rdflib.URIRef", deprecated: Mapping["rdflib.URIRef", list["rdflib.URIRef"]]
 ) -> list["rdflib.URIRef"]:
-    """Return the concepts that are not deprecated at the ends of all chains of replacements of a concept."""
+    """Follow all chains of replacements of a concept; return those concepts on the way that are not deprecated."""
     seen, waiting, ends = {concept}, [concept], []
     while waiting:
         reached = waiting.pop(0)
@@ -377,9 +377,9 @@ class _Texts(NamedTuple):
 
     @classmethod
     def of(cls, literals: Iterable["rdflib.Literal"], language: str) -> "_Texts":
-        """Divide texts by language, and sort those of each language; blank ones are left out.
+        """Divide texts into those in a language, such as "en", and all others; sort both, and leave out blank texts.
 
-        `language` is a code such as "en": the texts in it become `own` or, if there are none, those without a language.
+        If there is no text in the language, those without a language take their place.
         """
         texts = sorted({(_language(literal), " ".join(literal.split())) for literal in literals})
         texts = [(code, text) for code, text in texts if text]

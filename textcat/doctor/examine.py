@@ -1,7 +1,7 @@
 """Collect facts about an installation, and its faults: for error reports, or for a new machine.
 
-Nothing secret is collected: of environment variables mostly names, of paths only what is below the home folder, and no
-name of a host or user.
+Nothing secret is collected: no name of a host or user, of paths only the part below the home folder, and of most
+environment variables only their names.
 """
 
 from __future__ import annotations

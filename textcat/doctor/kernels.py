@@ -5,7 +5,8 @@ order. Results of exp, log and pow, whose last bit depends on the C library, are
 find a build that is broken on this machine; the tests of the repository compare kernels with simple versions in Python.
 
 ``python -m textcat.doctor.kernels`` writes a line of JSON before and after each check. `check_kernels_apart` reads
-them, so that a kernel that ends its process, as an instruction that the processor lacks does, is named like any other.
+the lines from another process: so it can name a kernel that crashed, for example by an instruction that the processor
+lacks.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Compiled: sketches of texts, and the search for the earlier text that each text repeats."""
+"""Compiled: compute sketches of texts (see `sketch`); find by them the earlier text that each text repeats."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -52,15 +52,18 @@ for code in range(256):
     PLAIN[code] = ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 0
 
 
-cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
-    """Return x with mixed bits, by the finalizer of splitmix64."""
+cdef inline uint64_t mix_bits(uint64_t x) noexcept nogil:
+    """Return a hash of x, by the finalizer of splitmix64."""
     x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
     x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
     return x ^ (x >> 31)
 
 
-cdef inline int width(const uint8_t* text, Py_ssize_t left) noexcept nogil:
-    """Return the bytes of a character that is a word of its own, as in scripts without spaces; 0: it is none."""
+cdef inline int single_word_bytes(const uint8_t* text, Py_ssize_t left) noexcept nogil:
+    """Return the number of bytes of the first character if it is a word by itself, as in Chinese or Thai; 0 if not.
+
+    `text` is in UTF-8, and has `left` bytes.
+    """
     cdef uint8_t c = text[0], c2
     if c < 0xE0 or left < 3:
         return 0
@@ -76,13 +79,13 @@ cdef inline bint digit(uint8_t c) noexcept nogil:
     return 48 <= c <= 57
 
 
-cdef inline bint in_number(const uint8_t* text, Py_ssize_t left) noexcept nogil:
-    """Return whether a character that is not a text's first one is a point or comma between digits."""
+cdef inline bint is_in_number(const uint8_t* text, Py_ssize_t left) noexcept nogil:
+    """Return whether the first character is a point or comma between digits; another character must precede `text`."""
     return (text[0] == 44 or text[0] == 46) and left > 1 and digit(text[1]) and digit((text - 1)[0])
 
 
-cdef inline int separator(const uint8_t* text, Py_ssize_t left) noexcept nogil:
-    """Return the bytes of a character that separates words; 0: it belongs to a word."""
+cdef inline int separator_bytes(const uint8_t* text, Py_ssize_t left) noexcept nogil:
+    """Return the number of bytes of the first character if it separates words; 0 if it belongs to a word."""
     cdef uint8_t c = text[0]
     if c < 0x80:
         return 0 if 97 <= c <= 122 or digit(c) else 1
@@ -96,19 +99,24 @@ cdef inline int separator(const uint8_t* text, Py_ssize_t left) noexcept nogil:
 def sketch(
     list texts, uint64_t[::1] fingerprints, uint16_t[::1] sizes, uint8_t[:, ::1] bins, uint32_t[:, ::1] words
 ):
-    """Write the sketches of texts, which are given in UTF-8; letters that are not of ASCII must be small.
+    """Compute a sketch of each text, by which texts that repeat each other are found, and write it to four arrays.
 
-    A sketch has a fingerprint of all words in order; their number, at most 65,535; for each of 64 bins, four bits of the
-    smallest hash of a pair of consecutive words that falls into the bin, and 0 for an empty bin; and a sample of words:
-    for each of 32 bins, the smallest hash of a word of four bytes or more, or of a number of three, or 0. A point or a
-    comma between digits belongs to the number. In scripts without spaces, each character is a word, and pairs of
-    characters are sampled.
+    Hashes of words, and of pairs of consecutive words, are divided into bins. A point or a comma between digits belongs
+    to the number. In scripts without spaces, each character is a word, and the sample has pairs of characters.
 
     Parameters
     ----------
     texts : list of bytes
-    fingerprints, sizes : ndarray of shape (n_texts,), uint64 and uint16
-    bins, words : ndarray of shape (n_texts, 32), uint8, two bins a byte, and uint32
+        In UTF-8; letters other than those of ASCII must be in lower case.
+    fingerprints : ndarray of shape (n_texts,), uint64
+        Written: a hash of all words in order.
+    sizes : ndarray of shape (n_texts,), uint16
+        Written: the number of words, at most 65,535.
+    bins : ndarray of shape (n_texts, 32), uint8
+        Written: for each of 64 bins of pairs, four bits of the smallest hash in it, or 0 for none; two bins a byte.
+    words : ndarray of shape (n_texts, 32), uint32
+        Written: a sample of words; for each of 32 bins, the smallest hash of a word that begins with a digit and has
+        at least three bytes, or of another word of at least four bytes; 0 for none.
     """
     cdef Py_ssize_t i
     cdef bytes text
@@ -132,11 +140,11 @@ cdef void sketch_text(
     while i < end:
         w = 0
         if not PLAIN[t[i]]:
-            step = separator(t + i, end - i)
+            step = separator_bytes(t + i, end - i)
             if step:
                 i += step
                 continue
-            w = width(t + i, end - i)
+            w = single_word_bytes(t + i, end - i)
         h, start = <uint64_t>0xCBF29CE484222325, i
         while i < end:
             c = PLAIN[t[i]]
@@ -144,25 +152,25 @@ cdef void sketch_text(
                 if w:
                     if i == start + w:
                         break
-                elif separator(t + i, end - i):
-                    if not in_number(t + i, end - i):
+                elif separator_bytes(t + i, end - i):
+                    if not is_in_number(t + i, end - i):
                         break
-                elif i > start and width(t + i, end - i):
+                elif i > start and single_word_bytes(t + i, end - i):
                     break
                 c = t[i]
             elif w:
                 break
             h = (h ^ c) * <uint64_t>0x100000001B3
             i += 1
-        pair = mixed(before * 3 + h)
+        pair = mix_bits(before * 3 + h)
         if n:
             k = <int>(pair >> 58)
             pairs[k] = min(pairs[k], pair)
-        word = pair if w else mixed(h + <uint64_t>0x9E3779B97F4A7C15)
+        word = pair if w else mix_bits(h + <uint64_t>0x9E3779B97F4A7C15)
         if w or i - start >= (LEAST_DIGITS if digit(t[start]) else LEAST_BYTES):
             k = <int>(word >> 59)
             singles[k] = min(singles[k], word)
-        fingerprint = mixed(fingerprint + h)
+        fingerprint = mix_bits(fingerprint + h)
         before = h
         n += 1
     for k in range(BYTES):
@@ -176,29 +184,35 @@ cdef inline uint8_t four_bits(uint64_t h) noexcept nogil:
     return <uint8_t>(1 + (h & 0xFFFF) % 15) if h != <uint64_t>-1 else 0
 
 
-cdef inline int zeros(uint64_t x) noexcept nogil:
-    """Return how many of sixteen bins are 0."""
+cdef inline int zero_bins(uint64_t x) noexcept nogil:
+    """Return how many of the sixteen bins (four bits each) in x are 0."""
     x |= x >> 1
     x = ~(x | (x >> 2)) & FIRST_OF_FOUR
     return <int>((((x + (x >> 4)) & <uint64_t>0x0F0F0F0F0F0F0F0F) * ONES) >> 56)
 
 
 cdef inline int shared_bins(const uint8_t* one, const uint8_t* other, int* used) noexcept nogil:
-    """Return the number of bins in which two sketches are equal; `used` becomes that of bins that are not empty."""
+    """Return the number of bins in which two sketches are equal and not empty.
+
+    The number of bins that are not empty in at least one sketch is written to `used`.
+    """
     cdef uint64_t a[4]
     cdef uint64_t b[4]
     cdef int k, same = 0, empty = 0
     memcpy(a, one, BYTES)
     memcpy(b, other, BYTES)
     for k in range(4):
-        same += zeros(a[k] ^ b[k])
-        empty += zeros(a[k] | b[k])
+        same += zero_bins(a[k] ^ b[k])
+        empty += zero_bins(a[k] | b[k])
     used[0] = BINS - empty
     return same - empty
 
 
 cdef inline double jaccard(int shared, int used) noexcept nogil:
-    """Return the Jaccard coefficient, from equal bins: one of fifteen is equal by chance (Li and König, WWW 2010)."""
+    """Estimate the Jaccard coefficient of two texts from the results of `shared_bins` (Li and König, WWW 2010).
+
+    One of fifteen bins is equal by chance.
+    """
     return max((15 * shared - used) / (14.0 * used), 0.0)
 
 
@@ -215,10 +229,11 @@ cdef double likeness(
 ) noexcept nogil:
     """Return J + V / 2 + N / 5, which is 0.615 or more if the later of two texts repeats the earlier one.
 
-    Each bin of the samples has the smallest hash of both texts, which is a word that both have, or only one of them. V
-    is the share of words that both have, N that of words that no earlier text has, as misprints are: these do not count
-    in V. A word counts in V by its rareness, log2 of the n texts over those that have it: figures and names tell a
-    report of a fixed form from the next one.
+    J is the Jaccard coefficient `jaccard`. `earlier` and `later` are samples of the two texts' words (see `sketch`); of
+    each bin, the word with the smaller hash is used. N is the share of these words that only the later text has, and no
+    text before it, as misprints do. V is the share of the others that both texts have; there, a word is weighted by its
+    rareness, log2 of the number of texts divided by those that have the word, because figures and names distinguish
+    reports of the same form. `counts` has the number of texts with each word, by hash, and n is the number of texts.
     """
     cdef int k, count, weight, both = 0, one = 0, known = 0, new = 0, most = bit_length(<uint32_t>min(n + 1, 65535))
     cdef uint32_t a, b
@@ -246,7 +261,10 @@ cdef inline size_t place(uint32_t key, int bits) noexcept nogil:
 
 
 def enter(const uint32_t[:, ::1] posted, size_t first, uint32_t[::1] head, int bits, uint32_t[::1] after):
-    """Enter texts into the table `head` of 2**bits chains by the keys posted; `first` is the number of the first text."""
+    """Add texts to a hash table of 2**bits chains, by the keys in each text's row of `posted`; a key of 0 is none.
+
+    `first` is the number of the first text. For `head` and `after` see `assign`.
+    """
     cdef Py_ssize_t i, k
     cdef size_t entry, chain
     with nogil:
@@ -265,40 +283,44 @@ def assign(
     uint16_t[::1] counts, int samples, size_t n, double least, int32_t[::1] groups, double[::1] similarities,
     uint32_t[:, ::1] posted, uint32_t[::1] rows,
 ):
-    """Assign texts to groups, in order, and keep what finds them; return the number of texts that are kept.
+    """Assign texts, in order, to the groups of the earlier texts that they repeat; return how many texts are kept.
 
-    Earlier texts are sought by the words of a text that are in the fewest texts so far. A text belongs to the group of
-    the one with which it shares most bins, the first of equals, if it repeats that text. A copy of an earlier text is
-    not kept.
+    A text is kept, to be found by later ones, unless it has no words, or the same words as an earlier text. Candidates
+    are found by those sampled words that the fewest texts so far have. The candidate that shares most bins with the
+    text is examined, the earliest of equal ones; if the text repeats it, the text belongs to its group.
 
     Parameters
     ----------
     fingerprints, sizes, bins, words : ndarray
-        A row per text: what `sketch` returns and writes.
+        The sketches of the texts, as `sketch` writes them.
     known_fingerprints, known_sizes, known_bins, group_of : ndarray
-        Rows of the n texts that are kept, with room for those to come; group_of has the first text of the group.
+        The same of the n texts kept so far, and the number of the first text of each one's group; there must be room
+        for the texts to be kept.
     head, bits, after : ndarray, int, ndarray
-        Chains of entries by hash: the latest entry, from 1, of each of 2**bits chains, and the one before each entry.
+        The hash table of 2**bits chains, through which kept texts are found. Entries, numbered from 1, are six per
+        text; `head` has the latest entry of each chain, and `after` the entry before each entry; 0: none.
     counts : ndarray of shape (2**24,), uint16
         The number of texts with each sampled word, by hash.
     samples : int
         The descriptor of a file with the sampled words of the n texts, 128 bytes each.
     n : int
+        The number of texts kept so far.
     least : float
-        The Jaccard coefficient that a text has at least with a text that it repeats; 0: any.
-    groups, similarities : ndarray of shape (n_texts,), int32 and float64
-        Written: the first text of each text's group among those kept, and the Jaccard coefficient of its pairs of words
-        and those of the text that it repeats: 2 if all words are the same, -1 if it repeats none; the group is -1 if it
-        has no words.
+        The least Jaccard coefficient of a text and a text that it repeats; 0: any.
+    groups : ndarray of shape (n_texts,), int32
+        Written: the number, among kept texts, of the first text of each text's group; -1: the text has no words.
+    similarities : ndarray of shape (n_texts,), float64
+        Written: the Jaccard coefficient of the text and the one that it repeats, by pairs of words; 2 if all words are
+        the same, -1 if it repeats none.
     posted : ndarray of shape (n_texts, 6), uint32
-        Written: the keys of the texts that are kept.
+        Written: the keys, for `enter`, of the texts that are kept; 0 for no key.
     rows : ndarray of shape (n_texts,), uint32
-        Written: the rows of the texts that are kept.
+        Written: the positions, among the given texts, of those that are kept.
 
     Raises
     ------
     OSError
-        If the file cannot be read.
+        If the file of sampled words cannot be read.
     """
     cdef Py_ssize_t i
     cdef int k, j, m, asked, looked_at, shared, used, best_shared, best_used, order, failed = 0, n_keys, n_new, n_seen, n_asked, left

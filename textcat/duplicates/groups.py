@@ -114,7 +114,7 @@ class Groups:
         self.n += n_kept
 
     def _reserve(self, n: int) -> None:
-        """Make room for n texts."""
+        """Enlarge the arrays, if necessary, so that they have room for n texts."""
         if n <= len(self._words):
             return
         room = -(-n // _STEP) * _STEP
@@ -126,7 +126,7 @@ class Groups:
             self._after.resize(room * ENTRIES, refcheck=False)
 
     def _double(self) -> None:
-        """Double the table, and enter all texts again."""
+        """Double the size of the hash table, and enter all kept texts into it again."""
         self._bits += 1
         self._head = np.zeros(0, np.uint32)  # freed before the new table is allocated
         self._head = np.zeros(1 << self._bits, np.uint32)

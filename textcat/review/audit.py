@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.corpus.corrections import ArchiveRow, Correction, row_of
+from textcat.corpus.corrections import ArchivePlace, Correction, archive_place
 from textcat.evaluation.promises import clopper_pearson
 from textcat.reading.dates import month_of
 from textcat.tagging.shards import TaggedDocument, find_documents, read_tags
@@ -31,14 +31,14 @@ class AuditRow(NamedTuple):
     high: float
 
 
-def present_tags(folder: Path, corrections: Iterable[Correction]) -> dict[ArchiveRow, TaggedDocument]:
+def present_tags(folder: Path, corrections: Iterable[Correction]) -> dict[ArchivePlace, TaggedDocument]:
     """Return the present tags of those documents of an archive that were audited, or judged completely."""
-    judged = (row_of(made.document) for made in corrections if made.audited or made.is_complete)
+    judged = (archive_place(made.document) for made in corrections if made.audited or made.is_complete)
     rows = {row for row in judged if row is not None}
     return find_documents(folder, rows) if rows else {}
 
 
-def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchiveRow, TaggedDocument]) -> list[AuditRow]:
+def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchivePlace, TaggedDocument]) -> list[AuditRow]:
     """Return the audited precision of automatic tags: overall, by topic, by month, and by topic and month.
 
     If a tag has several answers, the last one is used. Answers about tags that the archive no longer has, such as those
@@ -50,9 +50,9 @@ def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchiveRow, Tagg
     tags : dict
         The present tags of the audited documents, as `present_tags` returns them.
     """
-    answers: dict[tuple[ArchiveRow, str], tuple[str, bool]] = {}
+    answers: dict[tuple[ArchivePlace, str], tuple[str, bool]] = {}
     for correction in corrections:
-        row, date = row_of(correction.document), correction.document.date
+        row, date = archive_place(correction.document), correction.document.date
         tagged = None if row is None else tags.get(row)
         if row is None or tagged is None or tagged.model != correction.model:
             continue

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError, first_of
-from textcat.corpus.corrections import PLACE, ArchiveRow, Correction, Corrections, corrections_of, row_of
+from textcat.corpus.corrections import PLACE, ArchivePlace, Correction, Corrections, archive_place, corrections_of
 from textcat.model.manifest import Manifest, read_manifest
 from textcat.model.topic_names import topic_finder
 from textcat.reading.document import Document
@@ -298,11 +298,11 @@ class Review:
         return audit_rows(self.corrections, self._tags)
 
     @cached_property
-    def _tags(self) -> dict[ArchiveRow, TaggedDocument]:
+    def _tags(self) -> dict[ArchivePlace, TaggedDocument]:
         """The present tags of the documents of the queue, and of those audited or completely judged before."""
         tags = present_tags(self.folder, self.corrections)
         for document in self.documents:
-            if (row := row_of(document.document)) is not None:
+            if (row := archive_place(document.document)) is not None:
                 tags[row] = TaggedDocument(row.id, *row[:2], document.document.topics, model=document.model)
         return tags
 

@@ -16,7 +16,7 @@ from textcat.base.disk import raise_write_errors, write_atomically
 from textcat.base.errors import TextcatError, first_of, similar_files
 from textcat.base.spreadsheets import list_cell, plain_text, safe_cell, texts_of_cell
 from textcat.base.surrogates import escape_undecodable
-from textcat.corpus.corrections import ArchiveRow, Correction
+from textcat.corpus.corrections import ArchivePlace, Correction
 from textcat.corpus.documents import shortened_text
 from textcat.review.review import Review, ReviewDocument, ReviewTag
 from textcat.tagging.shards import TaggedDocument, find_documents
@@ -46,9 +46,9 @@ class _Key(NamedTuple):
     text: int  # checksum of the text in the row
 
     @property
-    def document(self) -> ArchiveRow:
+    def document(self) -> ArchivePlace:
         """The source, position and id of the document in the archive, and the checksum of its file."""
-        return ArchiveRow(self.source, self.position, self.id, self.file)
+        return ArchivePlace(self.source, self.position, self.id, self.file)
 
 
 class _Row(NamedTuple):
@@ -205,7 +205,7 @@ def _check_present(gone: Sequence[_Key], path: Path, folder: Path) -> None:
 
 
 def _answers_by_document(
-    rows: Iterable[_Row], tags: Mapping[ArchiveRow, TaggedDocument], review: Review, path: Path
+    rows: Iterable[_Row], tags: Mapping[ArchivePlace, TaggedDocument], review: Review, path: Path
 ) -> tuple[dict[int, _DocumentAnswers], list[str]]:
     """Collect the cells of all rows by document; return them keyed by the document's number in the queue.
 

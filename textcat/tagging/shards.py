@@ -13,7 +13,7 @@ from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.spreadsheets import plain_text, texts_of_cell
 from textcat.base.surrogates import escape_undecodable
-from textcat.corpus.corrections import ArchiveRow
+from textcat.corpus.corrections import ArchivePlace
 from textcat.model import Reason
 from textcat.reading import START_OVER, FaultKind, Rejection, superseded_reason
 from textcat.reading.dates import month_of
@@ -294,18 +294,18 @@ def read_field(shard: TagShard, name: str) -> dict[tuple[str, int], str]:
     return {(row["source"], int(float(row["position"]))): text_of_value(row.get(name)) for row in rows}
 
 
-def find_documents(folder: Path, wanted: Collection[ArchiveRow]) -> dict[ArchiveRow, TaggedDocument]:
+def find_documents(folder: Path, wanted: Collection[ArchivePlace]) -> dict[ArchivePlace, TaggedDocument]:
     """Find documents in a folder of tags: by file and position or, if the file has changed since, by their ids.
 
     Parameters
     ----------
     folder : Path
-    wanted : collection of ArchiveRow
+    wanted : collection of ArchivePlace
         The documents to find, with the files, positions and ids that they had.
 
     Returns
     -------
-    dict of ArchiveRow to TaggedDocument
+    dict of ArchivePlace to TaggedDocument
         Documents that are not in the folder are missing. So are documents of a changed file that have no ids of their
         own, or share them with other documents of the file.
     """
@@ -318,7 +318,7 @@ def find_documents(folder: Path, wanted: Collection[ArchiveRow]) -> dict[Archive
             in_place.setdefault((document.source, document.position), []).append(document)
         if (document.source, document.id) in ids:
             with_id.setdefault((document.source, document.id), []).append(document)
-    found: dict[ArchiveRow, TaggedDocument] = {}
+    found: dict[ArchivePlace, TaggedDocument] = {}
     for row in wanted:
         is_made = row.id in (row.source, f"{row.source}:{row.position}")  # for want of an id in the document
         if row.file == checksum_of_source(files, row.source):

@@ -17,7 +17,7 @@ from textcat.base.frames import Frame, is_missing, is_table
 from textcat.base.progress import Stages
 from textcat.corpus.cards import Card
 from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, settings_like
-from textcat.corpus.corrections import Corrections, apart, checksum_of_text, row_of
+from textcat.corpus.corrections import Corrections, archive_place, checksum_of_text, with_text_in_id
 from textcat.corpus.documents import Corpus, Document
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.model import storage
@@ -293,7 +293,7 @@ def _named_apart(
     documents were learnt before.
     """
     documents = [*documents]
-    new = [d for d in documents if row_of(d) is not None and not {d.id, apart(d).id} & {*learnt}]
+    new = [d for d in documents if archive_place(d) is not None and not {d.id, with_text_in_id(d).id} & {*learnt}]
     in_model = {document.id for document in opened.documents}
     others = {d.id for d in opened.with_new_texts(new, in_zones=False) if d.id in in_model and d.zones}
     if others:
@@ -303,8 +303,8 @@ def _named_apart(
             *(len(others), min(others)),
         )
     for document in documents:
-        is_other = document.id in others or apart(document).id in learnt
-        yield document, apart(document) if is_other else document
+        is_other = document.id in others or with_text_in_id(document).id in learnt
+        yield document, with_text_in_id(document) if is_other else document
 
 
 def _replay(opened: UpdatableModel, step: LearningStep, texts: Mapping[str, Document] | None = None) -> UpdateResult:
