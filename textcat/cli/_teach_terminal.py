@@ -181,11 +181,11 @@ class _Keys:
         if not self._single:
             return self.line(prompt)
         self._show(prompt)
-        key = self._pressed(prompt)
+        key = self._read_key(prompt)
         self._show(f"{key.strip()}\n")
         return None if key in ("", "\x04") else key
 
-    def _pressed(self, prompt: str) -> str:
+    def _read_key(self, prompt: str) -> str:
         """Wait for a key, and return it; return "" at the end of the input.
 
         If Ctrl-C is pressed just before a wait starts, it is noticed only after this wait, so waits are short. After

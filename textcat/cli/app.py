@@ -56,7 +56,7 @@ class _PlainHelp:
 
 
 def _with_escaped_help(part: Any) -> Any:
-    """Return a copy of a command or parameter, with square brackets in its help, and in that of its parts, escaped."""
+    """Copy a command or parameter; escape square brackets in its help, and in that of its parameters or subcommands."""
     from rich.markup import escape
 
     escaped = copy(part)

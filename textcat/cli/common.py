@@ -169,7 +169,10 @@ def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
 
 
 def _settings_of(group: str) -> Callable[..., dict[str, Any]]:
-    """Return a function for `with_options` that defines the options of a group of settings, and returns values."""
+    """Return a function for `with_options`: its parameters are the options for a group of `SETTINGS` of reading.
+
+    The function returns the values for `InputSettings`, by name.
+    """
 
     def values(**option_values: Any) -> dict[str, Any]:
         return _setting_values(option_values)
@@ -191,7 +194,7 @@ def _settings_of(group: str) -> Callable[..., dict[str, Any]]:
 
 
 def _setting_values(option_values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values for `InputSettings`, given those of the options.
+    """Convert the values of options to values of the fields of `InputSettings`, by name.
 
     Lists separated by commas are split, and the values of an option that can be repeated become a tuple.
     """
@@ -288,11 +291,10 @@ class CorpusReader(NamedTuple):
     vocabulary: Path | None = None
     vocabulary_language: str = ""
 
-    def speaking(self, recipe: "Recipe") -> "CorpusReader":
-        """Return a reader with names of topics in the recipe's language.
+    def in_language_of(self, recipe: "Recipe") -> "CorpusReader":
+        """Return a reader that names topics in the recipe's language, unless the options name a language.
 
-        The reader itself is returned if the options name a language, or if no vocabulary with several languages is
-        given.
+        Without a vocabulary, or with one in TSV, which has a single language, the reader itself is returned.
         """
         if self.vocabulary_language or self.vocabulary is None or ".tsv" in self.vocabulary.suffixes:
             return self  # a .tsv has names in one language, which it does not state

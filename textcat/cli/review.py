@@ -91,7 +91,7 @@ def review(
     options: dict[str, Any] = {"audit": audit, "sample": sample, "progress": lambda step: terminal.say(f"{step} …")}
     if out is not None:
         queue = Review(folder, corrections, most=uncertain or most, **options)
-        _check_open(queue)
+        _check_queue(queue)
         n_rows = write_sheet(queue, out)
         terminal.say(
             f"{out} has {n_rows:,} tags of {len(queue.documents):,} documents to judge; fill in the columns answer (yes"
@@ -102,7 +102,7 @@ def review(
     from textcat.serving import review as page
 
     queue = Review(folder, corrections, most=most, independent=independent, **options)
-    _check_open(queue)
+    _check_queue(queue)
 
     def show(url: str) -> None:
         terminal.say(f"{len(queue.documents):,} documents to judge at {url}; Ctrl-C stops, and every answer is saved.")
@@ -112,8 +112,8 @@ def review(
     terminal.say("stopped; every answer is saved.")
 
 
-def _check_open(queue: "Review") -> None:
-    """Raise TextcatError if there is nothing to judge; warn of documents that are not where they were tagged."""
+def _check_queue(queue: "Review") -> None:
+    """Raise TextcatError if there is no document to judge; warn of documents that are gone or changed since tagging."""
     if queue.n_missing:
         rest = "so the sample is one of the others" if queue.sample else "and are left out"
         terminal.say(
@@ -142,9 +142,9 @@ def _report(folder: Path, corrections: Path, form: str) -> None:
 
 
 def show_audit(console: "Console", rows: "list[AuditRow]", sample: "list[SampleRow]", form: str) -> None:
-    """Print what people's answers say of the tags, with intervals.
+    """Print the quality of tags that people have judged, with intervals.
 
-    For automatic tags drawn at random, this is their precision: overall, by topic and by month. For a random sample of
+    For automatic tags drawn at random, it is their precision: overall, by topic and by month. For a random sample of
     documents, it is the precision and recall of their tags: overall and by topic.
     """
     from textcat.cli.printing import Figure, Table, format_figure, format_interval, show

@@ -138,7 +138,7 @@ def serve(
         trust_proxy=trust_proxy,
         labels=_labels_of(vocabulary, vocabulary_language, next(iter(folders.values()))),
         main_text=main_text,
-        corrections=None if corrections is None else _writable(corrections),
+        corrections=None if corrections is None else _open_corrections(corrections),
         shadow=folder_for_model(shadow, [*folders]) if shadow else None,
         shadow_sample=shadow_sample,
         monitor=folder_for_model(monitor, [*folders]) if monitor else None,
@@ -170,8 +170,8 @@ def read_keys(path: Path | None, host: str, action: str) -> "Keys":
     return keys
 
 
-def _writable(folder: Path) -> "Corrections":
-    """Return the folder of corrections; raise TextcatError if it is not writable."""
+def _open_corrections(folder: Path) -> "Corrections":
+    """Open a folder of corrections, or create it; raise TextcatError if nothing can be added to it."""
     from textcat.corpus.corrections import Corrections
 
     corrections = Corrections(folder)

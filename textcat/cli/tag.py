@@ -397,7 +397,7 @@ def show_summary(
         show(console, form, data, done)
         return
     reasons = [{"rejected": n, "because": reason} for reason, n in (+counts.reasons).most_common()]
-    topics, drift = _topics_of_archive(summary) if counts.topics else ([], "")
+    topics, drift = _topic_rows(summary) if counts.topics else ([], "")
     parts = Table(reasons), Table(topics), drift, rules_not_met(counts)
     show(console, form, data, Facts(_facts_of(summary, out)), *parts, rows=lambda: topics)
 
@@ -464,8 +464,8 @@ def show_difference(console: "Console", difference: "TagDifference", form: str) 
     show(console, form, {**difference._asdict(), "topics": rows}, Facts(facts), nothing, Table(shown, needed=5))
 
 
-def _topics_of_archive(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
-    """Return a row per topic of the documents, and a text on topics with other rates than in training."""
+def _topic_rows(summary: "Summary") -> tuple[list[dict[str, Any]], str]:
+    """Return a row per topic that documents got or whose rate has changed since training, and text below the table."""
     from textcat.cli.printing import largest_first, named_rows
     from textcat.model.topic_names import topic_label
 

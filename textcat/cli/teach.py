@@ -127,7 +127,7 @@ def teach(
         _export(folder, export, out, topic, jobs)
         return
     if split:
-        _split(folder, split, person or user_name())
+        _split_groups(folder, split, person or user_name())
         return
     # Detect errors before a large archive is read.
     accepted = None if terminal else checked_keys(host, keys, "answer in the terminal with --terminal")
@@ -135,7 +135,7 @@ def teach(
         raise _no_topic(folder)
     changeable = {"strategy": strategy, "random_share": random_share, **shown}
     QUERY.changed(strategy, random_share)
-    with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
+    with _kept(folder), _open_session(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
         for name in topic or ():
             _begin_topic(opened, name, new, changeable, person or user_name())
         if terminal:
@@ -196,7 +196,7 @@ def _kept(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(
+def _open_session(
     folder: Path,
     inputs: list[str],
     read: "InputSettings",
@@ -227,7 +227,7 @@ def _opened(
         from textcat.teaching.ranker import WITH_EMBEDDINGS
 
         pool = build_pool(
-            _archive(inputs), folder / _POOL, recipe=recipe, settings=read, jobs=jobs, progress=new_stages()
+            _archive_or_corpus(inputs), folder / _POOL, recipe=recipe, settings=read, jobs=jobs, progress=new_stages()
         )
         settings = WITH_EMBEDDINGS if embeddings else None
         new: dict[str, Any] = {"seed": seed, "overlap": overlap, "settings": settings}
@@ -240,7 +240,7 @@ def _opened(
         yield opened
 
 
-def _archive(inputs: list[str]) -> "list[str] | Corpus":
+def _archive_or_corpus(inputs: list[str]) -> "list[str] | Corpus":
     """Return the inputs; if the only input is the name of a known corpus, return all parts of this corpus."""
     from textcat.corpus.cards import is_shipped
     from textcat.corpus.catalogue import open_corpus
@@ -314,7 +314,7 @@ def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: 
     say(f"wrote {out}")
 
 
-def _split(folder: Path, positions: list[int], person: str) -> None:
+def _split_groups(folder: Path, positions: list[int], person: str) -> None:
     """Remove records from their groups of near-duplicates; each becomes a group of its own."""
     from textcat.teaching.session import Session
 

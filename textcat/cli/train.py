@@ -116,7 +116,7 @@ def train(
     stages, finds_language = terminal.new_stages(), recipe.tokens.lang == "auto"
     if unlabelled and any((scheduler, rows_dir, updatable, dry_run)):
         raise BadParameter("--unlabelled goes without --scheduler, --rows-dir, --updatable and --dry-run")
-    read = read if finds_language else read.speaking(recipe)
+    read = read if finds_language else read.in_language_of(recipe)
     checked_keep_support(keep_support)  # checked before anything is read
     if out is not None and not dry_run:
         terminal.check_replacing(out, force=force)
@@ -134,10 +134,10 @@ def train(
     from textcat.model import storage
 
     recipe.check()
-    counted = _counted_while_read(reading, recipe, stages, updatable=updatable)
+    counted = _count_during_reading(reading, recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
     gc.freeze()  # exempt all documents from garbage collection: they stay in memory
-    recipe = _in_language_of(documents, recipe) if finds_language else recipe
+    recipe = _with_language_of(documents, recipe) if finds_language else recipe
     from textcat.training.plan import check_memory, plan_training
     from textcat.training.train import train_and_evaluate
 
@@ -200,7 +200,7 @@ def _train_by_names(
     storage.check_target(folder)
     with stages.stage("read"):
         corpus = names_corpus(described := read_names(names), documents)
-    recipe = _in_language_of(corpus, recipe) if recipe.tokens.lang == "auto" else recipe
+    recipe = _with_language_of(corpus, recipe) if recipe.tokens.lang == "auto" else recipe
     tagger = train_by_names(described, corpus, recipe, n_jobs=jobs, stages=stages)
     with stages.stage("save"):
         storage.save(tagger, folder)
@@ -219,7 +219,7 @@ def _documents(unlabelled: list[str], read: common.CorpusReader, stages: "Stages
         yield from (*corpus.train, *corpus.test, *corpus.unused)
 
 
-def _in_language_of(corpus: "Corpus", recipe: "Recipe") -> "Recipe":
+def _with_language_of(corpus: "Corpus", recipe: "Recipe") -> "Recipe":
     """Return the recipe with the language of most documents in the corpus, and print this language."""
     from textcat.training.identification import LANGUAGE_SAMPLE, identify_language
 
@@ -232,7 +232,7 @@ def _in_language_of(corpus: "Corpus", recipe: "Recipe") -> "Recipe":
     return recipe.with_settings([f"tokens.lang={language.lang}"])
 
 
-def _counted_while_read(
+def _count_during_reading(
     reading: "ForkedCorpus | None", recipe: "Recipe", stages: "Stages", *, updatable: bool
 ) -> "CountedCorpus | None":
     """Count terms while the corpus is being read by another process, and return the counts.
@@ -330,7 +330,7 @@ def show_training(
         *evaluation_parts(evaluation, per_topic=per_topic),
         stage_table(**cost),
         unevaluated_topics(corpus) or "",
-        _rows_sentence(rows) if rows else "",
+        _terms_sentence(rows) if rows else "",
         _vectors_sentence(vectors) if vectors else "",
         _margins_sentence(margins) if margins and margins["held_out"] else "",
         _lambda_sentence(lambda_) if lambda_ and lambda_["held_out"] else "",
@@ -400,23 +400,23 @@ def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, s
     )
 
 
-def _measured(choice: Mapping[str, Any]) -> tuple[str, Mapping[str, float]]:
-    """Return the measure of a choice for few documents, in words, and its value for each candidate."""
+def _measure_and_values(choice: Mapping[str, Any]) -> tuple[str, Mapping[str, float]]:
+    """Return, in words, the measure by which training chose with few documents, and its value for each candidate.
+
+    `choice` is an entry of `TrainingFacts.choices`, as in the functions below.
+    """
     if "precision@1" in choice:
         return _RIGHT, choice["precision@1"]
     return "average precision on held-out documents", choice["average_precision"]
 
 
-def _rows_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence on the kinds of terms that rows have, and the measured values by which training chose them.
-
-    `choice` is an entry of `TrainingFacts.choices`, as in the functions below.
-    """
+def _terms_sentence(choice: Mapping[str, Any]) -> str:
+    """Return a sentence on the kinds of terms in document vectors, with the measured values that decided this choice."""
     if "ndcg@10" in choice:  # with a shortlist
         measure = f"nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids"
         values = choice["ndcg@10"]
     else:
-        measure, values = _measured(choice)
+        measure, values = _measure_and_values(choice)
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in values.items())
     measured = f" ({measure}: {figures})" if figures else ""
     return f"Rows consist of {choice['chosen']}{measured}; --set features.chars=N fixes it."
@@ -429,7 +429,7 @@ def _vectors_sentence(choice: Mapping[str, Any]) -> str:
     chosen, known, name = choice["chosen"], choice["known_words"], choice["vectors"]
     of = "English words" if name == STATIC else f"words in {name}"
     used = "not used" if chosen == "0" else f"weight {chosen}"
-    measure, values = _measured(choice)
+    measure, values = _measure_and_values(choice)
     figures = ", ".join(f"{value:.3f} by weight {name}" for name, value in values.items())
     why = f"{measure}: {figures}" if figures else f"{known:.0%} of the words of the training documents have one"
     return f"Vectors of {of}: {used} ({why}); --set topics.vector_weight=W fixes their weight, 0 for none."
@@ -437,14 +437,14 @@ def _vectors_sentence(choice: Mapping[str, Any]) -> str:
 
 def _margins_sentence(choice: Mapping[str, Any]) -> str:
     """Return a sentence on the margins that training chose, and the measured values by which it did."""
-    measure, values = _measured(choice)
+    measure, values = _measure_and_values(choice)
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in values.items())
     kept = "--set learner.tau_pos=prevalence keeps the recipe's own"
     return f"Margins: {choice['chosen']} ({measure}: {figures}); {kept}."
 
 
 def _lambda_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence on the λ that training chose, and the measured values by which it did."""
+    """Return a sentence on λ, the softness of the margin, with the measured values by which training chose it."""
     figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
     return f"λ: {choice['chosen']} ({_RIGHT}: {figures}); --set learner.lambda_=X fixes it."
 

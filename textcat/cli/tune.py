@@ -55,7 +55,7 @@ def tune(
     if trials and sampler == "grid":
         raise BadParameter("--trials goes with --sampler random or tpe: the grid has all recipes of its space")
     start, stages = read_recipe(recipe), terminal.new_stages()
-    documents = read.speaking(start)(corpus, stages)
+    documents = read.in_language_of(start)(corpus, stages)
     results = run_trials(
         documents,
         start,
@@ -142,7 +142,7 @@ def show_trials(
     from textcat.training.cross_validation import EXPECTED, MAP
     from textcat.training.tune import is_yardstick, to_toml
 
-    varied = _varied([trial.recipe for trial in trials])
+    varied = _varied_parameters([trial.recipe for trial in trials])
     figures = [(measure, band) for measure, values in trials[0].measures.items() for band in values]
     if out is not None:
         write_atomically(out / "table.md", markdown_table([_trial_row(trial, varied, figures) for trial in trials]))
@@ -182,7 +182,7 @@ def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tupl
     return row
 
 
-def _varied(recipes: "Sequence[Recipe]") -> list[tuple[str, str]]:
+def _varied_parameters(recipes: "Sequence[Recipe]") -> list[tuple[str, str]]:
     """Return the parameters in which recipes differ, each as (section of the recipe file, name)."""
     sections = ("tokens", "features", "topics", "learner")
     named = dict.fromkeys((section, key) for section in sections for r in recipes for key in r.settings(section))
