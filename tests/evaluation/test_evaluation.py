@@ -18,7 +18,7 @@ from sklearn.metrics import (
 )
 
 from textcat.base.errors import TextcatError
-from textcat.evaluation.evaluation import Evaluation, evaluate_scores, one_topic
+from textcat.evaluation.evaluation import Evaluation, evaluate_scores, single_topic_thresholds
 
 LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]])
 SCORES = np.array([[2.0, -1.0, 1.0], [1.0, 3.0, -1.0], [-1.0, 2.0, -1.0], [-2.0, -2.0, -1.0]])
@@ -104,7 +104,7 @@ def test_with_one_topic_a_document_an_evaluation_counts_accuracy_and_confusions_
     random = np.random.default_rng(0)
     own, scores = random.integers(0, 3, 50), random.normal(size=(50, 3))
     labels, got = np.eye(3, dtype=int)[own], scores.argmax(axis=1)
-    evaluation = evaluate_scores(scores, labels, list("abc"), [1, 2, 3], 9, threshold=one_topic(scores))
+    evaluation = evaluate_scores(scores, labels, list("abc"), [1, 2, 3], 9, threshold=single_topic_thresholds(scores))
     assert evaluation.accuracy == pytest.approx(accuracy_score(own, got))
     assert evaluation.to_frame("confusion").to_numpy().tolist() == confusion_matrix(own, got).tolist()
     assert [row.f1 for row in evaluation.topics] == pytest.approx(f1_score(own, got, average=None))
@@ -116,20 +116,22 @@ def test_with_one_topic_a_document_an_evaluation_counts_accuracy_and_confusions_
 def test_a_document_of_several_topics_that_got_one_of_them_has_confused_nothing():
     scores = np.array([[3.0, 2, 1], [1, 2, 3], [3, 2, 1]])
     labels = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 0]])
-    evaluation = evaluate_scores(scores, labels, list("abc"), [1, 1, 1], 3, threshold=one_topic(scores))
+    evaluation = evaluate_scores(scores, labels, list("abc"), [1, 1, 1], 3, threshold=single_topic_thresholds(scores))
     assert evaluation.accuracy == 1 / 2
     assert evaluation.confusion == (("a", "a", 1), ("a", "c", 1), ("b", "c", 1))
 
 
 def test_without_a_labelled_document_there_is_no_accuracy():
     scores = np.array([[1.0, 2.0]])
-    evaluation = evaluate_scores(scores, np.zeros((1, 2)), ["a", "b"], [1, 1], 2, threshold=one_topic(scores))
+    evaluation = evaluate_scores(
+        scores, np.zeros((1, 2)), ["a", "b"], [1, 1], 2, threshold=single_topic_thresholds(scores)
+    )
     assert (evaluation.accuracy, evaluation.confusion) == (None, ())
 
 
 @given(st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), min_size=1, max_size=9))
 def test_thresholds_of_one_topic_let_the_first_of_the_highest_scores_pass(scores):
-    passed = np.array(scores) > one_topic(scores)
+    passed = np.array(scores) > single_topic_thresholds(scores)
     assert [row.tolist().index(True) for row in passed] == [row.index(max(row)) for row in scores]
     assert passed.sum(axis=1).tolist() == [1] * len(scores)
 

@@ -411,7 +411,7 @@ def _measure_and_values(choice: Mapping[str, Any]) -> tuple[str, Mapping[str, fl
 
 
 def _terms_sentence(choice: Mapping[str, Any]) -> str:
-    """Return a sentence on the kinds of terms in document vectors, with the measured values that decided this choice."""
+    """Return a sentence on the kinds of terms in document vectors, with the measured values that decided it."""
     if "ndcg@10" in choice:  # with a shortlist
         measure = f"nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids"
         values = choice["ndcg@10"]

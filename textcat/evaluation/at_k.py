@@ -173,9 +173,9 @@ class _TopicSets:
         return cls([band.name for band in sets], members, set_of_band, relevant, is_tested)
 
     def row(self, number: int, ks: Sequence[int], sums: NDArray[np.float64]) -> BandQuality:
-        """Return the measures of the set at position `number`.
+        """Return the measures of the set (of topics) at position `number`.
 
-        `sums` has the set's sums over documents of the quantities in `_SUMMED` at each k: shape (n_summed, n_ks).
+        `sums` has, for this set, the sums over documents of the measures in `_SUMMED` at each k: (n_summed, n_ks).
         """
         n_topics, n_tested = int(self.members[number].sum()), int((self.is_tested & self.members[number]).sum())
         documents, pairs = int((self.relevant[number] > 0).sum()), int(self.relevant[number].sum())

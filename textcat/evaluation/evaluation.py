@@ -402,7 +402,7 @@ def evaluate_scores(
         ``LAST30``, the last two only if there are more topics than that.
     threshold : float or array-like of shape (n_topics,) or (n_documents, n_topics), default 0
         A document gets a topic if ``score > threshold``. With a threshold for every score, as
-        `textcat.evaluation.evaluation.one_topic` returns them, accuracy and confusions are counted.
+        `textcat.evaluation.evaluation.single_topic_thresholds` returns them, accuracy and confusions are counted.
     has_terms : array-like of shape (n_documents,), bool, optional
         Whether each document has a term of the model; by default, all have. Documents without get no topic.
     facts : mapping of str to array-like of shape (n_topics,), optional
@@ -463,7 +463,7 @@ def evaluate_scores(
     )
 
 
-def one_topic(scores: ArrayLike) -> NDArray[np.float64]:
+def single_topic_thresholds(scores: ArrayLike) -> NDArray[np.float64]:
     """Return thresholds, one per score, by which each document gets only its highest-scored topic."""
     values = np.asarray(scores)
     return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)

@@ -111,7 +111,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         splits = [*check_cv(cv, y, classifier=True).split(X, y, groups)]
         method = _score_method(self.estimator)
         responses = cross_val_predict(self.estimator, X, y, cv=splits, n_jobs=self.n_jobs, method=method)
-        scores = self._sampled(self._class_scores(responses))
+        scores = self._assignable_scores(self._class_scores(responses))
         self.thresholds_, self.n_above_, self.n_correct_ = promise_precision(scores, labels, precision, self.confidence)
         if np.isinf(self.thresholds_).all():
             warnings.warn(_no_promise(precision, self.confidence, labels), stacklevel=2)
@@ -142,7 +142,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes), bool
         """
         check_is_fitted(self)
-        return self._sampled(self._scores(X)) > self.thresholds_  # nan is never above
+        return self._assignable_scores(self._scores(X)) > self.thresholds_  # nan is never above
 
     @available_if(_if_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
@@ -164,7 +164,7 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     def _checked_precision(self) -> NDArray[np.float64]:
-        """Return the precision of each class, after checking it and the confidence."""
+        """Return the precision to promise for each class; raise ValueError if it or the confidence is out of range."""
         if not 0 < self.confidence < 1:
             raise ValueError(f"confidence={self.confidence!r} must be between 0 and 1")
         precision = np.asarray(self.precision, np.float64)
@@ -195,8 +195,8 @@ class PrecisionThresholds(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         return scores
 
-    def _sampled(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Return scores with nan where a class cannot be assigned because the sample has a higher score for another."""
+    def _assignable_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return scores; if samples have one class each, with nan in place of all but each sample's highest score."""
         if self.multilabel_:
             return scores
         is_highest = np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, None]

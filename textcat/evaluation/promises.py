@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from textcat.base.calibration import Calibration, positives_of, topic_samples
 from textcat.base.sigmoid import expit
-from textcat.evaluation.thresholds import under_rank
+from textcat.evaluation.thresholds import threshold_at_rank
 
 _ROUNDING = 1e-9  # tolerance for the rounding of a sum of shares
 TOGETHER = "small topics together"  # stands for the topics with a shared promise
@@ -382,7 +382,7 @@ def promise_precision(
         for j, sequence in sequences.items():
             if sequence.first_p <= level and (last := sequence.last_success(float(shares[j]), level)) >= 0:
                 counts[:, j] = sequence.documents[last], sequence.correct[last]
-                thresholds[j] = under_rank(sequence.highest, int(counts[0, j]))
+                thresholds[j] = threshold_at_rank(sequence.highest, int(counts[0, j]))
     return thresholds, counts[0], counts[1]
 
 
@@ -464,5 +464,5 @@ def promise_recall(scores: ArrayLike, Y: Any, recall: ArrayLike, confidence: flo
         if suffices.any():
             k = int(np.argmax(suffices))  # minimum number of positives above the threshold
             least, ranked = np.partition(column[is_positive], n - k)[n - k], np.sort(column)
-            thresholds[j] = under_rank(ranked, len(ranked) - int(np.searchsorted(ranked, least)))
+            thresholds[j] = threshold_at_rank(ranked, len(ranked) - int(np.searchsorted(ranked, least)))
     return thresholds

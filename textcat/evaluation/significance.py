@@ -218,7 +218,7 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
         If the evaluations differ in their documents, topics, bands or k, or one of them has no scores.
     """
     first = evaluations[0]
-    if any(_subject(other) != _subject(first) for other in evaluations[1:]):
+    if any(_compared_properties(other) != _compared_properties(first) for other in evaluations[1:]):
         raise TextcatError(
             "Models can only be compared on the same documents, topics and bands, and at the same k: "
             "measure them on one corpus."
@@ -233,8 +233,8 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
     return Comparison(first.test_documents, n_resamples, seed, measures, _compare_topics(evaluations, of_topics))
 
 
-def _subject(evaluation: Evaluation) -> Any:
-    """Return the properties that all compared evaluations must share."""
+def _compared_properties(evaluation: Evaluation) -> Any:
+    """Return what must be equal in compared evaluations: numbers of documents and topics, topics, bands and k."""
     topics, bands = ([row.topic for row in evaluation.topics], [row.band for row in evaluation.bands])
     counts = [(row.documents, row.pairs) for row in evaluation.bands]
     return evaluation.test_documents, evaluation.n_topics, topics, evaluation.ks, bands, counts

@@ -37,7 +37,7 @@ def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
             thresholds.append(column.max())
         else:
             best = np.flatnonzero(f1 == f1.max())[-1]
-            thresholds.append(under_rank(np.sort(column), int(places.retrieved[best])))
+            thresholds.append(threshold_at_rank(np.sort(column), int(places.retrieved[best])))
     return np.array(thresholds, dtype if dtype.kind == "f" else np.float64)
 
 
@@ -47,7 +47,7 @@ def p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
     If that would separate documents with equal scores, the threshold excludes all of them.
     """
     thresholds = [
-        under_rank(np.sort(column), int(is_positive.sum())) for column, is_positive in topic_samples(scores, Y)
+        threshold_at_rank(np.sort(column), int(is_positive.sum())) for column, is_positive in topic_samples(scores, Y)
     ]
     return np.array(thresholds, np.asarray(scores).dtype)
 
@@ -70,12 +70,12 @@ def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]
         expected = np.cumsum(p[order][::-1])
         f1 = 2 * expected / (passed + (expected[-1] if len(expected) else 0))
         f1[:-1][ranked[::-1][:-1] == ranked[::-1][1:]] = 0  # no threshold lies between equal scores
-        thresholds.append(under_rank(ranked, int(np.argmax(f1)) + 1) if f1.any() else np.inf)
+        thresholds.append(threshold_at_rank(ranked, int(np.argmax(f1)) + 1) if f1.any() else np.inf)
     return np.array(thresholds, values.dtype if values.dtype.kind == "f" else np.float64)
 
 
-def under_rank(ranked: NDArray[Any], k: int) -> Any:
-    """Return the threshold that the k highest scores pass, except those equal to the score at rank k + 1.
+def threshold_at_rank(ranked: NDArray[Any], k: int) -> Any:
+    """Return the threshold that the k highest scores exceed, except those that are equal to the score at rank k + 1.
 
     `ranked` has all scores, in ascending order. If k is 0, the threshold is inf.
     """
@@ -99,8 +99,8 @@ def choose_thresholds(
     threshold of largest F1. "scut-fbr": as "scut", but the highest score if the largest F1 is below 0.1. "pcut": the
     threshold that reproduces the topic's prevalence in the sample. "expected-f1": the threshold of largest expected F1.
 
-    Where a document gets the topic of the highest probability ("single"), and there are fewer than three documents per
-    topic, all topics have the same curve: the topic of the highest score.
+    If there are fewer than three documents per topic, "single" fits one curve to the scores of all topics together:
+    the topic with the highest probability, which a document gets, is then the one with the highest score.
     """
     values = np.asarray(scores)
     are_few = strategy == "single" and len(values) < _FEW_PER_TOPIC * values.shape[1]

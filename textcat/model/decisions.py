@@ -8,7 +8,7 @@ import numpy as np
 
 from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
-from textcat.evaluation.evaluation import one_topic
+from textcat.evaluation.evaluation import single_topic_thresholds
 from textcat.evaluation.expected_recall import ExpectedRecall
 from textcat.evaluation.promises import Promises, Status
 from textcat.model.rules import Rules
@@ -154,7 +154,7 @@ class Decisions:
 
         If `single`, each document gets exactly one topic, so a threshold depends on the document's other scores.
         """
-        cuts = one_topic(self._comparable(scores)) if self.single else self.thresholds
+        cuts = single_topic_thresholds(self._comparable(scores)) if self.single else self.thresholds
         if self.automatic_only and self.promises is not None:
             return np.maximum(cuts, self.promises.threshold)
         return cuts
