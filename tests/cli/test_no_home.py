@@ -34,7 +34,7 @@ def homeless(monkeypatch, tmp_path):
         if name.startswith("XDG_"):
             monkeypatch.delenv(name)
     monkeypatch.setattr(pwd, "getpwuid", unknown)
-    tables.kept_tables.cache_clear()
+    tables.read_cached_tables.cache_clear()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "letters.jsonl").write_text("".join(f"{json.dumps(letter)}\n" for letter in LETTERS))
 
@@ -78,7 +78,7 @@ def test_another_place_for_caches_may_be_named(monkeypatch, tmp_path):
 def test_a_home_that_cannot_be_written_to_is_no_error(monkeypatch, run, tmp_path, home):
     monkeypatch.setenv("HOME", home)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    tables.kept_tables.cache_clear()
+    tables.read_cached_tables.cache_clear()
     monkeypatch.setattr(kernels, "check_kernels_apart", list)
     (tmp_path / "letters.jsonl").write_text("".join(f"{json.dumps(letter)}\n" for letter in LETTERS))
     assert run("train", "letters.jsonl", "--out", "m").code == 0

@@ -82,7 +82,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
 
 def test_a_missing_spacy_is_named_where_no_tables_stand_for_it(monkeypatch):
-    monkeypatch.setattr("textcat.features.language.kept_tables", lambda lang: None)
+    monkeypatch.setattr("textcat.features.language.read_cached_tables", lambda lang: None)
     monkeypatch.setitem(sys.modules, "spacy.util", None)
     read_language.cache_clear()
     with pytest.raises(MissingPackageError, match="spaCy is not installed"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from textcat.features.lookalikes import LookAlikes, of_like_meaning
+from textcat.features.lookalikes import LookAlikes, terms_of_like_meaning
 from textcat.features.tokens import char_ngrams
 from textcat.features.vectors import ColumnVectors
 
@@ -81,7 +81,7 @@ def test_a_row_becomes_the_terms_whose_vectors_are_nearest_to_the_sum_of_its_wor
     random = np.random.default_rng(0)
     columns, values = np.arange(0, 400, 2, dtype=np.int32), random.integers(-9, 10, (200, 8), dtype=np.int8)
     rows = sp.random_array((50, 400), density=0.01, format="csr", dtype=np.float32, rng=random)
-    found = of_like_meaning(rows, ColumnVectors(columns, values, 0.5))
+    found = terms_of_like_meaning(rows, ColumnVectors(columns, values, 0.5))
     for row, alike in zip(rows.toarray(), found.toarray(), strict=True):
         wanted, total = np.zeros(400), row[columns] @ values
         if total.any():
@@ -90,4 +90,4 @@ def test_a_row_becomes_the_terms_whose_vectors_are_nearest_to_the_sum_of_its_wor
             wanted[columns[nearest]] = cosines[nearest] / np.linalg.norm(cosines[nearest])
         assert alike == pytest.approx(wanted, abs=1e-5)
     monkeypatch.setattr("textcat.features.lookalikes.BLOCK", 7)
-    assert of_like_meaning(rows, ColumnVectors(columns, values, 0.5)).toarray() == pytest.approx(found.toarray())
+    assert terms_of_like_meaning(rows, ColumnVectors(columns, values, 0.5)).toarray() == pytest.approx(found.toarray())

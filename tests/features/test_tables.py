@@ -11,7 +11,7 @@ from language_texts import TOKENS, tables_from_a_file, texts, with_tables
 from texts import LANGUAGES, SOME_LANGUAGES
 
 from textcat.features.language import read_language
-from textcat.features.tables import kept_tables
+from textcat.features.tables import read_cached_tables
 from textcat.features.tokens import Tokens
 
 _kept_with_tables = lru_cache(with_tables)  # to begin anew takes longer than an example
@@ -36,19 +36,19 @@ def test_tokens_by_tables_from_a_file_are_those_of_spacy(lang, text):
 def languages(tmp_path, monkeypatch):
     """Returns the folder that tables are kept in, which is not there yet."""
     monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: tmp_path)
-    for function in (read_language, kept_tables):
+    for function in (read_language, read_cached_tables):
         function.cache_clear()
     yield tmp_path / "languages"
-    kept_tables.cache_clear()
+    read_cached_tables.cache_clear()
 
 
 def test_the_tables_of_a_language_are_kept_for_the_next_process(languages):
     expected = Tokens("de").tables()
     (file,) = languages.iterdir()
     assert file.name == f"de-{version('spacy')}-1.json"
-    kept_tables.cache_clear()
-    assert kept_tables("de") == expected
-    assert kept_tables("../de") is None
+    read_cached_tables.cache_clear()
+    assert read_cached_tables("de") == expected
+    assert read_cached_tables("../de") is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"abc", None])
@@ -57,7 +57,7 @@ def test_tables_that_are_damaged_are_read_from_spacy_again(languages, damage):
     (file,) = languages.iterdir()
     content = file.read_bytes()
     file.write_bytes(content.replace(b"z.B.", b"z.C.") if damage is None else damage)
-    for function in (read_language, kept_tables):
+    for function in (read_language, read_cached_tables):
         function.cache_clear()
     assert Tokens("de").tables() == expected
     assert file.read_bytes() == content

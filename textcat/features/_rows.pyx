@@ -20,8 +20,8 @@ cdef extern from *:
     #define return_freed_memory() 0
     #endif
 
-    /* sum += x * vector, element by element: the order of a sum does not depend on the width of the machine's vectors */
-    #define ADD_VECTOR(name, real, small)                                                   \
+    /* sum += x * vector, element by element: the order of a sum does not depend on the width of the machine's vectors
+    */ #define ADD_VECTOR(name, real, small)                                                   \
         static void name(real *sum, real x, const small *vector, ptrdiff_t n)               \
         {                                                                                   \
             _Pragma("omp simd") for (ptrdiff_t k = 0; k < n; k++) sum[k] += x * vector[k];  \
@@ -55,7 +55,10 @@ def document_frequencies(
     const int64_t[::1] parts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] texts,
     const int32_t[::1] spaces, const int32_t[:, ::1] terms, const int32_t[:, ::1] ngrams, size_t n_columns,
 ):
-    """Return the number of documents that have a term of each column: shape (n_columns,), int32. For parameters see `rows`."""
+    """Return, for each column, in how many documents its term occurs: shape (n_columns,), int32.
+
+    The parameters are those of `rows`.
+    """
     cdef Py_ssize_t d, p, t, i
     cdef int32_t column
     frequencies = np.zeros(n_columns, np.int32)
@@ -74,16 +77,16 @@ def document_frequencies(
 
 
 def release_memory():
-    """Return freed memory to the system; from now on, the memory of a large array is returned as soon as it is freed.
+    """Return freed memory to the system; from now on, return that of a large array as soon as the array is freed.
 
-    Without this, glibc keeps freed memory that lies between blocks in use. That can be arrays of up to 32 MB, once the
-    first array of such a size was freed.
+    By default, glibc keeps freed memory that lies between blocks in use: arrays of up to 32 MB, once the first array of
+    such a size was freed.
     """
     return_freed_memory()
 
 
 def text_lengths(const int64_t[::1] ends, const int32_t[::1] counts):
-    """Return the sum of the counts of every text: shape (n_texts,), int64."""
+    """Return the sum of the counts of each text's entries: shape (n_texts,), int64. For `ends` see `rows`."""
     cdef Py_ssize_t t, i
     lengths = np.zeros(ends.shape[0], np.int64)
     cdef int64_t[::1] length = lengths
@@ -94,14 +97,14 @@ def text_lengths(const int64_t[::1] ends, const int32_t[::1] counts):
     return lengths
 
 
-def picked(list items, const int64_t[::1] positions):
+def pick(list items, const int64_t[::1] positions):
     """Return the items at the given positions."""
     cdef Py_ssize_t i, n = positions.shape[0]
     return [items[positions[i]] for i in range(n)]
 
 
 def character_width(list names):
-    """Return the fewest bytes, 1, 2 or 4, that hold any character of names."""
+    """Return the least number of bytes per character, 1, 2 or 4, that suffices for all characters of the names."""
     cdef int width = 1
     for name in names:
         width = max(width, <int>PyUnicode_KIND(<str?>name))
@@ -109,9 +112,10 @@ def character_width(list names):
 
 
 def character_keys(list names, const int64_t[::1] chosen, Py_ssize_t start, int width):
-    """Return as a number the 8 // `width` characters from a position of each chosen name: uint64.
+    """Return some characters of each chosen name as a number (uint64), by which names can be sorted.
 
-    The numbers are in the order of the characters; there are zeros behind a name's end.
+    They are the 8 // `width` characters from the position `start`, at `width` bytes each, followed by zeros behind the
+    name's end. `chosen` has the positions of the chosen names in `names`.
     """
     cdef Py_ssize_t i, k, n
     cdef int kind
@@ -130,7 +134,7 @@ def character_keys(list names, const int64_t[::1] chosen, Py_ssize_t start, int 
 
 
 def keep_ngrams(int64_t[::1] ends, int32_t[::1] ids, int32_t[::1] counts, const int32_t[::1] new):
-    """Renumber the n-grams of entries in place, and return the number of entries that stay.
+    """Renumber the n-grams in the entries of texts, in place; return the number of entries that stay.
 
     `new` has the new position of each n-gram; the entries of an n-gram whose new position is -1 are dropped. Entries of
     terms stay as they are. For `ends`, `ids` and `counts` see `rows`.
@@ -236,7 +240,10 @@ cdef void scale(
 
 
 cdef void sort(int32_t* a, int32_t* spare, Py_ssize_t n, uint32_t above) noexcept nogil:
-    """Sort in ascending order: a few numbers by insertion, more numbers by their bytes, the lowest byte first."""
+    """Sort n numbers from 0 to below `above` in ascending order, in place; `spare` has room for n numbers.
+
+    A few numbers are sorted by insertion, more numbers by their bytes, the lowest byte first.
+    """
     cdef Py_ssize_t i, j
     cdef int32_t x
     cdef int shift = 0
@@ -279,9 +286,10 @@ def vector_sums(
     const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] data, const int32_t[::1] vector_of,
     const int8_t[:, ::1] vectors,
 ):
-    """Return for each row the sum of the vectors of its columns, times its entries: shape (n_rows, n_dimensions).
+    """Return for each row of a CSR matrix the sum of its columns' vectors, each multiplied by the row's entry there.
 
-    `vector_of` has the number of each column's vector; -1: none. A sum is taken in the order of the columns.
+    `vector_of` has the position in `vectors` of each column's vector; -1: none. The sums are taken in the order of the
+    columns; their shape is (n_rows, n_dimensions).
     """
     cdef Py_ssize_t i, p, n_rows = indptr.shape[0] - 1, n_dimensions = vectors.shape[1]
     sums = np.zeros((n_rows, n_dimensions), np.asarray(data).dtype)
@@ -301,9 +309,10 @@ def vector_sums(
 
 
 def vector_products(const int8_t[:, ::1] vectors, const real[:, ::1] weights):
-    """Return the product of vectors with the weights of their dimensions: shape (n_vectors, n_topics).
+    """Return the matrix product of vectors and weights: shape (n_vectors, n_topics).
 
-    `weights` has a row per dimension. A sum is taken in the order of the dimensions.
+    `weights` has a row per dimension of the vectors, and a column per topic. Sums are taken in the order of the
+    dimensions.
     """
     cdef Py_ssize_t i, k, n_vectors = vectors.shape[0], n_topics = weights.shape[1]
     products = np.zeros((n_vectors, n_topics), np.asarray(weights).dtype)

@@ -1,15 +1,19 @@
 """Compiled: split texts into spans as spaCy does, tokenize plain spans, cache the tokens of each span, count terms.
 
-A span is what spaCy's tokenizer works on: a run of characters other than whitespace, or a run of whitespace less the
-one space that follows a word. A span that occurred before costs one look-up in a hash table. What the look-ups of the next spans
-will touch is fetched ahead: with many spans, the table lies in slow memory.
+A *span* is a piece of text that spaCy's tokenizer works on: consecutive characters other than white space, or white
+space without the one space that follows a word. The tokens of a span that occurred before are found by one look-up in a
+hash table. The memory of the next look-ups is fetched ahead, because a table of many spans lies in slow memory.
 
-Affixes are found by tables of character sets; where the tables cannot tell, the regex is asked.
+*Affixes* (prefixes, suffixes and infixes) are found by tables of character sets, made from spaCy's regexes: see
+`textcat.features.affixes`. Where the tables cannot decide, the regex is run.
 
-If the cache divides runs, a run of characters of a script without spaces between words, such as Chinese, is a span of
-its own. Its terms are its 1-, 2- and 3-grams, which have a hash table by their characters. If Han characters and kana
-are a good part of a text, its n-grams with characters of no run are terms, too: a crossing is a stretch of other characters with the two
-characters of runs on either side. In these terms, a stand-in takes the place of each character that is of no run.
+A *run* is a sequence of characters of a script without spaces between words, such as Chinese. If the cache divides
+runs, a run is a span by itself; its terms are its 1-, 2- and 3-grams, for which there is a hash table by their
+characters.
+
+A *crossing* is a sequence of other characters, with up to two characters of runs on either side. If Han characters and
+kana are a good part of a text, the n-grams of its crossings are terms, too; in them, a *stand-in* (an unassigned
+character of Unicode) takes the place of each character that is not of a run.
 """
 
 from cpython.dict cimport PyDict_GetItem
@@ -173,7 +177,7 @@ cdef inline bint is_stand_in(Py_UCS4 c) noexcept nogil:
 
 
 cdef inline Py_UCS4 crossing_character(Py_UCS4 c, bint lowercase) noexcept nogil:
-    """Return what a character of a text is in a crossing: a stand-in, unless the character is of a run."""
+    """Return the stand-in that takes the place of a character in a crossing; a character of a run stays as it is."""
     if is_unspaced(c):
         return c
     if is_white(c):
@@ -186,7 +190,10 @@ cdef inline Py_UCS4 crossing_character(Py_UCS4 c, bint lowercase) noexcept nogil
 
 
 cdef bint has_crossings(const character* s, Py_ssize_t n) noexcept nogil:
-    """Return whether Han characters and kana are a good part of a text that also has characters of no run."""
+    """Return whether a text has crossings: Han and kana are a good part of it, and some characters are not of a run.
+
+    Han and kana are a good part if they are at least one in `LEAST` characters other than white space.
+    """
     cdef Py_ssize_t i, n_of_runs = 0, n_white = 0, n_counting = 0
     for i in range(n):
         if is_unspaced(s[i]):
@@ -203,8 +210,8 @@ cdef inline uint64_t spread(uint64_t h) noexcept nogil:
     return h >> 32
 
 
-cdef inline uint64_t word(const char* bytes_, size_t n) noexcept nogil:
-    """Return the first 8 of n bytes as a number, or all of them if there are fewer."""
+cdef inline uint64_t bytes_as_number(const char* bytes_, size_t n) noexcept nogil:
+    """Return a number made of the first 8 of n bytes, or of all of them if there are fewer."""
     cdef uint64_t whole = 0
     cdef uint32_t low, high
     if n >= 8:
@@ -222,11 +229,11 @@ cdef inline uint32_t hash_of(const char* key, size_t n_bytes) noexcept nogil:
     cdef uint64_t h = n_bytes * 0xC2B2AE3D27D4EB4FULL
     cdef size_t n = n_bytes
     while n > 8:
-        h = (h ^ word(key, 8)) * 0xFF51AFD7ED558CCDULL
+        h = (h ^ bytes_as_number(key, 8)) * 0xFF51AFD7ED558CCDULL
         h ^= h >> 29
         key += 8
         n -= 8
-    return <uint32_t>spread((h ^ word(key, n)) * 0xFF51AFD7ED558CCDULL)
+    return <uint32_t>spread((h ^ bytes_as_number(key, n)) * 0xFF51AFD7ED558CCDULL)
 
 
 cdef union Items:
@@ -278,7 +285,7 @@ cdef inline int push(Buffer buffer, int32_t value) except -1 nogil:
 
 
 cdef inline size_t append(Buffer chars, const char* key, size_t n, size_t room) except? 1 nogil:
-    """Append n bytes, which take up `room` bytes in the buffer; return where they begin."""
+    """Append n bytes to a buffer, and `room` - n unused bytes behind them; return where they begin."""
     reserve(chars, room)
     memcpy(chars.data.chars + chars.n, key, n)
     chars.n += room
@@ -294,13 +301,16 @@ cdef int lengthen(Buffer buffer, size_t n, int byte) except -1 nogil:
     return 0
 
 
-cdef int push_run(Buffer runs, const Suspect* run, size_t behind) except -1:
-    """Add a run of spans to `runs`: from the left-hand span of `run` to the one before the position `behind`."""
-    push(runs, <int32_t>run.text)
-    push(runs, <int32_t>(run.position - 1))
-    push(runs, <int32_t>(behind - run.position + 1))
-    push(runs, <int32_t>run.start)
-    push(runs, <int32_t>run.end)
+cdef int push_group(Buffer groups, const Suspect* group, size_t stop) except -1:
+    """Append a group of neighbouring spans to `groups`, as the five numbers that `TokenCache.special_groups` returns.
+
+    `stop` is the position of the span that follows the group.
+    """
+    push(groups, <int32_t>group.text)
+    push(groups, <int32_t>(group.position - 1))
+    push(groups, <int32_t>(stop - group.position + 1))
+    push(groups, <int32_t>group.start)
+    push(groups, <int32_t>group.end)
     return 0
 
 
@@ -322,7 +332,12 @@ REACHED = REACH
 
 
 class Codes:
-    """Hold the codes of characters: each ASCII character has its own; others have that of their class, from 130 on."""
+    """Codes of characters, by which tables list sets of characters.
+
+    An ASCII character is its own code; any other character has the code of its class, from 130 on. `page` is a function
+    that returns the codes of 256 consecutive characters, given the number of this page; None: all characters other than
+    ASCII have the code OTHER.
+    """
 
     def __init__(self, n_codes=130, page=None):
         self.n_codes, self.page = n_codes, page  # a function that returns the codes of the characters of a page
@@ -341,7 +356,7 @@ cdef inline String part(String string, Py_ssize_t start, Py_ssize_t stop) noexce
 
 
 cdef class CodeTable:
-    """Hold the codes of the characters that have occurred so far."""
+    """A table of the codes (see `Codes`) of the characters that have occurred so far."""
 
     cdef object page
     cdef int n_codes
@@ -354,8 +369,8 @@ cdef class CodeTable:
             self.codes = np.zeros(ALL_CHARACTERS, np.uint16)
             self.data = &self.codes[0]
 
-    cdef int learn(self, String string) except -1:
-        """Look up the codes of a string's characters, and keep these codes in the table."""
+    cdef int add_codes(self, String string) except -1:
+        """Add the codes of a string's characters to the table."""
         cdef Py_ssize_t i, character, number
         cdef const uint16_t[::1] learnt
         if self.data == NULL:
@@ -378,11 +393,11 @@ cdef class CodeTable:
 
 
 cdef class AffixTable:
-    """Hold the alternatives of one affix regex and, for every code, those that may begin or end with it, in order.
+    """Find affixes of one kind (prefixes, suffixes or infixes) by the alternatives of their regex, as character sets.
 
-    `ask` is the function of the regex. It is called where the alternatives cannot tell; always, if `alternatives` is
-    None. `looks_back` is True for suffixes, which lie before their point. `codes` are the codes of characters for which
-    the alternatives are made.
+    `ask` is the function that runs the regex. It is called if the alternatives cannot decide, or if `alternatives` is
+    None. Alternatives are sets around a point, where an affix begins or, if `looks_back` is True (for suffixes), where
+    it ends. `codes` is the table of the codes of characters (see `Codes`) from which the sets are made.
     """
 
     cdef object ask
@@ -444,10 +459,10 @@ cdef class AffixTable:
                     answer = PERHAPS
         return answer
 
-    cdef Answer first(self, const String* string, Py_ssize_t point, int* width) noexcept nogil:
-        """Return whether an alternative matches at the point, or may (PERHAPS), or none does (NO).
+    cdef Answer first_match(self, const String* string, Py_ssize_t point, int* width) noexcept nogil:
+        """Return YES if an alternative matches at a point, NO if none does, PERHAPS if only the regex can decide.
 
-        The first one that matches or may match decides; its width is written. Without alternatives, the regex may match.
+        The first alternative that matches, or may match, decides; the number of its characters is written to `width`.
         """
         cdef int c = self.codes.at(string, point)
         cdef int j
@@ -467,7 +482,7 @@ cdef class AffixTable:
         return NO
 
     cdef bint may_end(self, const String* string, Py_ssize_t point) noexcept nogil:
-        """Return whether an alternative that looks back may match at the point."""
+        """Return whether a suffix matches, or may match, that ends at a point."""
         cdef int c = self.codes.at(string, point - 1)
         cdef int j
         for j in range(self.starts.data.ints[c], self.starts.data.ints[c + 1]):
@@ -475,8 +490,11 @@ cdef class AffixTable:
                 return True
         return False
 
-    cdef Answer widest(self, const String* string, int* width) noexcept nogil:
-        """Find the widest alternative that matches at the string's end; it is the leftmost match, as all end there."""
+    cdef Answer widest_suffix(self, const String* string, int* width) noexcept nogil:
+        """Return YES if an alternative matches at the string's end, NO if none does, PERHAPS if the regex must decide.
+
+        The number of characters of the widest match is written to `width`; it is the leftmost match, as all end there.
+        """
         cdef int c = self.codes.at(string, string.length - 1)
         cdef int j, wide
         cdef Answer answer, best = NO
@@ -499,31 +517,31 @@ cdef class AffixTable:
         return best
 
     cdef Py_ssize_t prefix_width(self, str span, Py_ssize_t start, Py_ssize_t stop) except -1:
-        """Return the width of the prefix of a part of a span; 0 if the part has no prefix."""
+        """Return the number of characters of the prefix of ``span[start:stop]``; 0 if there is none."""
         cdef int width
         cdef String string = part(string_of(span), start, stop)
-        if self.first(&string, 0, &width) != PERHAPS:
+        if self.first_match(&string, 0, &width) != PERHAPS:
             return width
         self.asked += stop - start + 1
         return width_of(self.ask(span[start:stop]))
 
     cdef Py_ssize_t suffix_width(self, str span, Py_ssize_t start, Py_ssize_t stop) except -1:
-        """Return the width of the suffix of a part of a span; 0 if the part has no suffix."""
+        """Return the number of characters of the suffix of ``span[start:stop]``; 0 if there is none."""
         cdef int width
         cdef String string = part(string_of(span), start, stop)
-        if self.widest(&string, &width) != PERHAPS:
+        if self.widest_suffix(&string, &width) != PERHAPS:
             return width
         self.asked += stop - start + 1
         return width_of(self.ask(span[start:stop]))
 
     def prefix(self, str string):
-        """Return the width of the prefix of a string; 0 if the string has no prefix."""
-        self.codes.learn(string_of(string))
+        """Return the number of characters of the prefix of a string; 0 if it has none."""
+        self.codes.add_codes(string_of(string))
         return self.prefix_width(string, 0, len(string))
 
     def suffix(self, str string):
-        """Return the width of the suffix of a string; 0 if the string has no suffix."""
-        self.codes.learn(string_of(string))
+        """Return the number of characters of the suffix of a string; 0 if it has none."""
+        self.codes.add_codes(string_of(string))
         return self.suffix_width(string, 0, len(string))
 
     cpdef list infixes(self, str string):
@@ -533,9 +551,9 @@ cdef class AffixTable:
         cdef String seen = string_of(string)
         cdef Answer answer
         cdef list spans = []
-        self.codes.learn(seen)
+        self.codes.add_codes(seen)
         while point <= seen.length:
-            answer = self.first(&seen, point, &width)
+            answer = self.first_match(&seen, point, &width)
             if answer == PERHAPS:
                 self.asked += seen.length + 1
                 return [match.span() for match in self.ask(string)]
@@ -548,15 +566,16 @@ cdef class AffixTable:
         cdef int width
         cdef Py_ssize_t point
         for point in range(string.length + 1):
-            if self.first(string, point, &width) != NO:
+            if self.first_match(string, point, &width) != NO:
                 return False
         return True
 
 
 cdef int number_sets(uint16_t* sets, masks, everything, dict numbers) except -1:
-    """Write the number of each set into `sets`; a new set gets a new number.
+    """Number the sets of characters (bit masks) on one side of a point, and write their numbers to `sets`.
 
-    Return how many sets must be looked at: up to the last one that excludes a character.
+    `numbers` has the number of each set so far; a new set gets the next one. Return how many sets must be checked:
+    those up to the last one that excludes a character.
     """
     cdef int k, n = 0
     for k, mask in enumerate(masks):
@@ -572,14 +591,24 @@ cdef Py_ssize_t width_of(match) except -1:
 
 
 cdef class SpanCutter:
-    """Split spans as spaCy does: by the tables of a language, and by its regexes where the tables cannot tell.
+    """Split spans into tokens as spaCy does: by a language's tables, and by its regexes if the tables cannot decide.
 
-    `asked` are the functions of the regexes of prefixes, suffixes and infixes, then `url_match` and `token_match`; each
-    is None if there is no such regex. `alternatives` are those of the first three regexes. A URL of ASCII characters
-    has a character of each set in `url`. `tokens` has the tokens of every special case, by its text. Of a span that the
-    tables split, no run of tokens may be one of `specials`. Once the regexes have been asked about `patience`
-    characters, `read_exact` is called. It returns alternatives that can tell in nearly all cases, and the codes of
-    characters for which they are made; or None.
+    Parameters
+    ----------
+    asked : sequence of 5 functions or None
+        They run the regexes of prefixes, suffixes, infixes, `url_match` and `token_match`; None: no such regex.
+    alternatives : sequence of 3, each a list of Alternative or None
+        The alternatives of the first three regexes; None: the regex must always be run.
+    url : sequence of int
+        Sets of characters (bit masks); a URL in ASCII has a character of each set.
+    tokens : dict of str to list of str
+        The tokens of each special case, by its text.
+    specials : set of str
+        Texts of special cases, also without white space; the tables do not split a span if consecutive tokens form one.
+    read_exact : callable, optional
+        Called once the regexes have been run on `patience` characters. It returns alternatives that can decide nearly
+        all cases, and their `Codes`; or None.
+    patience : int
     """
 
     cdef AffixTable prefixes, suffixes, infixes
@@ -615,8 +644,8 @@ cdef class SpanCutter:
         self.infixes = AffixTable(asked[2], alternatives[2], False, self.codes)
         return 0
 
-    cdef int learn(self, String string) except -1:
-        """Look up the codes of a string's characters; get more exact tables if the regexes were asked too often."""
+    cdef int add_codes(self, String string) except -1:
+        """Add the codes of a string's characters to the table; get more exact tables if regexes were run too often."""
         cdef AffixTable table
         if self.read_exact is not None and (
             self.prefixes.asked + self.suffixes.asked + self.infixes.asked >= self.patience
@@ -625,15 +654,15 @@ cdef class SpanCutter:
             exact = read_exact()
             if exact is not None:
                 self.set_tables((self.prefixes.ask, self.suffixes.ask, self.infixes.ask), exact[0], exact[1])
-        return self.codes.learn(string)
+        return self.codes.add_codes(string)
 
     def cut(
         self, list spans, Py_ssize_t longest=0, runs_of=None, without_surrogates=None, dict cuts=None, dict specials=None
     ):
-        """Return the tokens of all spans (pieces between white space), each cut alone, and how many each span has.
+        """Tokenize each span (a piece of text between white space) alone; return all tokens, and how many a span has.
 
         `runs_of` splits spans of more than `longest` characters; for `cuts` and `specials` see `cut_text`. Without
-        `runs_of`, spans of which the tables alone cannot tell the tokens have none.
+        `runs_of`, spans that the tables alone cannot split get no tokens.
         """
         cdef Py_ssize_t i, n
         cdef int before, behind
@@ -643,8 +672,8 @@ cdef class SpanCutter:
         cdef int32_t[::1] length = lengths
         for i in range(len(spans)):
             span = spans[i]
-            self.codes.learn(string_of(span))
-            if self.cuts(string_of(span), &before, &behind):
+            self.codes.add_codes(string_of(span))
+            if self.splits_by_tables(string_of(span), &before, &behind):
                 n = len(span)
                 of_span = [piece for piece in (span[:before], span[before : n - behind], span[n - behind :]) if piece]
             elif runs_of is None:
@@ -658,18 +687,19 @@ cdef class SpanCutter:
             length[i] = <int32_t>len(of_span)
         return tokens, lengths
 
-    cdef bint cuts(self, String string, int* before, int* behind) noexcept nogil:
-        """Compute the widths of a span's only prefix and suffix (0: none); return whether the tables alone show them.
+    cdef bint splits_by_tables(self, String string, int* before, int* behind) noexcept nogil:
+        """Return whether the tables alone can split a span: into at most a prefix, a token and a suffix.
 
-        The tables cannot show them if there may be more affixes, an infix or a special case.
+        They cannot if there may be more affixes, an infix or a special case. The numbers of characters of the prefix
+        and of the suffix are written to `before` and `behind`; 0: there is none.
         """
         cdef String rest, core
         cdef int width
         cdef Py_ssize_t n = string.length
-        if self.is_special(string) or self.prefixes.first(&string, 0, before) == PERHAPS:
+        if self.is_special(string) or self.prefixes.first_match(&string, 0, before) == PERHAPS:
             return False
         rest = part(string, before[0], n)
-        if self.suffixes.widest(&rest, behind) == PERHAPS:
+        if self.suffixes.widest_suffix(&rest, behind) == PERHAPS:
             return False
         if not before[0] and not behind[0]:
             return self.infixes.none_within(&string)
@@ -677,8 +707,8 @@ cdef class SpanCutter:
             return False
         core = part(string, before[0], n - behind[0])
         return (
-            self.prefixes.first(&core, 0, &width) == NO
-            and self.suffixes.widest(&core, &width) == NO
+            self.prefixes.first_match(&core, 0, &width) == NO
+            and self.suffixes.widest_suffix(&core, &width) == NO
             and self.infixes.none_within(&core)
             and not self.is_special(core)
             and not (before[0] and (self.is_special(part(string, 0, before[0])) or self.is_special(rest)))
@@ -692,13 +722,13 @@ cdef class SpanCutter:
         return string.length <= self.longest_special and slot_of(self.specials, special_hash(string)).number != 0
 
     def split(self, str span):
-        """Return the tokens that a span has before special cases are looked for among them.
+        """Split a span into tokens by the steps of spaCy's `Tokenizer._split_affixes` and `_attach_tokens`.
 
-        This takes the steps of spaCy's `Tokenizer._split_affixes` and `_attach_tokens`.
+        Special cases that consist of several of these tokens are not yet applied: see `apply_specials`.
         """
         cdef Py_ssize_t start = 0, stop = len(span), before, behind
         cdef list tokens = [], suffixes = []
-        self.learn(string_of(span))
+        self.add_codes(string_of(span))
         while start < stop and not self.has_tokens(span, start, stop):
             if self.token_match is not None and self.is_whole(span[start:stop]):
                 break
@@ -749,8 +779,9 @@ cdef class SpanCutter:
     def cut_text(self, str text, Py_ssize_t longest, runs_of, dict cuts, dict specials):
         """Return the tokens of a whole text; `runs_of` splits its spans of more than `longest` characters.
 
-        `cuts` has a dict by the first token of a special case as affixes cut it, in this one by the second, and so on;
-        the last one has the key "". `specials` has the tokens of special cases by their texts.
+        `cuts` is a trie of the special cases, each as the tokens into which affixes divide its text: nested dicts by
+        token, in which the key "" marks the end of a special case. `specials` has the tokens that take their place, by
+        the text of the special case.
         """
         cdef String string = string_of(text)
         cdef Py_ssize_t i = 0, start
@@ -791,9 +822,10 @@ cdef bint has_surrogates(String string) noexcept nogil:
 
 
 cdef list apply_specials(list tokens, str text, Buffer starts, dict cuts, dict specials):
-    """Return tokens after special cases, as spaCy's `Tokenizer._apply_special_cases` does.
+    """Replace the tokens of each special case by those that it prescribes, as spaCy's `Tokenizer._apply_special_cases`.
 
-    `starts` has the position of each token; without it, there is no white space between the tokens.
+    `starts` has the position of each token in the text; None: there is no white space between the tokens. For `cuts`
+    and `specials` see `SpanCutter.cut_text`.
     """
     if not find_specials(tokens, cuts, None, None):
         return tokens
@@ -829,9 +861,10 @@ cdef list apply_specials(list tokens, str text, Buffer starts, dict cuts, dict s
 
 
 cdef int32_t find_specials(list tokens, dict cuts, Buffer firsts, Buffer stops) except -1:
-    """Write to `firsts` and `stops` where special cases in `cuts` may start and stop; return the longest one's length.
+    """Find the special cases in a list of tokens, by a trie: see `SpanCutter.cut_text`.
 
-    If `firsts` is None, return only whether there is any.
+    The positions of their first tokens are written to `firsts`, and those of the tokens that follow to `stops`. Return
+    the number of tokens of the longest one; if `firsts` is None, only whether there is one.
     """
     cdef Py_ssize_t i, k, n = len(tokens)
     cdef int32_t longest = 0
@@ -852,7 +885,7 @@ cdef int32_t find_specials(list tokens, dict cuts, Buffer firsts, Buffer stops) 
 
 
 cdef uint64_t special_hash(String string) noexcept nogil:
-    """Return a hash of 64 bits, the same for any width of the characters."""
+    """Return a hash of 64 bits of a string; it does not depend on how many bytes a character takes in memory."""
     cdef uint64_t h = string.length
     cdef Py_ssize_t i
     for i in range(string.length):
@@ -865,9 +898,10 @@ LETTERS, LETTERS_OR_DIGITS, ANYTHING = _LETTERS, _LETTERS_OR_DIGITS, _ANYTHING
 
 
 cdef class WordTable:
-    """Look up the terms of spans of ASCII characters that can be tokenized without asking the language.
+    """Look up the terms of spans of ASCII characters, without running regexes or spaCy's functions.
 
-    Such a span has one token that may be a term; it may also have a prefix and a suffix that are not terms.
+    This is possible if a span has a single token that may be a term; it may also have a prefix and a suffix that are
+    not terms.
 
     `ids` has the ids of terms, by tokens in lower case. Tokens in `stops` are not terms; any other token has the id
     `other`. If `plurals` is True, the term of a token is what `language.singular` returns for it. `kind` says which
@@ -897,7 +931,7 @@ cdef class WordTable:
 
 
 cdef int make_slots(WordTable words, size_t n) except -1:
-    """Make room for n words in a hash table, of which they take less than half."""
+    """Create the hash table of words, so large that n words take less than half of it."""
     words.slots = filled(sizeof(int32_t), max(1 << 8, 1 << (2 * n).bit_length()), 0xFF)
     return 0
 
@@ -917,7 +951,7 @@ cdef int add_word(WordTable words, const char* key, size_t n, int32_t id_) excep
 
 
 cdef int add_words_with_singular(WordTable words, bytes term, size_t n, int32_t id_) except -1:
-    """Add to the table the words, the term itself and its plurals, that `language.singular` turns into `term`."""
+    """Add all words that `language.singular` turns into `term` to the table: the term itself, and its plurals."""
     cdef const char* key = term
     cdef char last = key[n - 1] if n else 0, last_but_one = key[n - 2] if n > 1 else 0
     if last != c"s" or n < 4 or last_but_one == c"s" or last_but_one == c"u":
@@ -933,11 +967,12 @@ cdef int add_words_with_singular(WordTable words, bytes term, size_t n, int32_t 
 
 
 def read_pairs(list names):
-    """Return the terms and n-grams that names may be; None if a name is neither a word nor a pair of words.
+    """Read the names of columns as terms and n-grams, if each is a word or two words separated by a space; else None.
 
-    The result has the fields of `KnownTerms`. The list of terms has the words; then the pairs, each followed by those
-    of its words that are not names; then OTHER. The array of n-grams has the words of each pair, and at the end OTHER
-    twice. The columns are positions in `names`; -1: not a name.
+    Return the fields of `KnownTerms`: terms, n-grams and columns. The terms are the words; then the pairs, each of
+    which may be a term, too, and is followed by those of its words that are not names of columns; then OTHER, for
+    unknown terms. The n-grams are the pairs, each as the ids of its words, and (OTHER, OTHER). The columns are the
+    positions of terms and n-grams in `names`; -1: not there.
     """
     cdef WordTable table = WordTable({}, (), False, -1, _ANYTHING, None)
     cdef Buffer ngrams = Buffer(sizeof(int32_t)), of_terms = Buffer(sizeof(int32_t)), of_ngrams = Buffer(sizeof(int32_t))
@@ -975,7 +1010,7 @@ def read_pairs(list names):
 
 
 cdef int32_t id_of_word(WordTable table, list terms, Buffer of_terms, const char* key, size_t n) except -1:
-    """Return the id of a word in `terms`; a word that is not in the list is added to it."""
+    """Return the id of a word, its position in `terms`; add the word to the list and to the table if it is new."""
     cdef int32_t id_ = id_of(table, key, n)
     if id_ < 0:
         id_ = <int32_t>len(terms)
@@ -986,9 +1021,9 @@ cdef int32_t id_of_word(WordTable table, list terms, Buffer of_terms, const char
 
 
 cdef int32_t plain_term(WordTable words, String string, int* before, int* behind) noexcept nogil:
-    """Return the id of a span's term, -1 if it has none, or UNKNOWN if the tables cannot tell.
+    """Return the id of a span's term, -1 if it has none, or UNKNOWN if the tables cannot decide.
 
-    The widths of its prefix and suffix are written to `before` and `behind`.
+    The numbers of characters of its prefix and suffix are written to `before` and `behind`.
     """
     cdef const char* key = <const char*>string.data
     cdef size_t n = string.length, core
@@ -1000,7 +1035,7 @@ cdef int32_t plain_term(WordTable words, String string, int* before, int* behind
     for k in range(n):
         if <uint8_t>key[k] >= 128:
             return UNKNOWN
-    if not words.cutter.cuts(string, before, behind):
+    if not words.cutter.splits_by_tables(string, before, behind):
         return UNKNOWN
     core = n - before[0] - behind[0]
     if may_be_term(words.kind, key, before[0]) or may_be_term(words.kind, key + n - behind[0], behind[0]):
@@ -1038,10 +1073,19 @@ cdef inline int32_t id_of(WordTable words, const char* key, size_t n) noexcept n
 cdef class TokenCache:
     """Hold the spans that have occurred so far, with their tokens and terms, and the present batch of texts.
 
-    `edges`, of shape (n, 4), has the last two characters of a span and the first two of the next span with which both
-    spans together might form a special case. A 0 in the first or last place is any character, or no character.
-    `divides_runs` says whether runs of scripts without spaces are spans of their own, `crosses` whether there are
-    crossings, and `lowercase` whether these are in lower case.
+    The head of this module explains spans, runs and crossings.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n, 4), uint32
+        Two neighbouring spans might form a special case together if a row has the last two characters of the first and
+        the first two of the second. A 0 in the first or last place is any character, or no character.
+    divides_runs : bool
+        Whether a run is a span by itself.
+    crosses : bool
+        Whether n-grams of crossings are terms.
+    lowercase : bool
+        Whether crossings are converted to lower case.
     """
 
     cdef Slot* slots
@@ -1116,9 +1160,10 @@ cdef class TokenCache:
         new_table(self, 1 << 8)
 
     def restrict(self, const int32_t[:, ::1] parts, const int32_t[::1] new_ids):
-        """Count only the given n-grams from now on, any other one as the last of them; change the ids of terms.
+        """From now on, count only some n-grams, and any other one as the last of them; give new ids to the terms.
 
-        `parts` has the two parts of each n-gram, and `new_ids` the new id of each term in the cache.
+        `parts` has a row per n-gram to count, as `ngrams` returns them, and `new_ids` the new id of each term in the
+        cache.
         """
         cdef size_t i, bit
         cdef int k
@@ -1150,7 +1195,7 @@ cdef class TokenCache:
         for i in range(<int32_t>len(terms)):
             term = terms[i]
             if len(term) <= LONGEST_NGRAM and not term.isascii() and is_unspaced_whole(term):
-                enter(self, ngram_key(string_of(term)), i)
+                add_run_ngram(self, ngram_key(string_of(term)), i)
 
     @property
     def span_bytes(self):
@@ -1170,9 +1215,9 @@ cdef class TokenCache:
 
     @property
     def ngrams(self):
-        """Array of shape (n_ngrams, 2), int32: for each n-gram, its beginning and its last term.
+        """Array of shape (n_ngrams, 2), int32: for each n-gram, the ids of its beginning and of its last term.
 
-        The beginning is a term, or `~id` of an n-gram of one term less.
+        The beginning of a 2-gram is a term; that of a 3-gram is a 2-gram, given as `~id`.
         """
         return as_array(self.ngram_parts).reshape(-1, 2)
 
@@ -1205,7 +1250,7 @@ cdef class TokenCache:
                 text.stop = self.sequence.n
 
     def release(self):
-        """Drop the texts of the batch and what belongs to them alone; the spans stay in the cache."""
+        """Drop the texts of the batch, and the tokens stored for them by `override`; other spans stay in the cache."""
         if self.overridden:
             self.n_spans = self.n_stored = self.n_kept_spans
             self.pool.n, self.arena.n, self.overridden = self.n_kept_ids, self.n_kept_keys, False
@@ -1213,7 +1258,7 @@ cdef class TokenCache:
         self.texts.n = self.sequence.n = self.suspect_list.n = 0
 
     def store_runs(self, list terms, dict ids):
-        """Store the terms of the unknown spans that are runs of a script without spaces, or crossings.
+        """Store the terms of those spans without tokens that are runs of a script without spaces, or crossings.
 
         New n-grams are appended to `terms`, and their ids are added to `ids`, unless n-grams of runs are restricted.
         """
@@ -1224,14 +1269,14 @@ cdef class TokenCache:
                     store_run(self, self.spans + i, terms, ids)
 
     def store_plain(self, WordTable words):
-        """Store the tokens of those unknown spans that can be tokenized by a `WordTable`."""
+        """Store the tokens of those spans without tokens that a `WordTable` can tokenize."""
         cdef size_t i
         with nogil:
             for i in range(self.n_stored, self.n_spans):
                 store_span(self, words, self.spans + i)
 
     def unknown(self):
-        """Return the spans without tokens, as strings, in the order in which they occurred."""
+        """Return the texts of the spans that have no tokens yet, in the order in which they occurred."""
         cdef size_t i
         return [
             span_text(self, self.spans + i)
@@ -1240,9 +1285,9 @@ cdef class TokenCache:
         ]
 
     def store(self, list tokens, const int32_t[::1] terms, const int32_t[::1] lengths):
-        """Store the tokens of the unknown spans.
+        """Store the tokens of the spans that `unknown` returns.
 
-        `tokens` has those of all these spans, one span after the other, and `lengths` the number of tokens of each
+        `tokens` has the tokens of all these spans, one span after the other, and `lengths` the number of tokens of each
         span. `terms` has the id of each token's term; -1: the token is not a term.
         """
         cdef size_t i, k = 0, start = 0
@@ -1253,19 +1298,20 @@ cdef class TokenCache:
                 k += 1
         self.n_stored = self.n_spans
 
-    def runs(self, dict meet, may_meet):
-        """Return the runs of neighbouring spans that might form a special case of spaCy's tokenizer together.
+    def special_groups(self, dict meet, may_meet):
+        """Return the groups of neighbouring spans that might form a special case of spaCy's tokenizer together.
 
-        Each run is a row of an array: the text, the position of its first span in the sequence of spans, its number of
-        spans, and where it starts and ends in the text. `meet` keeps the answers of `may_meet` by the two neighbours.
+        Each group is a row of an array of int32: the number of the text, the position of the group's first span in the
+        sequence of the batch's spans, its number of spans, and where it starts and ends in the text. `may_meet` returns
+        whether a special case may lie across two spans, and `meet` caches its results by the two spans.
         """
-        cdef size_t i, behind = 0
-        cdef Suspect each, run
+        cdef size_t i, stop = 0
+        cdef Suspect each, group
         cdef const int32_t* sequence = self.sequence.data.ints
         cdef int32_t left = -1, right = -1
         cdef bint meets = False
-        cdef Buffer runs = Buffer(sizeof(int32_t))
-        memset(&run, 0, sizeof(run))
+        cdef Buffer groups = Buffer(sizeof(int32_t))
+        memset(&group, 0, sizeof(group))
         for i in range(self.suspect_list.n):
             each = self.suspect_list.data.suspects[i]
             if left != sequence[each.position - 1] or right != sequence[each.position]:
@@ -1276,29 +1322,29 @@ cdef class TokenCache:
                 meets = pair_meets
             if not meets:
                 continue
-            if behind and run.text == each.text and behind == each.position:
-                run.end = each.end
+            if stop and group.text == each.text and stop == each.position:
+                group.end = each.end
             else:
-                if behind:
-                    push_run(runs, &run, behind)
-                run = each
-            behind = each.position + 1
-        if behind:
-            push_run(runs, &run, behind)
-        return as_array(runs).reshape(-1, 5)
+                if stop:
+                    push_group(groups, &group, stop)
+                group = each
+            stop = each.position + 1
+        if stop:
+            push_group(groups, &group, stop)
+        return as_array(groups).reshape(-1, 5)
 
-    def override_runs(self, const int32_t[:, ::1] runs, list batch, cut):
-        """Store the tokens of runs, as `runs` returns them, each of which is tokenized as a whole.
+    def override_groups(self, const int32_t[:, ::1] groups, list batch, cut):
+        """Tokenize each group of spans that `special_groups` has returned, and store its tokens for the batch.
 
-        `batch` has the texts. `cut` is called once with the different texts of runs, and returns a list of the tokens of
-        each, and the ids of all these tokens, one text after the other.
+        `batch` has the texts. `cut` is called once with the distinct texts of groups; it returns a list of the tokens
+        of each text, and the ids of the terms of all these tokens (-1: no term), one text after the other.
         """
         cdef Py_ssize_t k, number, start
         cdef dict number_of = {}
         cdef list texts = [], cuts
         cdef Buffer numbers = Buffer(sizeof(int32_t)), starts = Buffer(sizeof(int32_t)), spans
-        for k in range(runs.shape[0]):
-            text = (<str>batch[runs[k, 0]])[runs[k, 3] : runs[k, 4]]
+        for k in range(groups.shape[0]):
+            text = (<str>batch[groups[k, 0]])[groups[k, 3] : groups[k, 4]]
             text_number = number_of.get(text)
             if text_number is None:
                 text_number = number_of[text] = len(texts)
@@ -1309,14 +1355,14 @@ cdef class TokenCache:
         for tokens in cuts:
             push(starts, <int32_t>start)
             start += len(tokens)
-        spans = filled(sizeof(int32_t), len(texts), 0xFF)  # those that stand for the runs with a text
-        for k in range(runs.shape[0]):
+        spans = filled(sizeof(int32_t), len(texts), 0xFF)  # those that stand for the groups with a text
+        for k in range(groups.shape[0]):
             number = numbers.data.ints[k]
             if spans.data.ints[number] < 0:
                 start = starts.data.ints[number]
-                spans.data.ints[number] = self.override(runs[k, 1], runs[k, 2], cuts[number], ids[start:])
+                spans.data.ints[number] = self.override(groups[k, 1], groups[k, 2], cuts[number], ids[start:])
             else:
-                self.repeat(runs[k, 1], runs[k, 2], spans.data.ints[number])
+                self.repeat(groups[k, 1], groups[k, 2], spans.data.ints[number])
 
     def span(self, int32_t i):
         """Return the text of a span, its first token, and its last token; the span is given by its position."""
@@ -1324,9 +1370,9 @@ cdef class TokenCache:
         return "".join(tokens), tokens[0], tokens[len(tokens) - 1]
 
     def override(self, size_t position, size_t n, list tokens, const int32_t[::1] terms):
-        """Store the tokens that n spans of the batch have together, from a position; for the others see `store`.
+        """Replace n spans of the batch, from a position, by a single span with the given tokens; return its position.
 
-        Return the position of the span that stands for them.
+        `terms` has the id of each token's term; -1: the token is not a term. The new span is dropped with the batch.
         """
         cdef Piece piece
         cdef str joined = "".join(tokens)
@@ -1347,7 +1393,7 @@ cdef class TokenCache:
         return self.n_spans - 1
 
     cdef int repeat(self, size_t position, size_t n, int32_t span) except -1:
-        """Replace n spans of the batch, from a position, by the single span that `override` has stored."""
+        """Replace n spans of the batch, from a position, by a single span that `override` has added."""
         cdef size_t i
         for i in range(position, position + n):
             self.sequence.data.ints[i] = self.empty
@@ -1384,9 +1430,10 @@ cdef class TokenCache:
         return totals
 
     def token_places(self, size_t text, str string):
-        """Return the distinct tokens of a text of the batch, and of each of its tokens the number and the start.
+        """Return the distinct tokens of a text of the batch, and for each token in the text its number and its start.
 
-        Both are arrays of int32, in the order of the text, which is the string.
+        The number of a token is its position among the distinct tokens. Numbers and starts are arrays of int32, in the
+        order of the text. `text` is the number of the text in the batch, `string` the text itself.
         """
         cdef size_t i, n
         cdef int k
@@ -1414,9 +1461,10 @@ cdef class TokenCache:
         return list(number_of), as_array(ids), as_array(starts)
 
     def terms_within(self, const int32_t[::1] sizes, int64_t most):
-        """Return, for each term, 1 if its n-grams are counted in a text of the batch, else 0: uint8.
+        """Return for each term 1 if its n-grams of characters are counted in some text of the batch, else 0: uint8.
 
-        In each text, n-grams of characters are counted until the terms' `sizes` add up to more than `most`.
+        `sizes` has the number of n-grams of each term. In each text, the n-grams of terms are counted in the order of
+        the text, up to the first term with which there would be more than `most`.
         """
         cdef size_t t, i, n
         cdef int k
@@ -1445,9 +1493,10 @@ cdef class TokenCache:
     ):
         """Count the terms of every text of the batch, and return the first three fields of `TermCounts`.
 
-        All term ids are below `n_terms`. N-grams of up to `longest` <= 3 consecutive terms are counted, too, and so are
-        those of characters: `char_sizes` and `char_starts` say how many each term has, and where they start in
-        `char_ids`, ids of terms; empty for none. Of each text only the first `most` n-grams of either kind count.
+        All ids of terms are below `n_terms`. N-grams of up to `longest` <= 3 consecutive terms are counted, too, and so
+        are those of characters, unless the last three arguments are empty: `char_ids` lists the ids of each term's
+        n-grams, `char_starts` has the position where those of a term start, and `char_sizes` their number. Of each
+        text, only about the first `most` n-grams of either kind are counted.
         """
         cdef size_t t
         cdef bint with_chars = char_sizes.shape[0] > 0
@@ -1555,7 +1604,7 @@ cdef bint is_unspaced_whole(str term):
 
 
 cdef uint64_t ngram_key(String string) noexcept nogil:
-    """Return a number for an n-gram of characters, another one for each n-gram, and never 0."""
+    """Return a number that identifies an n-gram of up to three characters; it is never 0."""
     cdef uint64_t key = 0
     cdef Py_ssize_t i
     for i in range(string.length):
@@ -1563,8 +1612,8 @@ cdef uint64_t ngram_key(String string) noexcept nogil:
     return key
 
 
-cdef int enter(TokenCache cache, uint64_t key, int32_t id_) except -1 nogil:
-    """Enter an n-gram of a run into the table; it must not be there yet."""
+cdef int add_run_ngram(TokenCache cache, uint64_t key, int32_t id_) except -1 nogil:
+    """Add an n-gram of a run, given by its `ngram_key`, to the hash table of these; it must not be there yet."""
     cdef Entry* slot = slot_of(cache.runs_table, key)
     slot.key, slot.number = key, id_ + 1
     cache.n_in_runs += 1
@@ -1574,12 +1623,12 @@ cdef int enter(TokenCache cache, uint64_t key, int32_t id_) except -1 nogil:
 
 
 cdef int grow_runs_table(TokenCache cache) except -1 with gil:
-    cache.runs_table = grown(cache.runs_table)
+    cache.runs_table = doubled(cache.runs_table)
     return 0
 
 
-cdef Buffer grown(Buffer entries):
-    """Return a table of twice the size with the entries of another one."""
+cdef Buffer doubled(Buffer entries):
+    """Return a hash table of twice the size with the same entries."""
     cdef Buffer table = filled(sizeof(Entry), 2 * entries.n, 0)
     cdef size_t i
     cdef Entry each
@@ -1591,7 +1640,7 @@ cdef Buffer grown(Buffer entries):
 
 
 cdef int store_run(TokenCache cache, Span* span, list terms, dict ids) except -1 nogil:
-    """Store a run as one token that has its n-grams of 1 to `LONGEST_NGRAM` characters as terms, by their start.
+    """Store a run as one token whose terms are its n-grams of 1 to `LONGEST_NGRAM` characters, ordered by their start.
 
     A crossing has no token, and only n-grams with a stand-in are its terms.
     """
@@ -1629,7 +1678,7 @@ cdef inline int32_t id_in_run(TokenCache cache, String string, list terms, dict 
         id_ = <int32_t>len(terms)
         terms.append(term)
         ids[term] = id_
-    enter(cache, key, id_)
+    add_run_ngram(cache, key, id_)
     return id_
 
 
@@ -1681,7 +1730,7 @@ cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t te
 
 
 cdef int scan_crossings(TokenCache cache, const character* s, Py_ssize_t n) except -1 nogil:
-    """Append the crossings of a text to the sequence of spans."""
+    """Append the crossings of a text (see the head of this module) to the sequence of spans."""
     cdef Piece piece
     cdef Py_ssize_t i = 0, k, first, stop
     cdef uint32_t* characters
@@ -1708,7 +1757,7 @@ cdef int scan_crossings(TokenCache cache, const character* s, Py_ssize_t n) exce
 
 
 def without_stand_ins(text):
-    """Return a text with U+FFFD for each character that looks like a stand-in: Unicode has not assigned these."""
+    """Return a text with U+FFFD in place of the characters, unassigned in Unicode, that are used as stand-ins."""
     if type(text) is not str:
         text = str.__str__(text)  # of a subclass of str, such as numpy's
     cdef String string
@@ -1731,7 +1780,7 @@ def without_stand_ins(text):
 
 
 def crossing_text(str text, bint lowercase):
-    """Return a text with stand-ins for the characters that are of no run; "" if it has no crossings."""
+    """Return a text with stand-ins in place of all characters that are not of a run; "" if it has no crossings."""
     cdef String string = string_of(text)
     cdef Py_ssize_t i
     cdef Buffer characters
@@ -1748,7 +1797,10 @@ def crossing_text(str text, bint lowercase):
 
 
 cdef inline int set_key(TokenCache cache, Piece* piece, const character* s, size_t n) except -1 nogil:
-    """Store a piece's characters in as few bytes as possible, so that a span is the same in texts of any width."""
+    """Set the key of a piece of text: its characters in as few bytes as possible.
+
+    So the same characters have the same key in all texts, even if texts take more bytes per character.
+    """
     cdef uint32_t union = 0
     cdef size_t k
     cdef char* key
@@ -1807,7 +1859,7 @@ cdef int look_up_all(TokenCache cache, const Piece* pieces, int n) except -1 nog
 
 
 cdef inline int look_up(TokenCache cache, const Piece* piece) except -1 nogil:
-    """Append the span's position to the sequence, and add the span if it is new."""
+    """Append the position of a piece's span to the sequence of spans; add the span to the cache if it is new."""
     cdef size_t mask = cache.n_slots - 1
     cdef size_t position = piece.hash & mask
     cdef Slot slot
@@ -1872,7 +1924,7 @@ cdef int grow_spans(TokenCache cache) except -1 nogil:
 
 
 cdef int keep_span(TokenCache cache, const Span* old, Buffer arena, Buffer pool) except -1 nogil:
-    """Copy a span from the former memory of the cache to the new one if it has occurred again."""
+    """Copy a span to the new memory of the cache if it has occurred again; `arena` and `pool` are the former memory."""
     cdef Piece piece
     cdef Span* span
     cdef int32_t k
@@ -1887,7 +1939,7 @@ cdef int keep_span(TokenCache cache, const Span* old, Buffer arena, Buffer pool)
 
 
 cdef int new_table(TokenCache cache, size_t n_slots) except -1 nogil:
-    """Enter all spans into a new hash table of `n_slots` slots, or of more if the spans need more."""
+    """Create a new hash table of all spans, with `n_slots` slots, or more if the spans need more."""
     while n_slots < 2 * cache.n_spans:
         n_slots *= 2
     cdef size_t i, position
@@ -1964,7 +2016,10 @@ cdef int32_t count_ngram(TokenCache cache, int32_t left, int32_t right, Buffer i
 
 
 cdef int count_chars(TokenCache cache, CharNgrams chars, size_t start, Buffer ids) except -1 nogil:
-    """Count the character n-grams of a text by those of its terms."""
+    """Count the n-grams of characters of a text: each is counted as often as the terms that have it.
+
+    `ids` lists the text's terms from the position `start` on; the n-grams are appended.
+    """
     cdef size_t k, n = ids.n
     cdef int32_t* tally = cache.tally.data.ints
     cdef int32_t term
@@ -1980,7 +2035,7 @@ cdef int count_chars(TokenCache cache, CharNgrams chars, size_t start, Buffer id
 
 
 cdef int collect(TokenCache cache, Buffer ids, Buffer counts) except -1 nogil:
-    """Append the counts of one text to `counts`, and set its tallies to 0."""
+    """Append the counts of a text's terms and n-grams, the last ones in `ids`, to `counts`; reset the tallies."""
     cdef size_t k
     cdef int32_t id_
     cdef int32_t* total
@@ -2057,11 +2112,22 @@ cdef int grow_ngrams(TokenCache cache) except -1 with gil:
 
 
 def ngrams_of_runs(str text, const int64_t[:, ::1] runs):
-    """Find the terms of some runs of a text: their n-grams of 1 to `LONGEST_NGRAM` characters, by their start.
+    """Find the terms of runs in a text: their n-grams of 1 to `LONGEST_NGRAM` characters, ordered by their start.
 
-    `runs` has the start and the end of each run. Return the place of the first occurrence of each distinct term, shape
-    (n_terms, 2), and a key of each, another one for each term; then, for each occurrence, the number of its term, its
-    start and its end: int64, but the keys uint64.
+    Parameters
+    ----------
+    text : str
+    runs : ndarray of shape (n_runs, 2), int64
+        The start and the end of each run.
+
+    Returns
+    -------
+    places : ndarray of shape (n_terms, 2), int64
+        The start and the end of the first occurrence of each distinct term.
+    keys : ndarray of shape (n_terms,), uint64
+        A number that identifies each term.
+    numbers, starts, ends : ndarray of shape (n_occurrences,), int64
+        The number of the term (its position in `keys`), the start and the end of each occurrence.
     """
     cdef Py_ssize_t r, start, stop, n, i = 0, total = 0
     cdef String string = string_of(text)
@@ -2083,7 +2149,7 @@ def ngrams_of_runs(str text, const int64_t[:, ::1] runs):
                     push(firsts, <int32_t>i)
                     slot.key, slot.number = key, <int32_t>firsts.n
                     if 2 * firsts.n > table.n:
-                        table = grown(table)
+                        table = doubled(table)
                         slot = slot_of(table, key)
                 place[0, i], place[1, i], place[2, i] = slot.number - 1, start, stop
                 i += 1
@@ -2097,13 +2163,21 @@ def ngrams_of_runs(str text, const int64_t[:, ::1] runs):
 
 
 def number_tokens(list tokens, dict ids, list listed, int32_t other, terms_of, simple):
-    """Return the id of each token's term; -1: the token is no term. Shape (n_tokens,), int32.
+    """Return the id of each token's term, -1 if the token is not a term: shape (n_tokens,), int32.
 
-    `ids` has the ids of terms, and `listed` the terms by their ids. A term that is in neither gets the id `other` or, if
-    this is -1, the next id. `terms_of` returns those of a list of tokens that count as terms, in the same order, and the
-    term of each. It is not asked for simple tokens, which are their own terms: those of ASCII characters without
-    capitals and white space. `simple` has a collection of tokens that are not simple, the kind of tokens that are terms
-    (see `WordTable`), and whether tokens that end in "s" are not simple. If `simple` is None, no token is.
+    Parameters
+    ----------
+    tokens : list of str
+    ids, listed : dict of str to int, list of str
+        The id of each term so far, and the terms by their ids; new terms are added to both if `other` is -1.
+    other : int
+        The id for new terms; -1: they get the next ids.
+    terms_of : callable
+        Given a list of tokens, returns those that count as terms, in the same order, and the term of each.
+    simple : tuple, optional
+        Which tokens are their own terms, so that `terms_of` is not called for them: tokens of ASCII characters without
+        capitals and white space. The tuple has a collection of tokens that are excepted, the kind of tokens that are
+        terms (see `WordTable`), and whether tokens that end in "s" are excepted. None: all tokens go to `terms_of`.
     """
     cdef Py_ssize_t i, k, n = len(tokens)
     cdef dict position_of = {}

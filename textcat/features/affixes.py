@@ -142,7 +142,7 @@ def _exact_affixes(*regexes: tuple[Any, ...]) -> tuple[Affixes, Codes] | None:
         trees = [parse_regex(re.compile(*regex)) if regex else [] for regex in regexes]
         alphabet = _Alphabet([node for tree in trees for node in tree])
         prefixes, suffixes, infixes = (
-            _alternatives(alphabet.translated(tree), role, REACHED) if tree else []
+            _alternatives(alphabet.translate(tree), role, REACHED) if tree else []
             for tree, role in zip(trees, roles, strict=True)
         )
     except UnmodelledRegexError:
@@ -180,20 +180,20 @@ class _Alphabet:
         stretches = np.searchsorted(self._edges, characters, side="right") - 1
         return np.where(characters < FIRST, characters, self._codes[stretches]).astype(np.uint16)
 
-    def translated(self, nodes: Sequence[_Node]) -> list[_Node]:
+    def translate(self, nodes: Sequence[_Node]) -> list[_Node]:
         """Return the parse tree of a regex in which each set of characters is replaced by a bit mask over the codes."""
-        return [self._translated(*node) for node in nodes]
+        return [self._translate(*node) for node in nodes]
 
-    def _translated(self, op: Any, argument: Any) -> _Node:
+    def _translate(self, op: Any, argument: Any) -> _Node:
         name = str(op)
         if name in _CHARACTERS:
             return _SET, self._sets[_members_of(name, argument)]
         if name == "BRANCH":
-            return op, (argument[0], [self.translated(branch) for branch in argument[1]])
+            return op, (argument[0], [self.translate(branch) for branch in argument[1]])
         if name == "ATOMIC_GROUP":
-            return op, self.translated(argument)
+            return op, self.translate(argument)
         if name in (*_GROUPS, *_LOOKS):
-            return op, (*argument[:-1], self.translated(argument[-1]))
+            return op, (*argument[:-1], self.translate(argument[-1]))
         return op, argument
 
 

@@ -67,15 +67,15 @@ class StoredCounts(NamedTuple):
 
     def select(self, documents: np.ndarray) -> StoredCounts:
         """Return the counts of the documents at the given positions, in this order; unused terms are left out."""
-        texts, n_texts = _stretches(self.n_texts, documents)
-        entries, sizes = _stretches(np.diff(self.counts.ends, prepend=0), texts)
+        texts, n_texts = _section_positions(self.n_texts, documents)
+        entries, sizes = _section_positions(np.diff(self.counts.ends, prepend=0), texts)
         used, zone_of = np.unique(self.zone_of[texts], return_inverse=True)
         names = [self.zones[i] for i in used.tolist()]
         zones = sorted(names)
         zone_of = np.array([zones.index(name) for name in names], np.int64)[zone_of]
         ids, counts = self.counts.ids[entries], self.counts.counts[entries]
         chosen = self.counts._replace(ends=np.cumsum(sizes), ids=ids, counts=counts)
-        return StoredCounts(zones, n_texts, zone_of, _tidied(chosen))
+        return StoredCounts(zones, n_texts, zone_of, _tidy(chosen))
 
     def extended(self, added: StoredCounts) -> StoredCounts:
         """Return the counts of these documents, followed by those of the added documents.
@@ -128,7 +128,10 @@ class StoredCounts(NamedTuple):
         return np.array([all(np.array_equal(c[i], c[n + i]) for c in columns) for i in range(n)], bool)
 
     def counted_for(self, features: TfIdf) -> CountedDocuments:
-        """Return the counts as `features.count` returns them; the features must have the settings of the counts."""
+        """Return the counts in the form in which `features.count` would return them for the documents.
+
+        The features must have the settings by which the documents were counted.
+        """
         names = [self.zones[i] for i in self.zone_of.tolist()]
         ends = np.cumsum([0, *self.n_texts]).tolist()
         parts = features.parts_of_zones(tuple(names[start:end]) for start, end in pairwise(ends))
@@ -169,7 +172,7 @@ class StoredCounts(NamedTuple):
         return cls(zones, n_texts, zone_of, TermCounts(np.cumsum(sizes), ids, counts, terms, ngrams, chars))
 
 
-def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _section_positions(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of all entries of the chosen sections of an array, and the sizes of these sections.
 
     The array is divided into sections that follow each other, of the given `sizes`; `chosen` has the numbers of the
@@ -207,7 +210,7 @@ def _keys_of(ngrams: np.ndarray) -> np.ndarray:
     return np.where(left < 0, ~left, left) << 32 | right
 
 
-def _tidied(counts: TermCounts) -> TermCounts:
+def _tidy(counts: TermCounts) -> TermCounts:
     """Return counts with only the terms and n-grams that occur, each once, in alphabetical order."""
     terms, (left, right) = counts.terms, counts.ngrams.T
     positions = counts.ids + np.int32(len(left))  # n-grams from the last to the first, then terms
@@ -224,10 +227,10 @@ def _tidied(counts: TermCounts) -> TermCounts:
     position_of = dict(zip(distinct, range(len(distinct)), strict=True))
     new_term, new_ngram = np.full(len(terms), -1, np.int64), np.full(len(left), -1, np.int64)
     new_term[kept] = np.fromiter(map(position_of.__getitem__, keys), np.int64, len(keys))
-    pairs, new_ngram[is_pair] = _numbered(new_term[left[is_pair]] << 32 | new_term[right[is_pair]])
+    pairs, new_ngram[is_pair] = _unique(new_term[left[is_pair]] << 32 | new_term[right[is_pair]])
     is_longer = has_ngram & (left < 0)
     of_longer = new_ngram[~left[is_longer]] << 32 | new_term[right[is_longer]]
-    longer, place_of = _numbered(of_longer)
+    longer, place_of = _unique(of_longer)
     new_ngram[is_longer] = len(pairs) + place_of
     lefts = np.concatenate([pairs >> 32, ~(longer >> 32)])
     ngrams = np.column_stack([lefts, np.concatenate([pairs, longer]) & 0xFFFFFFFF]).astype(np.int32)
@@ -236,7 +239,7 @@ def _tidied(counts: TermCounts) -> TermCounts:
     return TermCounts(counts.ends, new_ids, counts.counts, [term for term, _ in distinct], ngrams, chars)
 
 
-def _numbered(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _unique(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct keys in ascending order, and the position of each key among these: a faster `np.unique`."""
     ascending = np.sort(keys)
     distinct = ascending[np.diff(ascending, prepend=-1) != 0]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from textcat.features._rows import character_keys, character_width, document_frequencies, keep_ngrams, picked
+from textcat.features._rows import character_keys, character_width, document_frequencies, keep_ngrams, pick
 from textcat.features.columns import NamedColumns, TermColumns, feature_names, ngram_names
 from textcat.features.tokens import TermCounts
 from textcat.features.zones import SHARED_SPACE, TextParts
@@ -188,12 +188,12 @@ def alphabetical(names: list[str]) -> tuple[list[str], np.ndarray]:
         same[tied] &= np.diff(keys[by], prepend=~keys[by[:1]]) == 0
     tied = np.flatnonzero(same | np.append(same[1:], False))
     order[tied] = sorted(order[tied].tolist(), key=names.__getitem__)
-    listed = picked(names, order)
+    listed = pick(names, order)
     for i in np.flatnonzero(same).tolist():
         same[i] = listed[i] == listed[i - 1]
     positions = np.empty(len(names), np.int64)
     positions[order] = np.cumsum(~same) - 1
-    return (picked(listed, np.flatnonzero(~same)) if same.any() else listed), positions
+    return (pick(listed, np.flatnonzero(~same)) if same.any() else listed), positions
 
 
 def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
@@ -202,7 +202,7 @@ def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
     `selected` is a bool array over terms, then n-grams. `space` is as for `feature_names`.
     """
     n_terms = len(selected) - len(counts.ngrams)
-    terms = picked(counts.terms, np.flatnonzero(selected[:n_terms]))
+    terms = pick(counts.terms, np.flatnonzero(selected[:n_terms]))
     return list(feature_names(space, terms + ngram_names(counts, np.flatnonzero(selected[n_terms:]))))
 
 

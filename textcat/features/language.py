@@ -16,7 +16,7 @@ from textcat.base.errors import TextcatError
 from textcat.features._token_cache import AffixTable as AffixTable
 from textcat.features._token_cache import SpanCutter, WordTable
 from textcat.features.affixes import TOKENIZER_METHODS, read_exact_affixes, regex_function
-from textcat.features.tables import LanguageTables, keep_tables, kept_tables, read_tables
+from textcat.features.tables import LanguageTables, cache_tables, read_cached_tables, read_tables
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
@@ -171,7 +171,7 @@ def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
 
     spaCy is imported only if there are no such tables.
     """
-    if tables := tables or kept_tables(lang):
+    if tables := tables or read_cached_tables(lang):
         return _Language(lang, tables, _usual_attributes(frozenset(tables.stop_words or ())))
     return _Language(lang, *read_language(lang))
 
@@ -195,7 +195,7 @@ def read_language(lang: str) -> tuple[LanguageTables | None, _Attributes]:
     is_spacys = type(nlp).__module__.startswith("spacy.lang.")
     tables = read_tables(lang, nlp.tokenizer, attributes.stop_words if is_spacys else None)
     if tables is not None and tables.stop_words is not None:
-        keep_tables(tables)
+        cache_tables(tables)
     return tables, attributes
 
 

@@ -20,11 +20,11 @@ BLOCK = 500  # maximum number of words, or rows, whose similarities to all terms
 
 
 class LookAlikes:
-    """Turn document vectors (rows) into unit vectors of the terms that are spelled similarly to the documents' words.
+    """Turn document vectors into unit vectors of the terms that are spelled similarly to the documents' words.
 
-    If columns include n-grams of characters, only these columns of a row are kept, because words that are spelled
-    similarly share them. Otherwise, a word becomes the words that share n-grams of characters with it, each weighted by
-    the cosine of the two words' n-grams. No column is added, so that texts need no further n-grams of characters.
+    If columns include n-grams of characters, only these columns of a vector are kept, because words that are spelled
+    similarly share them. Otherwise, a word is replaced by the words that share n-grams of characters with it, each
+    weighted by the cosine of the two words' n-grams. The columns stay the same.
 
     Parameters
     ----------
@@ -45,7 +45,10 @@ class LookAlikes:
         self._ngrams_of_words = _ngram_rows([terms[j] for j in self._words]) if not len(self.ngrams) else None
 
     def rows(self, rows: sp.csr_array) -> sp.csr_array:
-        """Return for each row a row of terms spelled similarly, in the same columns; empty if the row has no word."""
+        """Return, for each document vector (row), the unit vector of terms spelled similarly to its words.
+
+        The vectors have the same columns; that of a document without a word is empty.
+        """
         if self._ngrams_of_words is None:
             return _unit_rows(_columns_only(rows, self.ngrams))
         words = np.intersect1d(np.unique(rows.indices), self._words)
@@ -54,14 +57,14 @@ class LookAlikes:
         return _unit_rows(sp.csr_array(rows)[:, words] @ in_columns)
 
     def lengths(self, rows: sp.csr_array) -> np.ndarray:
-        """Return the number of words and n-grams of characters of each row; n-grams of words do not count."""
+        """Return the number of words and n-grams of characters in each document vector, without n-grams of words."""
         counted = np.append(0, np.cumsum(~self._is_phrase[rows.indices]))
         return counted[rows.indptr[1:]] - counted[rows.indptr[:-1]]
 
     def _alike(self, words: np.ndarray, ngrams: sp.csr_array) -> sp.csr_array:
-        """Return, for each of some words, its cosines with the words that are spelled most similarly.
+        """Return the cosines of some words with the words that are spelled most similarly: shape (n_some, n_words).
 
-        `words` has the positions of the words among all words; `ngrams` has the n-grams of characters of all words.
+        `words` has the positions of the words among all words, and `ngrams` the result of `_ngram_rows` for all words.
         """
         transposed = ngrams.T.tocsr()
         blocks = [
@@ -72,11 +75,11 @@ class LookAlikes:
         return sp.csr_array(sp.vstack([empty, *blocks], format="csr"))
 
 
-def of_like_meaning(rows: sp.csr_array, vectors: ColumnVectors) -> sp.csr_array:
-    """Return for each row a row, of unit length, of the (at most 30) terms with the most similar vectors.
+def terms_of_like_meaning(rows: sp.csr_array, vectors: ColumnVectors) -> sp.csr_array:
+    """Return, for each document vector (row), a unit vector of the at most 30 terms that are most similar in meaning.
 
-    A term is weighted by the cosine of its vector and of the sum of the vectors of the row's words. Smaller cosines
-    than .4 do not count. A row without a word that has a vector becomes an empty one.
+    A term is weighted by the cosine of its word vector and of the weighted sum of those of the document's words;
+    cosines below .4 do not count. If no word of a document has a word vector, the result is an empty row.
     """
     in_order, n_columns = sp.csr_matrix(rows, dtype=np.float32), rows.shape[1]
     in_order.sort_indices()
@@ -109,7 +112,7 @@ def _is_word(term: str) -> bool:
 
 
 def _ngram_rows(words: Sequence[str]) -> sp.csr_array:
-    """Return a row of unit length for each word: its n-grams of characters, weighted by idf among the words."""
+    """Return a matrix with a row of unit length for each word: its n-grams of characters, weighted by their idf."""
     column_of: dict[str, int] = {}
     columns = [{column_of.setdefault(ngram, len(column_of)) for ngram in char_ngrams(word, _N)} for word in words]
     indices = np.array([column for of_word in columns for column in sorted(of_word)], np.int32)
@@ -119,7 +122,7 @@ def _ngram_rows(words: Sequence[str]) -> sp.csr_array:
 
 
 def _largest(cosines: sp.csr_array, least: float) -> sp.csr_array:
-    """Return only the 30 largest entries of each row, without those below `least`; of equal ones, the first ones."""
+    """Keep only the 30 largest entries of each row, without those below `least`; of equal ones, keep the first."""
     rows = np.repeat(np.arange(cosines.shape[0]), np.diff(cosines.indptr))
     is_large = cosines.data >= least
     rows, columns, data = rows[is_large], cosines.indices[is_large], cosines.data[is_large]

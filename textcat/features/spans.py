@@ -80,13 +80,13 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
     column_of = _ColumnOf(features, wanted)
     spans_of: dict[int, dict[Span, None]] = {}
     with no_garbage_collection():
-        for zone, spaces, placed in _placed(features, texts):
+        for zone, spaces, placed in _terms_in_zones(features, texts):
             as_given = _GivenPlaces(features.tokens_, texts[zone])
             for space in spaces:
                 occurrences = _occurrences_of(features, column_of, placed, space)
                 if not len(occurrences.columns):
                     continue
-                starts, ends = _standing(features, column_of, as_read(texts[zone]), space, occurrences)
+                starts, ends = _widened(features, column_of, as_read(texts[zone]), space, occurrences)
                 starts, ends = as_given.of(starts, ends)
                 for column, span in _spans_by_column(zone, occurrences.columns, starts, ends):
                     spans_of.setdefault(column, {}).update(span)
@@ -126,7 +126,7 @@ def _spans_by_column(
         yield column, dict.fromkeys(map(partial(tuple.__new__, Span), fields[first:behind]))
 
 
-def _placed(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], TermPlaces]]:
+def _terms_in_zones(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], TermPlaces]]:
     """Yield the name of each zone that is read, the values of `space` for its terms, and the places of its terms.
 
     A zone is a named part of a document. Its terms are looked for among those of the zone alone (`space` is its name),
@@ -293,7 +293,7 @@ def _are_in_runs(features: TfIdf, terms: Sequence[str]) -> np.ndarray:
     return np.array(are_unspaced(terms), bool)
 
 
-def _standing(
+def _widened(
     features: TfIdf, column_of: _ColumnOf, text: str, space: str, found: _Occurrences
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the starts and ends of occurrences, widened until the text between them, taken alone, has the column.

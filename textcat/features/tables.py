@@ -112,7 +112,7 @@ class LanguageTables:
 
 
 @cache
-def kept_tables(lang: str) -> LanguageTables | None:
+def read_cached_tables(lang: str) -> LanguageTables | None:
     """Return the cached tables of a language for the installed spaCy; None if they are missing or damaged."""
     with suppress(OSError, *MISFITS):
         digest, content = _cache_file(lang).read_bytes().split(b"\n", 1)
@@ -121,7 +121,7 @@ def kept_tables(lang: str) -> LanguageTables | None:
     return None
 
 
-def keep_tables(tables: LanguageTables) -> None:
+def cache_tables(tables: LanguageTables) -> None:
     """Write the tables of a language to the user's cache, if possible: reading them from spaCy takes half a second."""
     content = tables.as_json()
     with suppress(OSError, TextcatError):

@@ -171,7 +171,7 @@ class Tokens(Parameters, TokenSettings):
 
     def as_read(self, text: str) -> str:
         """Normalise a text as `tokenize` does: in `normal_form`, with U+FFFD for characters that stand-ins use."""
-        return _as_read([text], self.normal_form, self.segmenter)[0]
+        return _normalise([text], self.normal_form, self.segmenter)[0]
 
     def tokenize(self, text: str) -> list[str]:
         """Return all tokens of a text, also white space: `[token.text for token in nlp(as_read(text))]` in spaCy."""
@@ -355,7 +355,7 @@ class _TermCounter:
         if self.stops is not None:
             other = len(known_terms.terms) - 1
             self.words = self.language.word_table(self.ids, self.stops, bool(self._singular), other, self._kind)
-        self.cache.restrict(known_terms.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
+        self.cache.restrict(known_terms.ngrams, np.fromiter(self._known_ids(before), np.int32, len(before)))
         if self.divides_runs:
             self.cache.restrict_runs(known_terms.terms)
 
@@ -406,7 +406,7 @@ class _TermCounter:
                 self._evict()
                 try:
                     with no_garbage_collection():
-                        self._tokenize(_as_read(batch, self.settings.normal_form, self.settings.segmenter))
+                        self._tokenize(_normalise(batch, self.settings.normal_form, self.settings.segmenter))
                 except BaseException:
                     # A cache that stopped before it had the tokens of new spans would request them at every text.
                     self.clear()
@@ -440,20 +440,20 @@ class _TermCounter:
             self.cache.store_plain(self.words)
         tokens, lengths = self.language.cut_spans(self.cache.unknown())
         self.cache.store(tokens, self._term_ids(tokens), lengths)
-        runs = self.cache.runs(self._meet, self._may_meet)
+        runs = self.cache.special_groups(self._meet, self._may_meet)
         if len(runs):
-            self.cache.override_runs(runs, batch, self._cut_runs)
+            self.cache.override_groups(runs, batch, self._cut_groups)
 
     def _may_meet(self, left: int, right: int) -> bool:
         """Return whether a special case of the tokenizer may lie across two spans, given by numbers in the cache."""
         (before, _, last), (behind, first, _) = map(self.cache.span, (left, right))
         return self.language.may_meet(before, last, behind, first)
 
-    def _cut_runs(self, texts: list[str]) -> tuple[list[list[str]], np.ndarray]:
+    def _cut_groups(self, texts: list[str]) -> tuple[list[list[str]], np.ndarray]:
         """Tokenize each text as a whole; return its tokens, and the ids of the terms of all tokens.
 
-        Each text is a run of neighbouring spans (pieces between white space). No special case of the tokenizer lies
-        across an end of a run, so the run's text has the same tokens alone as in the whole text.
+        Each text is a group of neighbouring spans (pieces between white space). No special case of the tokenizer lies
+        across an end of a group, so the group's text has the same tokens alone as in the whole text.
         """
         tokens = [self.language.cut_text(text) for text in texts]
         return tokens, self._term_ids(list(chain.from_iterable(tokens)))
@@ -488,8 +488,8 @@ class _TermCounter:
             return [singular(term) if term.endswith("s") else term for term in terms]
         return terms
 
-    def _kept_terms(self, tokens: Sequence[str]) -> dict[str, str | None]:
-        """Return a dict that has the term of each token, or None if it is no term; keep the dict for the next texts."""
+    def _term_of_each(self, tokens: Sequence[str]) -> dict[str, str | None]:
+        """Return a dict, cached for the next texts, that has each token's term, or None for a token that is no term."""
         if len(self._term_of) > _MOST_PIECES:
             self._term_of = {}
         terms = self._term_of
@@ -503,7 +503,7 @@ class _TermCounter:
         tokens, whole = self.cache.tokens(i, whole_runs=True), replace_surrogates(text)
         if whole != text:
             tokens, text = [replace_surrogates(token) for token in tokens], whole
-        terms = self._kept_terms(tokens)
+        terms = self._term_of_each(tokens)
         located: list[Located] = []
         end, new_tuple, has_at = 0, tuple.__new__, text.startswith
         # A tokenizer of whole texts may omit characters.
@@ -535,7 +535,7 @@ class _TermCounter:
         in_run = np.zeros(len(tokens), bool)
         if self.divides_runs:
             in_run[:] = are_unspaced(tokens)
-        term_of = [*map(self._kept_terms(tokens).__getitem__, tokens)]
+        term_of = [*map(self._term_of_each(tokens).__getitem__, tokens)]
         is_term = np.array([term is not None for term in term_of], bool) & ~in_run
         chosen = np.flatnonzero(is_term[ids])
         places = (np.cumsum(is_term) - 1)[ids[chosen]], starts[chosen], ends[chosen]
@@ -554,13 +554,13 @@ class _TermCounter:
         ngrams = (ngram for ngram in _located_in_run(crossing, 0) if has_stand_in(ngram.term))
         return [ngram._replace(token=text[ngram.start : ngram.end]) for ngram in ngrams]
 
-    def _ids_of(self, terms: list[str]) -> Iterator[int]:
-        """Return the ids of terms when only known terms count; an unknown term gets the id of the last known one."""
+    def _known_ids(self, terms: list[str]) -> Iterator[int]:
+        """Yield the ids of terms when only known terms count; an unknown term gets the id of the last known one."""
         return map(self.ids.get, terms, repeat(len(self.terms) - 1))
 
 
-def _as_read(texts: list[str], normal_form: str, segmenter: str) -> list[str]:
-    """Return texts as they are read."""
+def _normalise(texts: list[str], normal_form: str, segmenter: str) -> list[str]:
+    """Return texts in a normal form; unless spaCy segments them, with U+FFFD for characters that stand-ins use."""
     texts = [*map(nfc, texts)] if normal_form == NFC else texts
     return texts if segmenter == SPACY else [*map(without_stand_ins, texts)]
 
@@ -632,8 +632,8 @@ def no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _forget_other_threads() -> None:
-    """In a forked process, take back what threads that are not in it had begun."""
+def _reset_after_fork() -> None:
+    """In a forked process, undo what the parent's threads had begun: renew a lock, switch garbage collection on."""
     global _CREATING
     _CREATING = threading.Lock()
     if _WITHOUT_COLLECTION:
@@ -642,7 +642,7 @@ def _forget_other_threads() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_other_threads)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -670,10 +670,10 @@ def n_char_ngrams(term: str, n: int) -> int:
 
 
 def padded_places(located: Located) -> list[tuple[int, int]]:
-    """Return the place (start, end) in the token of each character of a term with a space added at either end.
+    """Return, for each character of a term with a space added at either end, its start and end in the term's token.
 
-    The two spaces have empty places at the token's ends. If the term is a singular, the characters of its changed
-    ending have the place of the token's ending.
+    For the two spaces, these are empty spans at the token's ends. If the term is a singular, the characters of its
+    changed ending have the start and the end of the token's ending.
     """
     token, term = located.token, located.term.lower()
     of_lower = [(i, i + 1) for i, character in enumerate(token) for _ in character.lower()]

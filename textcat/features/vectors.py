@@ -50,14 +50,14 @@ class WordVectors:
 
 
 class ColumnVectors(NamedTuple):
-    """The vectors of some columns of rows; the other columns have none."""
+    """The word vectors of some columns of a matrix of document vectors; the other columns have none."""
 
     columns: np.ndarray  # ascending: shape (n_words,), int32
     values: np.ndarray  # shape (n_words, n_dimensions), int8
     step: float  # factor of all values
 
-    def fit(self, n_columns: int) -> bool:
-        """Return whether each of `columns` has a vector, and these columns ascend and are below `n_columns`."""
+    def are_valid(self, n_columns: int) -> bool:
+        """Return whether there is a vector for each of `columns`, which must ascend and be below `n_columns`."""
         columns = self.columns
         return (
             self.values.ndim == 2
@@ -72,9 +72,10 @@ class ColumnVectors(NamedTuple):
         return int(self.values.shape[1])
 
     def dimensions(self, rows: csr_matrix) -> np.ndarray:
-        """Return the dimensions of rows: shape (n_rows, n_dimensions), in the type of the rows.
+        """Return, for each document vector (row), the sum of its words' vectors, weighted by the row's entries.
 
-        Each sum is taken in the order of the columns, so that it does not depend on other rows.
+        The shape is (n_rows, n_dimensions), the type that of the rows. Each sum is taken in the order of the columns,
+        so that it does not depend on other rows.
         """
         vector_of = np.full(max(rows.shape[1], int(self.columns.max(initial=-1)) + 1), -1, np.int32)
         vector_of[self.columns] = np.arange(len(self.columns), dtype=np.int32)
@@ -82,7 +83,7 @@ class ColumnVectors(NamedTuple):
         return sums * rows.dtype.type(self.step)
 
     def beside(self, rows: csr_matrix) -> csr_matrix:
-        """Return rows with their dimensions as further columns; a row of words without vectors gets no entry there."""
+        """Return rows with the results of `dimensions` as further columns; a row without vectors gets no entries."""
         dimensions = self.dimensions(rows)
         has_words, n_columns = dimensions.any(axis=1), rows.shape[1]
         indptr = rows.indptr + np.append(0, np.cumsum(has_words * self.n_dimensions))
@@ -95,18 +96,18 @@ class ColumnVectors(NamedTuple):
         return Rows(indptr, indices, data).matrix(n_columns + self.n_dimensions)
 
     def of_row(self, row: Rows) -> np.ndarray:
-        """Return the dimensions of a single row: shape (n_dimensions,), float32."""
+        """Return the result of `dimensions` for a single row: shape (n_dimensions,), float32."""
         x = np.zeros(max(int(self.columns.max(initial=0)), int(row.indices.max(initial=0))) + 1, np.float32)
         x[row.indices] = row.data
         used = np.flatnonzero(x[self.columns])
         return x[self.columns[used]] @ (self.values[used].astype(np.float32) * np.float32(self.step))
 
     def in_words(self, weights: np.ndarray) -> np.ndarray:
-        """Convert weights of terms and dimensions to weights of terms alone, which give the same scores.
+        """Convert weights of terms and of the dimensions of word vectors to weights of terms that give the same scores.
 
         To the weight of each word, the product of its vector and the weights of the dimensions is added. `weights` has
-        a row per column of `beside`, and a column per topic; the result lacks the rows of the dimensions. It is the
-        same to the bit whatever the number of threads.
+        a row per column of the result of `beside`, and a column per topic; the rows of the dimensions, which come last,
+        are left out of the result. It is the same to the bit whatever the number of threads.
         """
         n_columns = len(weights) - self.n_dimensions
         of_words = vector_products(np.ascontiguousarray(self.values), np.ascontiguousarray(weights[n_columns:]))

@@ -289,7 +289,7 @@ class _Contents(NamedTuple):
         n_topics, n_documents = len(self.manifest.topics), len(documents.ids)
         vectors, n_columns = self._support_vectors(documents), self.n_terms
         if vectors is not None:
-            if not vectors.fit(self.n_terms):
+            if not vectors.are_valid(self.n_terms):
                 return False
             n_columns += vectors.n_dimensions
         return are_parts(self.arrays, SUPPORT_ROWS, n_documents, n_columns) and are_parts(

@@ -17,7 +17,7 @@ from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
 from textcat.base.progress import Advance
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
-from textcat.features.lookalikes import LookAlikes, of_like_meaning
+from textcat.features.lookalikes import LookAlikes, terms_of_like_meaning
 from textcat.features.rows import Rows
 from textcat.features.vectors import FEWEST_KNOWN, ColumnVectors, WordVectors
 from textcat.margin.kernels import one_blas_thread
@@ -316,7 +316,7 @@ class _Names:
         names = sp.csr_array(self.by_topic[:, topics].T)
         alike = [] if self._look_alikes is None else [self._look_alikes.rows(names)]
         if self._vectors is not None:
-            alike.append(of_like_meaning(names, self._vectors))
+            alike.append(terms_of_like_meaning(names, self._vectors))
         return [self._in_columns(rows, topics) for rows in alike]
 
     def _in_columns(self, rows: sp.csr_array, topics: np.ndarray) -> sp.csc_array:
