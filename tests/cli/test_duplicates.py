@@ -21,7 +21,7 @@ def test_duplicates_writes_a_line_per_duplicate_and_prints_how_many(run, tmp_pat
     printed = json.loads(run.out)
     names = ("documents", "exact_duplicates", "other_duplicates", "groups")
     assert [printed[name] for name in names] == [3, 1, 0, 1]
-    assert [json.loads(line)["group"] for line in (tmp_path / "out.jsonl").read_text().splitlines()] == ["d0"]
+    assert [json.loads(line)["group"] for line in (tmp_path / "out.jsonl").read_text().splitlines()] == ["news.jsonl:1"]
     run("duplicates", "news.jsonl", "--out", "out.jsonl")
     assert "exact duplicates  1" in run.out
 

@@ -47,6 +47,12 @@ def archive(tmp_path):
     return folder
 
 
+def group(archive, id_):
+    """Return the name of the group whose first document has this id."""
+    file, position = {"a": "1.jsonl", "b": "2.jsonl", "c": "0.jsonl"}[id_[0]], int(id_[1:]) + 1
+    return f"{archive / file}:{position}"
+
+
 def run(archive, out, **options):
     return find_duplicates([archive], out, input_settings=READ, max_records=16, **{"jobs": 1, **options})
 
@@ -55,8 +61,8 @@ def test_each_duplicate_has_a_line_with_the_first_document_of_its_group(archive,
     found = run(archive, tmp_path / "out.jsonl")
     lines = lines_of(tmp_path / "out.jsonl")
     assert [(line["id"], line["group"]) for line in lines] == [
-        *((f"b{30 + i}", f"a{i}") for i in range(8)),
-        ("b38", "a9"),
+        *((f"b{30 + i}", group(archive, f"a{i}")) for i in range(8)),
+        ("b38", group(archive, "a9")),
     ]
     first, last = lines[0], lines[-1]
     assert (first["source"], first["position"]) == (str(archive / "2.jsonl"), 31)
@@ -114,7 +120,10 @@ def test_groups_keep_their_names_when_the_archive_grows(archive, tmp_path):
     found = run(archive, tmp_path / "out.jsonl")
     lines = lines_of(tmp_path / "out.jsonl")
     assert lines[: len(before)] == before
-    assert [(line["id"], line["group"]) for line in lines[len(before) :]] == [("c0", "a3"), ("c2", "c1")]
+    assert [(line["id"], line["group"]) for line in lines[len(before) :]] == [
+        ("c0", group(archive, "a3")),
+        ("c2", group(archive, "c1")),
+    ]
     assert found.counts.records == 82
 
 
@@ -122,7 +131,7 @@ def test_documents_of_a_changed_file_are_taken_out_and_read_again(archive, tmp_p
     run(archive, tmp_path / "out.jsonl")
     write(archive / "2.jsonl", [article(1), article(900)], "b")
     found = run(archive, tmp_path / "out.jsonl")
-    assert [(line["id"], line["group"]) for line in lines_of(tmp_path / "out.jsonl")] == [("b0", "a1")]
+    assert [(line["id"], line["group"]) for line in lines_of(tmp_path / "out.jsonl")] == [("b0", group(archive, "a1"))]
     assert found.counts.records == 42
 
 
@@ -188,11 +197,19 @@ def test_tags_have_the_group_of_each_document(archive, tmp_path, model, to):
     if to == "csv":
         assert '"b38","' in text
         row = next(line for line in text.splitlines() if line.startswith('"b38"'))
-        assert '"a9"' in row
+        assert f'"{group(archive, "a9")}"' in row
         assert text.splitlines()[0].split(",")[6] == "group"
         return
     groups = {line["id"]: line["fields"]["group"] for line in map(json.loads, text.splitlines())}
-    assert (groups["a0"], groups["b0"], groups["b30"], groups["b38"]) == ("a0", "b0", "a0", "a9")
+    firsts = {"a0": "a0", "b0": "b0", "b30": "a0", "b38": "a9"}
+    assert {id_: groups[id_] for id_ in firsts} == {id_: group(archive, first) for id_, first in firsts.items()}
+
+
+def test_a_field_of_their_own_is_not_replaced_by_the_group(archive, tmp_path, model):
+    run(archive, tmp_path / "out.jsonl")
+    settings = textcat.OutputSettings(duplicates=str(tmp_path / "out.jsonl"), keep_fields=("group",))
+    with pytest.raises(TextcatError, match="The field 'group' cannot be kept"):
+        textcat.tag_archive(model, [archive], tmp_path / "tags", output_settings=settings)
 
 
 def test_a_file_that_has_no_groups_is_refused(archive, tmp_path, model):
@@ -213,14 +230,16 @@ def test_a_rewritten_file_of_groups_is_read_anew(archive, tmp_path, model):
     run(archive, groups)
     settings = textcat.OutputSettings(duplicates=str(groups))
     textcat.tag_archive(model, [archive], tmp_path / "tags", output_settings=settings, jobs=1)
-    assert groups_of(tmp_path / "tags")["b38"] == "a9"
+    assert groups_of(tmp_path / "tags")["b38"] == group(archive, "a9")
     lines = [json.loads(line) | {"group": "other"} for line in groups.read_text().splitlines()]
     other = tmp_path / "other.jsonl"
     other.write_text("".join(json.dumps(line) + "\n" for line in reversed(lines)))
     before = open_groups(str(groups))
     other.rename(groups)
     records = [Record("b38", str(archive / "2.jsonl"), 39, {})]
-    assert [record.fields["group"] for record in before.add_groups(records)] == ["a9"]  # its lines are still there
+    assert [record.fields["group"] for record in before.add_groups(records)] == [
+        group(archive, "a9")
+    ]  # its lines are still there
     textcat.tag_archive(model, [archive], tmp_path / "other", output_settings=settings, jobs=1)
     assert groups_of(tmp_path / "other")["b38"] == "other"
 
@@ -234,7 +253,7 @@ def test_a_run_goes_on_with_grown_groups_but_not_with_others(archive, tmp_path, 
     (archive / "3.jsonl").write_text((archive / "2.jsonl").read_text().replace('"b', '"c'))
     run(archive, groups)
     assert tag().growth.new == (str(archive / "3.jsonl"),)
-    assert groups_of(out)["c38"] == groups_of(out)["b38"] == "a9"
+    assert groups_of(out)["c38"] == groups_of(out)["b38"] == group(archive, "a9")
     groups.write_text("".join(groups.read_text().splitlines(keepends=True)[1:]))
     with pytest.raises(TextcatError, match="--duplicates"):
         tag()

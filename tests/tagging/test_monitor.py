@@ -66,6 +66,28 @@ def test_documents_dated_in_the_future_and_years_without_documents_change_nothin
     )
 
 
+@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
+def test_a_story_printed_often_is_no_change_if_duplicates_are_known(to, model, tmp_path):
+    path = write_archive(tmp_path / "a.jsonl", 60, lambda day: 0)
+    story = "Wheat exports rose to 12 mln tonnes in the first half of the year, the ministry said on Tuesday."
+    copies = [{"id": "1", "text": story, "date": f"2025-02-{day:02}"} for day in range(1, 20) for _ in range(5)]
+    path.write_text(
+        "".join(
+            f"{json.dumps(line | {'text': line['text'] + line['id']})}\n"
+            for line in map(json.loads, path.read_text().splitlines())
+        )
+    )
+    with path.open("a") as file:
+        file.writelines(f"{json.dumps(line)}\n" for line in copies)
+    textcat.find_duplicates([path], tmp_path / "groups.jsonl", jobs=1)
+    for name, groups in (("apart", ""), ("known", str(tmp_path / "groups.jsonl"))):
+        tag_archive(model, path, tmp_path / name, jobs=1, output_settings=OutputSettings(to=to, duplicates=groups))
+    apart, known = (monitor_tags([tmp_path / name], since="2025-02-01") for name in ("apart", "known"))
+    assert (apart.repeated, known.repeated) == (0, len(copies) - 1)
+    assert (apart.is_alarm, known.is_alarm) == (True, False)
+    assert apart.documents - known.documents == len(copies) - 1
+
+
 def test_changes_are_told_in_every_year_that_has_documents(changed, tmp_path):
     facts = facts_of_run(changed / "tags")
     days = ["1900-01-01"] * 500 + ["1901-02-01", "1901-03-01"] * 300 + ["2024-12-24"] * 500

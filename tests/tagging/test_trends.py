@@ -153,6 +153,21 @@ def test_reprints_count_once_if_asked(texts, promising_model, tmp_path):
     assert estimate_trends(tmp_path / "tags", by="year", reprints="once").documents <= n_different
 
 
+def test_a_reprint_with_the_id_of_its_original_counts_once(texts, promising_model, tmp_path):
+    """Ids that begin anew in each file are those of several documents."""
+    write(tmp_path / "a.jsonl", texts[:10], ["2023-05-06"] * 5 + ["2023-06-06"] * 5)
+    (tmp_path / "b.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes().replace(b"2023", b"2024"))
+    textcat.find_duplicates([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "groups.json", jobs=1)
+    out = textcat.OutputSettings(duplicates=str(tmp_path / "groups.json"))
+    tag_archive(
+        promising_model, [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "tags", jobs=1, output_settings=out
+    )
+    assert estimate_trends(tmp_path / "tags", by="month").documents == 20
+    once = estimate_trends(tmp_path / "tags", by="month", reprints="once")
+    assert once.documents <= 10
+    assert {row.period for row in once.rows} == {"2023-05", "2023-06"}
+
+
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 

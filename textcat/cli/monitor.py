@@ -42,12 +42,13 @@ def show_monitoring(console: "Console", found: "Monitoring", form: str) -> None:
     from textcat.cli.printing import Facts, Table, show
 
     undated = f"; {found.undated:,} without a date, or dated in the future, do not count" if found.undated else ""
-    former = f"{found.left_out:,} documents that only former models have tagged" if found.left_out else None
+    former = f"{found.left_out:,} documents that only former models have tagged" if found.left_out else ""
+    repeated = f"{found.repeated:,} documents that repeat an earlier one" if found.repeated else ""
     facts = {
         "model": found.model,
         "compared": f"{found.documents:,} documents from {found.since} to {found.last}{undated}",
         "with": f"{found.reference:,} earlier ones",
-        "left out": former,
+        "left out": "; ".join(filter(None, (former, repeated))) or None,
         "false alarms": f"at most {found.level:g} a year",
     }
     rows = [change._asdict() for change in found.changes]

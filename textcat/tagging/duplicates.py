@@ -55,6 +55,7 @@ from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import write_shards
 from textcat.runs.workers import open_workers, ordered_map
+from textcat.tagging.groups import group_at
 
 _SUFFIX = ".sketches"  # suffix of shards, and of the folder of shards
 _SIZES = np.dtype("<u4")
@@ -86,19 +87,18 @@ def find_duplicates(
 ) -> Duplicates:
     """Find the documents of an archive that repeat an earlier one, and write a line of JSON for each to a file.
 
-    Documents that repeat each other form a group, named by the id of its first document. If the run is interrupted, the
-    same call resumes it. If the archive has grown, the same call reads new and changed files only. Documents of
-    unchanged files keep their groups, unless a document of the group was in a file that has changed. For this, sketches
-    are kept in a folder beside the file, named like it with ``.sketches`` added.
+    Documents that repeat each other form a group, named by the source and the position of its first document. If the
+    run is interrupted, the same call resumes it. If the archive has grown, the same call reads new and changed files
+    only. Documents of unchanged files keep their groups, unless a document of the group was in a file that has changed.
+    For this, sketches are kept in a folder beside the file, named like it with ``.sketches`` added.
 
     Parameters
     ----------
     inputs : path, or iterable of paths
         Files, folders, patterns such as ``*.jsonl``, and URLs.
     out : path
-        The file to write: id, source and position of each duplicate; the id of its group and the source and the
-        position of the group's first document; and its similarity to the most similar earlier document, 1 if all words
-        are the same.
+        The file to write: id, source and position of each duplicate; its group, and the source and the position of the
+        group's first document; and its similarity to the most similar earlier document, 1 if all words are the same.
     input_settings : InputSettings
         How inputs are read.
     jobs : int, default -1
@@ -295,8 +295,8 @@ class _Assignment:
 
 
 def _line(name: bytes, first: bytes, similarity: float) -> bytes:
-    (id_, source, position), (group, *place) = orjson.loads(name), orjson.loads(first)
-    line = {"id": id_, "source": source, "position": position, "group": group}
+    (id_, source, position), (_, *place) = orjson.loads(name), orjson.loads(first)
+    line = {"id": id_, "source": source, "position": position, "group": group_at(*place)}
     line |= {"group_source": place[0], "group_position": place[1], "similarity": round(similarity, _DECIMALS)}
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 

@@ -13,7 +13,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Record
 
-FIELD = "group"  # field of the records that are written
+FIELD = "group"  # field of the records that are written: the place of the first document of their group
 _BATCH = 1 << 20  # number of bytes read at a time, or a line more
 _LINE = 1 << 10  # usual maximum number of bytes of a line
 
@@ -61,14 +61,14 @@ class GroupsFile:
         return not left and _shortened(digest.hexdigest()) == mark.sha256
 
     def add_groups(self, records: list[Record]) -> list[Record]:
-        """Return the records with a further field: the id of their group of duplicates.
+        """Return the records with a further field: the source and position of the first document of their group.
 
-        A record that repeats no earlier one has its own id as its group.
+        For a record that repeats no earlier one, these are its own.
         """
         places = [(escape_undecodable(record.source), record.position) for record in records]
         keys = np.array([_key(*place) for place in places], np.uint64)
         begins, ends = np.searchsorted(self._keys, keys, "left"), np.searchsorted(self._keys, keys, "right")
-        groups = [escape_undecodable(record.id) for record in records]
+        groups = [group_at(*place) for place in places]
         for i in np.flatnonzero(ends > begins).tolist():
             for line in map(self._line_at, self._offsets[begins[i] : ends[i]].tolist()):
                 if _place(line) == places[i]:
@@ -84,6 +84,11 @@ class GroupsFile:
                 break
             data += more
         return data.partition(b"\n")[0]
+
+
+def group_at(source: str, position: int) -> str:
+    """Return the name of the group whose first document is at a place: ids may be those of several documents."""
+    return f"{source}:{position}"
 
 
 def _shortened(checksum: str) -> str:

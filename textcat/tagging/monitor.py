@@ -2,8 +2,9 @@
 
 import os
 from array import array
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import date, timedelta
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +61,9 @@ class Monitoring(NamedTuple):
         The id of the model that tagged the documents; with models by language, their ids, joined by commas.
     left_out : int
         The number of documents with tags by former models only, which are ignored.
+    repeated : int
+        The number of documents that repeat an earlier one, which are ignored; 0 if they were tagged without
+        ``--duplicates``.
     level : float
         An upper bound of the probability of any false alarm within a year.
     changes : list of RateChange
@@ -75,6 +79,7 @@ class Monitoring(NamedTuple):
     undated: int
     model: str
     left_out: int
+    repeated: int
     level: float
     changes: list[RateChange]
     is_alarm: bool
@@ -115,7 +120,7 @@ def monitor_tags(
                 "out, and tag again with --restart."
             )
     models = present_models(paths)
-    read = _Tags((document for path in paths for document in read_tags(path)), models)
+    read = _Tags((document for path in paths for document in _tags_of(path)), models)
     check_present(len(read.days) + read.undated > 0, read.left_out)
     days = np.array(read.days)
     if not len(days):
@@ -149,10 +154,17 @@ def monitor_tags(
         undated=read.undated,
         model=", ".join(sorted(models)),
         left_out=read.left_out,
+        repeated=read.repeated,
         level=level,
         changes=changes,
         is_alarm=is_alarm,
     )
+
+
+def _tags_of(folder: Path) -> Iterator[TaggedDocument]:
+    """Yield the documents of a folder of tags; without --duplicates, a field `group` is one of their own."""
+    knows_groups = bool(facts_of_run(folder).get("--duplicates"))
+    return (document if knows_groups else document._replace(group="") for document in read_tags(folder))
 
 
 def _alarms(read: "_Tags", days: NDArray[np.int32], first: int, level: float) -> list[Alarm]:
@@ -180,18 +192,21 @@ def _alarms(read: "_Tags", days: NDArray[np.int32], first: int, level: float) ->
 class _Tags:
     """The days of documents, and their tags: for each tag, the number of its document and the number of its topic.
 
-    Documents tagged by models that are not in `models` are left out. Those dated in the future, such as 9999-12-31 for
-    "never", count as undated.
+    Documents tagged by models that are not in `models` are left out, and so are those that repeat another one. Those
+    dated in the future, such as 9999-12-31 for "never", count as undated.
     """
 
     def __init__(self, tagged: Iterable[TaggedDocument], models: Set[str]) -> None:
-        self.names, self.undated, self.left_out = [*_OF_ALL], 0, 0
+        self.names, self.undated, self.left_out, self.repeated = [*_OF_ALL], 0, 0, 0
         self.days, self.documents, self.columns = array("i"), array("q"), array("i")
         column_of = {name: column for column, name in enumerate(self.names)}
         latest = str(date.today() + timedelta(days=1))  # it is tomorrow elsewhere
         for document in tagged:
             if document.model and document.model not in models:
                 self.left_out += 1
+                continue
+            if document.repeats_another:
+                self.repeated += 1
                 continue
             day = day_of(document.date)
             if not day or day > latest:

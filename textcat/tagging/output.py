@@ -16,6 +16,7 @@ from textcat.base.surrogates import escape_undecodable
 from textcat.model.topic_names import name_entry
 from textcat.reading import Record, packed_column, time_of
 from textcat.runs.output import ParquetFile, PlainFile, ZstandardFile
+from textcat.tagging.groups import FIELD
 
 DECIMALS = 4  # decimals of scores and probabilities
 MODEL = "model"  # the id of the model that tagged the document
@@ -139,6 +140,9 @@ def check_output(settings: OutputSettings) -> None:
         f"{settings.explain} terms cannot be written with each topic: give 0 or more.": settings.explain < 0,
         f"{least} is not a probability: give one from 0 to 1.": least is not None and not 0 <= least <= 1,
         f"The field {taken!r} cannot be kept: the output has a column {taken!r} of its own.": taken,
+        "The field 'group' cannot be kept: with --duplicates, it is the group of the document's duplicates.": (
+            settings.duplicates and FIELD in settings.keep_fields
+        ),
         "Fields are kept by their names: name them in place of '*'.": "*" in settings.keep_fields,
         f"A row per document is for CSV, not for {settings.to}: add --to csv.": settings.per_document
         and settings.to != "csv",

@@ -26,7 +26,7 @@ from textcat.reading import START_OVER, Record
 from textcat.reading.dates import day_of
 from textcat.runs.records import write_whole
 from textcat.runs.shard_writer import held_out_of, score_bins_of
-from textcat.tagging.groups import FIELD
+from textcat.tagging.groups import FIELD, group_at
 from textcat.trends.bins import FLOOR, bins_of
 from textcat.trends.held_out import HeldOut
 
@@ -124,7 +124,8 @@ def _days(day: str) -> int:
 
 
 def _is_reprint(record: Record) -> bool:
-    return (record.fields or {}).get(FIELD, escape_undecodable(record.id)) != escape_undecodable(record.id)
+    own = group_at(escape_undecodable(record.source), record.position)
+    return (record.fields or {}).get(FIELD, own) != own
 
 
 def read_frames(shard: Path) -> Iterator[FrameArrays]:

@@ -24,6 +24,7 @@ from textcat.runs.records import facts_of_run, own_journal
 from textcat.runs.results import Counts
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import counted_of
+from textcat.tagging.groups import FIELD, group_at
 from textcat.tagging.output import MODEL, REASON, OutputSettings, file_format, text_of_value
 
 _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression
@@ -44,6 +45,12 @@ class TaggedDocument(NamedTuple):
     statuses: tuple[str | None, ...] = ()
     model: str = ""  # id of the model that tagged it; "": no model has its language
     date: str = ""  # date; "" if it has none
+    group: str = ""  # its group of duplicates; "": tagged without --duplicates
+
+    @property
+    def repeats_another(self) -> bool:
+        """Whether the document repeats an earlier one, as far as its group of duplicates is known."""
+        return self.group not in ("", group_at(self.source, self.position))
 
 
 class TagShard(NamedTuple):
@@ -155,7 +162,8 @@ def _document_of(row: dict[str, Any]) -> TaggedDocument:
     probabilities = tuple([tag.get("probability") for tag in tags])
     statuses = tuple([tag.get("status") for tag in tags])
     about, model = (topics, row.get(REASON), probabilities, statuses), row.get(MODEL) or ""
-    return TaggedDocument(row["id"], row["source"], row["position"], *about, model, row.get("date") or "")
+    group = text_of_value(row.get("fields", row).get(FIELD))
+    return TaggedDocument(row["id"], row["source"], row["position"], *about, model, row.get("date") or "", group)
 
 
 def _csv_cells(shard: TagShard) -> Iterator[tuple[dict[str, str], bytes]]:
@@ -187,6 +195,7 @@ def _csv_rows(shard: TagShard) -> Iterator[tuple[TaggedDocument, bytes]]:
             tuple(status or None for status in statuses) or (None,) * n,
             cells[MODEL],
             cells["date_text"],
+            cells.get(FIELD, ""),
         )
         if document is not None and row_document[:3] == document[:3]:
             joined = {name: getattr(document, name) + getattr(row_document, name) for name in _LISTS}
@@ -271,7 +280,9 @@ def read_shard(shard: TagShard) -> Iterator[TaggedDocument]:
         import pyarrow.parquet as pq
 
         columns = ["id", "source", "position", "date_text", "topics", REASON, MODEL]
-        for row in pq.read_table(shard.path, columns=columns).rename_columns({"date_text": "date"}).to_pylist():
+        with_group = FIELD in pq.read_schema(shard.path).names
+        table = pq.read_table(shard.path, columns=[*columns, FIELD] if with_group else columns)
+        for row in table.rename_columns({"date_text": "date"}).to_pylist():
             yield _document_of(row)
     else:
         for document, _ in _rows_of(shard):

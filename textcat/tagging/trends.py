@@ -147,8 +147,8 @@ def _check_several(periods: Periods, by: str) -> None:
     named = [name for name in periods.names if name not in (UNDATED, NO_VALUE)]
     if by not in PERIODS:
         if len(named) < _FEWEST:
-            value = f"the value {named[0]!r}" if named else "no value"
-            raise TextcatError(f"All documents have {value} of the field {by!r}: name another field, or a period.")
+            seen = f"Only the value {named[0]!r}" if named else "No value"
+            raise TextcatError(f"{seen} of the field {by!r} occurs: name another field, or a period.")
         return
     if not named:
         raise TextcatError(
