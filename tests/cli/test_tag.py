@@ -136,6 +136,24 @@ def test_the_options_of_the_input_count(run, model):
     assert "there" in run.refuses("tag", model, latin(), "--format", "xlsx").lower()
 
 
+def test_fields_of_training_that_are_not_named_again_are_told(run, tmp_path):
+    words = {"ash": "ashwood ashgrove leaf", "birch": "birchwood birchgrove bark"}
+    rows = [f"{i},{words[name]} {i},nothing here,{name}" for i, name in enumerate([*words] * 6)]
+    (tmp_path / "trees.csv").write_text("\n".join(["id,headline,text,topics", *rows, ""]))
+    (tmp_path / "other.csv").write_text((tmp_path / "trees.csv").read_text())
+    (tmp_path / "plain.txt").write_text("ashwood")
+    run("train", "trees.csv", "--text-field", "headline", "--recipe", "paum", "--out", "m")
+    told = "was trained on the texts in headline; of other.csv, the fields with usual names are read: --text-field"
+    for command in (("tag", "m", "other.csv"), ("evaluate", "m", "other.csv"), ("explain", "m", "other.csv")):
+        run(*command)
+        assert told in run.err, command
+        run(*command, "--text-field", "headline")
+        assert run.code == 0
+        assert "usual names" not in run.err, command
+    assert "usual names" not in run("evaluate", "m", "trees.csv").err, "read as for training"
+    assert "usual names" not in run("tag", "m", "plain.txt").err
+
+
 def test_what_cannot_be_read_is_named_and_the_others_are_tagged(run, model):
     Path("good.txt").write_text("wheat")
     run("tag", model, latin(), "good.txt")

@@ -59,6 +59,26 @@ def beside(served):
     return sorted(path.name for path in served.parent.iterdir() if path.name.strip(".").startswith("served"))
 
 
+def test_a_model_that_rules_do_not_fit_is_not_put_beside_them(models, caplog):
+    good, bad, served = models
+    rules = served.with_name("served.rules.toml")
+    rules.write_text('never = ["oak"]')
+    for change in (lambda: textcat.promote(good, served), lambda: textcat.promote(bad, served)):
+        with pytest.raises(TextcatError, match=r"served\.rules\.toml does not fit the model: .* no topic 'oak'"):
+            change()
+        assert not served.exists()
+    rules.unlink()
+    textcat.promote(good, served)
+    textcat.promote(bad, served)
+    rules.write_text('never = ["oak"]')
+    for change in (lambda: textcat.promote(good, served), lambda: textcat.rollback(served)):
+        with pytest.raises(TextcatError, match="does not fit"):
+            change()
+        assert contents(served) == contents(bad)
+    train(served)  # by `save`, where training would be lost
+    assert "served.rules.toml does not fit the model" in caplog.text
+
+
 def test_a_model_is_promoted_and_put_back_byte_for_byte(models):
     good, bad, served = models
     (bad / CARD).write_text("# A card\n")

@@ -144,6 +144,16 @@ def test_nothing_of_a_removed_document_is_left(model):
     assert sorted(path.name for path in model.parent.iterdir()) == ["model", "model.history.jsonl"]
 
 
+def test_a_topic_of_the_rules_is_not_removed(model):
+    textcat.learn(model, [document("later", "birch", "dogwood")])
+    model.with_name("model.rules.toml").write_text('never = ["dogwood"]')
+    before = bytes_of(model)
+    for out in (None, model):
+        with pytest.raises(TextcatError, match=r"model\.rules\.toml does not fit the model: The model has no topic"):
+            textcat.learn(model, remove="later", **({} if out is None else {"out": out}))
+        assert bytes_of(model) == before
+
+
 def test_what_a_killed_process_left_is_gone_after_removing(model):
     textcat.learn(model, [document("secret1", "ash")])
     shutil.copytree(model, model.with_name(".model.0123abcd.part"))

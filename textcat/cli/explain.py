@@ -83,7 +83,9 @@ def _explained(
     tagger: "Tagger", file: str, read: "InputSettings", topics: list[str] | None, n: int
 ) -> "Iterator[tuple[Document | Record, list[Explanation]]]":
     from textcat.model.explain_corpus import read_unlabelled
+    from textcat.reading import named_in_training, warn_of_unnamed_texts
 
+    warn_of_unnamed_texts(named_in_training(tagger.facts.origin), read, [file])
     n_documents, fault, n_faults = 0, "", 0
     for record in read_unlabelled(file, read, tagger.decisions.read_fields):
         n_documents += 1

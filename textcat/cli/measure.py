@@ -49,7 +49,7 @@ def evaluate(
     from textcat.model import storage
     from textcat.model.measure import evaluate_tagger
 
-    tagger, stages = storage.load(model), terminal.new_stages()
+    tagger, stages = storage.load(model, with_rules=False), terminal.new_stages()
     documents = test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     evaluation = evaluate_tagger(tagger, documents, bands=band, stages=stages)
     if trec:
@@ -113,7 +113,7 @@ def compare(
     if table:
         rows: list[dict[str, Any]] = []
         for model in models:
-            tagger = storage.load(model)
+            tagger = storage.load(model, with_rules=False)
             documents = test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
             evaluation = evaluate_tagger(tagger, documents, bands=band, stages=stages)
             if evaluation.sample is not None:
@@ -224,7 +224,7 @@ def card(
     path = model / CARD if out is None else out
     if str(path) != "-" and os.path.lexists(path) and not force:
         raise TextcatError(f"The card {path} exists: replace it with --force, or name another file with --out.")
-    (tagger, digest), stages = storage.load_versioned(model), terminal.new_stages()
+    (tagger, digest), stages = storage.load_versioned(model, with_rules=False), terminal.new_stages()
     evaluation = tagger.evaluation
     if bootstrap or corpus:
         documents = test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
@@ -247,9 +247,12 @@ def test_corpus(
     """
     from textcat.corpus.cards import is_shipped
     from textcat.model.evaluate import measured_part, with_test_documents
+    from textcat.reading import InputSettings, named_in_training, warn_of_unnamed_texts
 
     own = tagger.facts.origin if corpus else _origin(tagger)
     documents = with_test_documents(tagger, read(corpus or None, stages, own))
+    if corpus and not is_shipped(corpus) and not named_in_training(documents.origin):
+        warn_of_unnamed_texts(named_in_training(own), read.settings or InputSettings(), [corpus])
     if corpus and not is_shipped(corpus) and (said := measured_part(tagger, documents, corpus)):
         terminal.say(said)
     if not labelled_only:

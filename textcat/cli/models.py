@@ -23,7 +23,7 @@ def topics(model: common.ModelFolder, form: common.Form = "text") -> None:
     from textcat.model import storage
     from textcat.model.manifest import read_manifest
 
-    tagger = storage.load(model, prepare=False)
+    tagger = storage.load(model, prepare=False, with_rules=False)
     show_topics(terminal.console(), read_manifest(model), tagger, form)
 
 
@@ -40,7 +40,7 @@ def show(
     from textcat.model.manifest import read_manifest
     from textcat.model.topic_names import find_topic, topic_label
 
-    tagger, console = storage.load(model, prepare=False), terminal.console()
+    tagger, console = storage.load(model, prepare=False, with_rules=False), terminal.console()
     if topic is None:
         show_model(console, read_manifest(model), model, tagger.decisions.thresholds.tolist(), form)
     else:

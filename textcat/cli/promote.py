@@ -45,7 +45,7 @@ def promote(
         raise BadParameter("--corpus and --strict are of --fail-if: name a condition")
     stages, documents = terminal.new_stages(), None
     if fail_if:
-        tagger = storage.load(served)
+        tagger = storage.load(served, with_rules=False)
         read_gates(tagger, fail_if)  # mistakes in conditions are reported before the corpus is read
         documents = measure.test_corpus(read, corpus, tagger, stages, labelled_only=False)
     options: dict[str, Any] = {"fail_if": fail_if or (), "strict": strict, "n_resamples": bootstrap, "stages": stages}

@@ -144,7 +144,7 @@ def shared_topics(models: Sequence[Tagger | str | Path]) -> list[Tagger]:
     shared.
     """
     names = [str(model) if isinstance(model, str | Path) else f"model {k}" for k, model in enumerate(models, start=1)]
-    taggers = [storage.load(model) if isinstance(model, str | Path) else model for model in models]
+    taggers = [storage.load(model, with_rules=False) if isinstance(model, str | Path) else model for model in models]
     first, *others = taggers
     shared = tuple(topic for topic in first.topics if all(topic in tagger.topics for tagger in others))
     if not shared:

@@ -67,7 +67,7 @@ def evaluate(
         If the model or the corpus cannot be read, no document has a topic of the model, or the corpus has no test
         documents and the model has no stored evaluation on it.
     """
-    tagger = storage.load(model) if isinstance(model, str | Path) else model
+    tagger = storage.load(model, with_rules=False) if isinstance(model, str | Path) else model
     corpus = corpus_to_measure(tagger, corpus, text=text, topics=topics, topics_separator=topics_separator)
     return evaluate_tagger(tagger, corpus, bands=bands, stages=stages)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from textcat.base.disk import lock_folder
 from textcat.base.folders import MANIFEST, remove_leftovers
 from textcat.model import ModelError, storage
-from textcat.model.manifest import COUNTS, MODEL, model_id, read_manifest
+from textcat.model.manifest import COUNTS, MODEL, Manifest, model_id, read_manifest
+from textcat.model.rules import rules_of_model
 
 # part of the name of the previous model's folder, MODEL.before-SUM, where SUM is the checksum of the present manifest
 _BEFORE = ".before-"
@@ -42,7 +43,8 @@ def replace_model(
         write(sibling)
         if read_manifest(folder).sha256 != expected:
             raise ModelError(f"The model {folder} was replaced meanwhile: run the command again.")
-        replacing = read_manifest(sibling).sha256
+        check_rules(folder, manifest := read_manifest(sibling))
+        replacing = manifest.sha256
         kept = _place_before(folder, replacing)
         if keep:
             with MODEL.replacing(kept) as earlier:
@@ -54,6 +56,11 @@ def replace_model(
     if keep:  # deleted only now: if the process is killed earlier, the old model still has its predecessor
         _remove_previous(folder, but=kept)
     remove_leftovers_of_model(folder)  # deleted because they may contain documents that were to be removed
+
+
+def check_rules(folder: Path, manifest: Manifest) -> None:
+    """Raise TextcatError if the rules beside a folder do not fit a model that is to be put into it."""
+    rules_of_model(folder, manifest.topics, manifest.names, manifest.broader_topics)
 
 
 def _remove_previous(folder: Path, but: Path | None = None) -> None:
@@ -74,9 +81,10 @@ def restore_previous(folder: Path, note: Callable[[str], None] | None = None) ->
             f"Of the model {folder} no earlier state is kept: since it was trained or restored, nothing was learnt or "
             "promoted, or documents were removed, which cannot be undone. Restore it from a copy, if there is one."
         )
-    storage.load(before, prepare=False)  # checks the checksums of the tagger's files,
+    storage.load(before, prepare=False, with_rules=False)  # checks the checksums of the tagger's files,
     if COUNTS in read_manifest(before).files:
         storage.load_training_counts(before)  # and those of all other files
+    check_rules(folder, read_manifest(before))
     with MODEL.replacing(folder) as sibling:
         link_files(before, sibling)
         if note:

@@ -18,7 +18,7 @@ from textcat.model import CARD, ModelError, storage
 from textcat.model.card import card_bytes
 from textcat.model.compare import compare
 from textcat.model.manifest import MODEL, read_manifest
-from textcat.model.previous import alone_with, remove_leftovers_of_model, replace_model, restore_previous
+from textcat.model.previous import alone_with, check_rules, remove_leftovers_of_model, replace_model, restore_previous
 
 JOURNAL = ".promotions.jsonl"  # suffix of the journal, which lies beside the model's folder
 
@@ -97,7 +97,7 @@ def promote(
     source, folder = expanded(new).resolve(), expanded(served).resolve()
     if source == folder:
         raise TextcatError(f"{folder} cannot be promoted to its own place: name the folder of another model.")
-    storage.load(source, prepare=False)  # checks its files
+    storage.load(source, prepare=False, with_rules=False)  # checks its files
     with alone_with(folder):
         remove_leftovers_of_model(folder)
         journal, model, replaced = _Journal.of(folder), read_manifest(source).sha256, _checksum(folder)
@@ -117,6 +117,7 @@ def promote(
         if replaced is None:
             with MODEL.replacing(folder) as sibling:
                 copy(sibling)
+                check_rules(folder, read_manifest(sibling))
         elif model != replaced:
             replace_model(folder, copy, replaced, keep=True)
         return journal.add(Promotion("promote", *when_and_who(), model, replaced, str(source), gates))

@@ -40,6 +40,26 @@ def read_rules(path: str | os.PathLike[str]) -> str:
     return expanded(path).read_text(encoding="utf-8-sig")
 
 
+def rules_of_model(
+    folder: str | os.PathLike[str],
+    topics: Sequence[str],
+    names: Mapping[str, str],
+    broader: Mapping[str, Sequence[str]],
+) -> "Rules | None":
+    """Return the rules beside a model's folder; None if there are none.
+
+    TextcatError, which names their file, is raised if they do not fit the model's topics.
+    """
+    if not (text := rules_beside(folder)):
+        return None
+    try:
+        return Rules.parse(text, topics, names, broader)
+    except TextcatError as error:
+        raise TextcatError(
+            f"{path_beside(folder)} does not fit the model: {error} Mend this file, or move it away."
+        ) from error
+
+
 # A function that changes the topics given to some documents (None: all), by their scores; it returns the documents
 # changed.
 _Apply: TypeAlias = Callable[[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_] | None], NDArray[np.intp]]

@@ -1,6 +1,7 @@
 """Save a tagger to a folder and load it: a manifest with checksums, the vocabulary, and arrays to memory-map."""
 
 import json
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -44,7 +45,7 @@ from textcat.model.manifest import (
     Statistics,
     SupportTexts,
 )
-from textcat.model.rules import rules_beside
+from textcat.model.rules import rules_of_model
 from textcat.model.scorer import NUMBERS, Scorer
 from textcat.model.sparse import Sparse
 from textcat.model.stored_decisions import decisions_of
@@ -54,6 +55,7 @@ from textcat.model.topic_names import facts_with_names
 from textcat.model.training_counts import TrainingCounts
 from textcat.recipes.recipe import Recipe
 
+_log = logging.getLogger(__name__)
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
 _SCORERS: dict[str, type[Scorer]] = {scorer.name: scorer for scorer in (Dense, Sparse, Listed)}
 check_target = MODEL.check_target
@@ -88,6 +90,10 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     folder = expanded(folder).resolve()
     with MODEL.replacing(folder) as sibling:
         write_model(tagger, sibling)
+    try:
+        rules_of_model(folder, tagger.topics, tagger.topic_names, tagger.broader)
+    except TextcatError as error:
+        _log.warning("%s", error)
     return folder
 
 
@@ -169,8 +175,9 @@ def load_versioned(
     """Return a tagger as `load` does, and the checksum of its manifest."""
     with MODEL.open(folder) as model, model.raise_read_errors():
         tagger = _Contents.read(model, mapped=mapped).tagger()
-    if with_rules and (rules := rules_beside(folder)):
-        tagger = tagger.with_rules_of(rules)
+    if with_rules:
+        rules = rules_of_model(folder, tagger.topics, tagger.topic_names, tagger.broader)
+        tagger = replace(tagger, decisions=replace(tagger.decisions, rules=rules))
     if prepare:
         tagger.features.tokens_.prepare()
     return tagger, model.manifest.sha256

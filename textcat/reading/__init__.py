@@ -30,7 +30,7 @@ _NAMES_IN = {
     "formats.references": "common_fields ris_entry",
     "formats.xml_elements": "ElementSpan child_elements element_at",
     "formats.xml_items": "declared_encoding",
-    "in_memory": "as_documents document_stream named_in_training",
+    "in_memory": "as_documents document_stream named_in_training warn_of_unnamed_texts",
     "input_settings": "ALL_FIELDS EVERY_FIELD LAST SETTINGS InputSettings LabelSettings is_matched",
     "labelled": "DamagedError read_documents",
     "layouts": "folders_of part_of shared_depth",

@@ -49,6 +49,7 @@ from textcat.reading.formats.xml_items import declared_encoding as declared_enco
 from textcat.reading.in_memory import as_documents as as_documents
 from textcat.reading.in_memory import document_stream as document_stream
 from textcat.reading.in_memory import named_in_training as named_in_training
+from textcat.reading.in_memory import warn_of_unnamed_texts as warn_of_unnamed_texts
 from textcat.reading.input_settings import ALL_FIELDS as ALL_FIELDS
 from textcat.reading.input_settings import EVERY_FIELD as EVERY_FIELD
 from textcat.reading.input_settings import LAST as LAST

@@ -13,9 +13,12 @@ from textcat.reading.columns import names_alike, title_and_body
 from textcat.reading.dates import iso_date
 from textcat.reading.document import PARTS, Document
 from textcat.reading.faults import FaultKind, UnreadableError
+from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import Labels, labels_in, labels_of_fields, unlabelled_because, with_meanings
+from textcat.reading.recognition import named_format
 
 _log = logging.getLogger(__name__)
+_WITH_FIELDS = ("csv", "tsv", "json", "jsonl", "parquet")
 
 
 def document_stream(
@@ -73,6 +76,21 @@ def origin_of_columns(text: tuple[str, ...]) -> dict[str, Any]:
 def named_in_training(origin: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the columns or fields of text that the user named in training, given a `Corpus.origin`; () if none."""
     return tuple(origin.get("settings", {}).get("text_fields", ()))
+
+
+def warn_of_unnamed_texts(trained_on: Sequence[str], settings: InputSettings, files: Iterable[str]) -> None:
+    """Warn if a model was trained on named fields, and files with fields are read without naming any.
+
+    `trained_on` is the result of `named_in_training`; `files` are paths or URLs.
+    """
+    if not trained_on or not settings.is_default("text_fields"):
+        return
+    if name := next((file for file in files if named_format(file) in _WITH_FIELDS), ""):
+        _log.warning(
+            "The model was trained on the texts in %s; of %s, the fields with usual names are read: --text-field names "
+            "others.",
+            *(", ".join(trained_on), name),
+        )
 
 
 def as_documents(

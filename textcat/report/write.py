@@ -124,8 +124,8 @@ def write_report(
     check_whole_number(resamples, 0, "The number of resamples")
     if folds == 1:
         raise TextcatError("One part leaves no document to train on: give folds=2 or more, or 0.")
-    tagger = tagger if isinstance(tagger, Tagger) else storage.load(tagger)
-    before = before if before is None or isinstance(before, Tagger) else storage.load(before)
+    tagger = tagger if isinstance(tagger, Tagger) else storage.load(tagger, with_rules=False)
+    before = before if before is None or isinstance(before, Tagger) else storage.load(before, with_rules=False)
     if before is not None and before.topics != tagger.topics:
         raise TextcatError("The two models do not have the same topics: compare models of one corpus.")
     columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}

@@ -258,7 +258,7 @@ def _check_readable(new: Path) -> None:
     """Load the model once: a stranger's files may have right checksums, and yet not fit together."""
     from textcat.model.storage import load
 
-    load(new, prepare=False)
+    load(new, prepare=False, with_rules=False)
 
 
 def kept_documents(model: str | os.PathLike[str]) -> str:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,9 +12,17 @@ from textcat.base.disk import expanded, installed_spacy
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
 from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, read_manifest
-from textcat.model.rules import Rules, read_rules, rules_beside
+from textcat.model.rules import Rules, read_rules, rules_beside, rules_of_model
 from textcat.model.topic_names import find_topic
-from textcat.reading import START_OVER, InputSettings, Share, Source, find_sources
+from textcat.reading import (
+    START_OVER,
+    InputSettings,
+    Share,
+    Source,
+    find_sources,
+    named_in_training,
+    warn_of_unnamed_texts,
+)
 from textcat.runs.inputs import facts_of_reading
 from textcat.tagging.groups import FIELD, open_groups
 from textcat.tagging.job import Job
@@ -87,9 +95,11 @@ def make_plan(
     rules = read_rules(output.rules) if output.rules else None if lang else rules_beside(model)
     if rules and output.topics:
         raise TextcatError("Rules are about all topics of the model: leave out --topic, or the rules.")
-    fields = tuple(dict.fromkeys((*kept, *_fields_of_rules(folder, manifests, rules))))
+    fields = tuple(dict.fromkeys((*kept, *_fields_of_rules(folder, manifests, rules if output.rules else None))))
     reading = input_settings._replace(fields=fields) if fields else input_settings
     sources = find_sources([os.fspath(path) for path in paths], reading)
+    trained_on = next(filter(None, (named_in_training(manifest.origin) for manifest in manifests.values())), ())
+    warn_of_unnamed_texts(trained_on, reading, _files_of(sources))
     folder = folder.resolve()
     by_language = tuple((name, str(folder / name), of_name.sha256) for name, of_name in manifests.items() if name)
     digest = "" if by_language else manifests[""].sha256
@@ -104,6 +114,13 @@ def make_plan(
     return TaggingPlan(job, sources, trained, jobs, scheduler, strict, part=share, max_rejected=limit)
 
 
+def _files_of(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield the names of all files of the inputs, as far as they have been listed."""
+    for source in sources:
+        yield source.name
+        yield from (state.name for state in source.states or ())
+
+
 def _fields_of_rules(folder: Path, manifests: dict[str, Manifest], rules: str | None) -> tuple[str, ...]:
     """Return the fields of documents that house rules use; raise TextcatError if the rules are invalid for a model.
 
@@ -111,8 +128,12 @@ def _fields_of_rules(folder: Path, manifests: dict[str, Manifest], rules: str | 
     """
     fields: list[str] = []
     for language, manifest in manifests.items():
-        if text := rules_beside(folder / language) if rules is None else rules:
-            fields += Rules.parse(text, manifest.topics, manifest.names, manifest.broader_topics).read_fields
+        about = manifest.topics, manifest.names, manifest.broader_topics
+        if rules is None:
+            of_model = rules_of_model(folder / language, *about)
+        else:
+            of_model = Rules.parse(rules, *about) if rules else None
+        fields += of_model.read_fields if of_model else ()
     return tuple(fields)
 
 

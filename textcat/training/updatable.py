@@ -21,7 +21,7 @@ from textcat.features.counts import StoredCounts
 from textcat.model import storage
 from textcat.model.history import History, LearningStep, main_figures
 from textcat.model.manifest import COUNTS, MODEL, Manifest, read_manifest
-from textcat.model.previous import replace_model
+from textcat.model.previous import check_rules, replace_model
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, labels_of
 from textcat.reading.labels import folded_name
@@ -244,7 +244,8 @@ def write_noted(
         return
     with MODEL.replacing(target) as sibling:
         write(sibling)
-        model = read_manifest(sibling).sha256
+        check_rules(target, manifest := read_manifest(sibling))
+        model = manifest.sha256
     history.note_elsewhere(target, replace(step, model=model), labels)
 
 
