@@ -154,3 +154,20 @@ def test_a_sample_is_most_likely_under_the_estimator_that_is_right():
         errors = {f: np.abs(f(counts, held_out) - prevalence).mean() for f in (summed, shifted)}
         assert max(evidence, key=evidence.get) is min(errors, key=errors.get)
         assert best in evidence
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
+def test_a_sample_that_contradicts_the_scores_is_believed(share):
+    """Documents without evidence have the topic, which scores alone deny."""
+    held_out, chance = held_out_of(prior=0.05), np.random.default_rng(3)
+    labels = chance.random((3, 100)) < share
+    counts = np.zeros((3, 1, N_BINS), np.int64)
+    counts[:, 0, 0] = 400
+    having, lacking = np.zeros((2, 3, 1, N_BINS), np.int64)
+    having[:, 0, 0], lacking[:, 0, 0] = labels.sum(axis=1), (~labels).sum(axis=1)
+    estimates = summed(counts, held_out)
+    assert estimates.max() < 0.01
+    found, low, high = sampled_prevalences(counts, Judged(having, lacking), held_out, estimates, np.zeros(1, int))
+    assert (low <= share).all()
+    assert (high >= share).all()
+    assert found == pytest.approx(labels.mean(axis=1)[:, None], abs=0.06)

@@ -16,7 +16,9 @@ from textcat.trends.held_out import HeldOut
 
 #: Minimum number of judged documents in all periods together; fewer are ignored.
 LEAST_DOCUMENTS = 30
-_OFFSETS = np.linspace(-4, 4, 161)  # constants that may be added to log odds
+# Constants that may be added to log odds: dense at 0, and as large as a sample needs that contradicts the scores.
+_OFFSETS = np.sinh(np.linspace(-3.3, 3.3, 161))
+_WIDTHS = np.gradient(_OFFSETS)
 # Scales of Student's t distribution with 3 degrees of freedom: of the constant that all periods share, and of the
 # distance of a period's own constant from it. Chosen on Reuters-21578, newswire and 20 Newsgroups.
 _COMMON, _OF_PERIOD = 0.3, 0.3
@@ -183,8 +185,8 @@ def _posterior(likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _density(distance: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """Return the density of Student's t distribution with 3 degrees of freedom, normed over the last axis."""
-    density = (1 + (distance / scale) ** 2 / 3) ** -2
+    """Return the probabilities of `_OFFSETS` by Student's t distribution with 3 degrees of freedom, on the last axis."""
+    density = (1 + (distance / scale) ** 2 / 3) ** -2 * _WIDTHS
     return np.asarray(density / density.sum(axis=-1, keepdims=True))
 
 
