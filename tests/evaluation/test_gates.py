@@ -128,12 +128,11 @@ def naive_interval(gate, old, new, samples):
     field = {"macro_average_precision": "average_precision", "macro_f1": "f1"}[gate.measure]
     topics = range(6) if gate.of == "ALL" else (4, 5)
     values = [difference([getattr(evaluation.topics[k], field) for evaluation, _ in used]) for k in topics]
-    single = [
-        (value - statistics.mean(values)) ** 2
+    missed = [
+        (value - statistics.mean(values)) ** 2 / old.topics[k].test_positives
         for k, value in zip(topics, values, strict=True)
-        if old.topics[k].test_positives < 5
     ]
-    reach = norm.ppf(0.95) * math.sqrt(statistics.variance(drawn) + sum(single) / len(values) ** 2)
+    reach = norm.ppf(0.95) * math.sqrt(statistics.variance(drawn) + sum(missed) / len(values) ** 2)
     return measured, measured - reach, measured + reach
 
 
@@ -197,14 +196,25 @@ def test_a_topic_of_one_test_document_fails_only_where_a_loss_must_be_excluded()
     assert decided("AP of a < 0", old, new, strict=True).failed
 
 
-def test_intervals_are_wider_by_topics_of_few_positives_alone():
+def test_intervals_are_wider_by_what_the_bootstrap_misses_of_topics_with_few_positives():
     values = np.random.default_rng(0).normal(size=50)
-    plain = macro_interval(0.0, values, [0.1, 0.2, 0.6], [5, 6, 40])
     wider = macro_interval(0.0, values, [0.1, 0.2, 0.6, math.nan], [1, 4, 5, 0])
-    spread = math.sqrt(values.var(ddof=1) + ((0.1 - 0.3) ** 2 + (0.2 - 0.3) ** 2) / 9)
-    assert plain == pytest.approx((-norm.ppf(0.95) * values.std(ddof=1), norm.ppf(0.95) * values.std(ddof=1)))
+    spread = math.sqrt(values.var(ddof=1) + (0.2**2 + 0.1**2 / 4 + 0.3**2 / 5) / 9)
     assert wider == pytest.approx((-norm.ppf(0.95) * spread, norm.ppf(0.95) * spread))
     assert t_interval(0.2, values, 1) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize("n_positives", [1, 2, 3, 20])
+def test_the_variance_of_means_over_topics_is_right_however_few_their_positives(n_positives):
+    """Each topic's value is the mean of its positives, as its average precision nearly is."""
+    random, reach = np.random.default_rng(n_positives), []
+    for _ in range(300):
+        positives = random.normal(size=(40, n_positives))
+        drawn = random.integers(0, n_positives, (200, 40, n_positives))
+        resampled = np.take_along_axis(positives[None], drawn, axis=2).mean(axis=(1, 2))
+        low, high = macro_interval(0.0, resampled, positives.mean(axis=1), [n_positives] * 40)
+        reach.append((high - low) / 2 / norm.ppf(0.95))
+    assert np.square(reach).mean() == pytest.approx(1 / (40 * n_positives), rel=0.1)
 
 
 def test_many_topics_are_decided_by_their_documents():

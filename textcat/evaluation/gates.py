@@ -25,8 +25,6 @@ from textcat.evaluation.significance import (
     resampled_measures,
 )
 
-# Number of test positives of a topic from which the bootstrap is reliable: chosen by docs/benchmarks/gates.md.
-_ENOUGH = 5
 LEVEL = 0.9  # level of intervals of one condition: 5 % lie below and 5 % above, so either end is a one-sided 95 % bound
 AP = "average_precision"
 AUTOMATIC = "automatic"  # the object of the measure "precision": the automatic tags of a model that makes promises
@@ -192,17 +190,17 @@ def macro_interval(
 ) -> tuple[float, float]:
     """Return the interval of a mean over topics, or of its difference, widened for topics with few test positives.
 
-    The bootstrap underestimates the variance of topics with few positives: a topic's only positive is the same in all
-    resamples that have it. So the squared distance of such a topic from the mean of the topics is added to the
-    variance. With the value x_t of each of T topics that have a positive, their mean m, their numbers n_t of positives,
-    and the variance v of the `values` on resamples of the documents, the ends are ``measured ± z·s``, where
-    ``s² = v + Σ_{n_t < 5} (x_t - m)² / T²``, and z is a quantile of the normal distribution.
+    The bootstrap underestimates the variance of a topic with n positives, by a share of 1/n: a topic's only positive is
+    the same in all resamples that have it. So this share of the squared distance of each topic from the mean of the
+    topics is added to the variance. With the value x_t of each of T topics that have a positive, their mean m, their
+    numbers n_t of positives, and the variance v of the `values` on resamples of the documents, the ends are
+    ``measured ± z·s``, where ``s² = v + Σ_t (x_t - m)² / (n_t T²)``, and z is a quantile of the normal distribution.
     """
     from scipy.special import ndtri
 
     x, n = np.asarray(of_topics, np.float64), np.asarray(n_positives)
     x, n = x[n > 0], n[n > 0]
-    distances = (x - x.mean())[n < _ENOUGH]
-    variance = np.nanvar(np.asarray(values, np.float64), ddof=1) + (distances**2).sum() / len(x) ** 2
+    missing = ((x - x.mean()) ** 2 / n).sum() / len(x) ** 2
+    variance = np.nanvar(np.asarray(values, np.float64), ddof=1) + missing
     reach = float(ndtri((1 + level) / 2) * math.sqrt(variance))
     return measured - reach, measured + reach
