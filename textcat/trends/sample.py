@@ -185,7 +185,7 @@ def _posterior(likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _density(distance: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """Return the probabilities of `_OFFSETS` by Student's t distribution with 3 degrees of freedom, on the last axis."""
+    """Return probabilities of offsets by Student's t distribution with 3 degrees of freedom, along the last axis."""
     density = (1 + (distance / scale) ** 2 / 3) ** -2 * _WIDTHS
     return np.asarray(density / density.sum(axis=-1, keepdims=True))
 
