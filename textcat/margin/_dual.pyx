@@ -1,4 +1,4 @@
-"""Compiled: one problem at a time in its dual form, on rows of a kernel matrix that are fetched when an update needs them.
+"""Compiled: train one problem at a time in its dual form; rows of the kernel matrix are fetched for updates only.
 
 The state of a problem is its coefficients α and, for all rows, ``g_i = Σ α_j k(x_j, x_i)``, both unscaled; then
 
@@ -87,7 +87,7 @@ cdef void _add(problem *z, real step, const real *row, real *g) noexcept nogil:
 
 
 cdef void _thresholds(const problem *z, real *upper, real *lower) noexcept nogil:
-    """Set upper and lower: unscaled f at which a positive row (f ≤ upper) or negative row (f ≥ lower) causes an update."""
+    """Set the unscaled f at which a positive row (f ≤ upper) or a negative one (f ≥ lower) causes an update."""
     cdef double of_positives = z.rule.threshold(z.rule.p, +1, z.N, z.t, z.R)
     cdef double of_negatives = z.rule.threshold(z.rule.p, -1, z.N, z.t, z.R) if z.rule.uneven else of_positives
     upper[0] = <real> (of_positives / z.scale)
@@ -131,7 +131,7 @@ cdef bint _update(problem *z, Py_ssize_t i, real f, const real *row, real *g, re
 
 
 cdef void _end_pass(problem *z) noexcept nogil:
-    """After an epoch or a pass over the active set, choose the next pass, or end the training."""
+    """After an epoch, or a pass over the active set (rows that caused updates), begin the next pass or end training."""
     cdef int64_t updates = z.epoch_updates
     z.position = z.epoch_updates = 0
     if z.mini_left:
@@ -150,7 +150,10 @@ cdef void _end_pass(problem *z) noexcept nogil:
 
 
 cdef Py_ssize_t _restore(problem *z, Py_ssize_t *budget, real *g, const real *alpha) noexcept nogil:
-    """Sum g for the α of a warm start; return the block of kernel rows that is needed to continue, or -1."""
+    """Add the kernel rows of a warm start's support, times their α, to g, until the budget is used up.
+
+    Return the number of the block of kernel rows that must be in memory to continue; -1 if none is missing.
+    """
     cdef const real *row
     cdef Py_ssize_t i
     while z.n_restored < z.n_support and budget[0] > 0:
@@ -167,9 +170,9 @@ cdef Py_ssize_t _restore(problem *z, Py_ssize_t *budget, real *g, const real *al
 
 
 cdef Py_ssize_t _present(problem *z, Py_ssize_t budget, real *g, real *alpha) noexcept nogil:
-    """Present rows until the budget is used up or the problem is finished.
+    """Present rows, and update on them, until the budget is used up or the problem is finished.
 
-    Return the block that must be held to continue, or -1.
+    Return the number of the block of kernel rows that must be in memory to continue; -1 if none is missing.
     """
     cdef const int64_t *sequence
     cdef const real *row
@@ -207,7 +210,7 @@ cdef Py_ssize_t _run(problem *z, Py_ssize_t budget, real *g, real *alpha) noexce
 
 
 cdef class Expansion:
-    """Train one problem after another; each is a function f that is expanded over the rows of a kernel.
+    """Train one problem after another in its dual form: f is a sum of kernel values, weighted by coefficients.
 
     Call `load` with a problem; call `run`, and `hold` the block of kernel rows that it asks for, until the problem is
     finished; then read the attributes.
@@ -281,7 +284,7 @@ cdef class Expansion:
         self.z.t = t
 
     def run(self, Py_ssize_t budget):
-        """Present at most about ``budget`` rows, without the GIL; return the block that must be held to continue, or -1.
+        """Present about ``budget`` rows at most, without the GIL; return the block to `hold` to continue; -1: none.
 
         Raise the error that a rule written in Python has raised, if there is one.
         """
@@ -296,7 +299,7 @@ cdef class Expansion:
         return block
 
     def hold(self, Py_ssize_t b, block):
-        """Keep block b of kernel rows until `drop` releases it.
+        """Keep block b of kernel rows in memory until `drop` releases it.
 
         The block is C-contiguous, in the kernel's number type, and of shape (block_rows or fewer, n_rows).
         """
@@ -306,14 +309,14 @@ cdef class Expansion:
     def drop(self):
         """Release the block of kernel rows that the fewest updates have used.
 
-        The time of the last use tells nothing, as rows are presented in cycles.
+        The block that was unused for longest is no better choice, because rows are presented in cycles.
         """
         b = min(self.held, key=self.used.__getitem__)
         self.blocks[b] = 0
         del self.held[b]
 
     def squared_length(self):
-        """Return N = ‖a‖², summed anew from the coefficients."""
+        """Return N = ‖a‖², the squared length of the weight vector, computed anew from the coefficients."""
         if self.single:
             return _squared_length(&self.z, <float *> self.z.g, <float *> self.z.alpha)
         return _squared_length(&self.z, <double *> self.z.g, <double *> self.z.alpha)

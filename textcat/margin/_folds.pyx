@@ -1,10 +1,11 @@
 """Compiled: estimate a topic's scores as if a fold of its rows had been left out of training, for seven folds at once.
 
-Training by PAUM with λ > 0 comes near to the minimum of ``½‖w‖² + λ/2·Σ α²`` over all ``w = Σ α y x``, α ≥ 0, that keep
-``y·f(x) + λ·α ≥ threshold`` of every row. From the solution without the held-out rows' own part, a few passes of dual
-coordinate descent (Hsieh et al., "A dual coordinate descent method for large-scale linear SVM", 2008) lead to that minimum
-for the rows that are left: α may fall again, as it never does in training. Since training ends beside the minimum, not in
-it, one lane more leaves nothing out: what a fold changes is the difference of the two.
+Training by PAUM with λ > 0 comes near to the minimum of ``½‖w‖² + λ/2·Σ α²`` over all ``w = Σ α y x`` with α ≥ 0 for
+which ``y·f(x) + λ·α ≥ threshold`` for every row. For each fold, a lane begins with the solution without the fold's
+rows. A few passes of dual coordinate descent (Hsieh et al., "A dual coordinate descent method for large-scale linear
+SVM", 2008) lead it to the minimum for the other rows; unlike in training, α may also fall. Since training ends near
+the minimum, not at it, an eighth lane leaves out no row: the effect of a fold is the difference between its lane and
+this one.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -33,7 +34,7 @@ def leave_out_folds(
     const int64_t[::1] fold, const real[::1] label, const real[::1] threshold, const real[::1] alpha,
     const real[::1] score, const int64_t[::1] order, double lambda_, double rho, int n_passes, real own, real[:, ::1] work,
 ):
-    """Return how each row's score changes if the row's fold is left out, and how the bias changes without each fold.
+    """Estimate how each row's score changes if the row's fold is left out of training, and how the bias then changes.
 
     Parameters
     ----------
@@ -42,22 +43,25 @@ def leave_out_folds(
     rows : int64 array of shape (n,)
         Numbers of the rows that may have an α > 0, with or without a fold. The next six arrays are of the same shape.
     fold
-        The fold of each row, from 0 to 6; -1 for rows that no lane leaves out, whose changes are not asked for.
+        The fold of each row, from 0 to 6; -1 for a row that is in no fold, whose score change is not computed (0).
     label, threshold, alpha, score
-        The row's label +1 or -1, the margin asked of it, its α ≥ 0 in the solution, and its score by the solution.
+        The row's label, +1 or -1; the margin required of it; its α ≥ 0 in the solution; and its score by the solution.
     order
         Positions in `rows`, in the order in which rows are presented.
     lambda_, rho, n_passes
         λ, the size of the constant coordinate, and the number of passes over the rows.
     own
-        A row's score falls by this share of what its own surplus of α adds to it. The surplus is training's α minus
-        the α of the lane that leaves nothing out.
+        This share of what a row's surplus of α adds to its own score is subtracted from the score. The surplus is the α
+        in the solution minus the α in the lane that leaves out no row.
     work : array of shape (n_features, 8)
         Working memory: zeros on entry, and again on return.
 
     Returns
     -------
-    tuple of ndarray of shape (n,) and ndarray of shape (7,)
+    ndarray of shape (n,)
+        The change of each row's score.
+    ndarray of shape (7,)
+        The change of the bias without each fold.
     """
     cdef Py_ssize_t n = rows.shape[0], at, i
     cdef int64_t p, start, end

@@ -1,4 +1,4 @@
-"""Blocks of problems over the same sparse rows, sixteen lanes at a time: the thin layer over _lanes.h."""
+"""Compiled: train problems over the same sparse rows, sixteen at a time, each in a lane of a block: calls _lanes.h."""
 
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
@@ -53,7 +53,7 @@ N_LANES = LANES
 N_WARM = COLD
 
 
-cdef void *at(array, dtype=None) except? NULL:
+cdef void *address_of(array, dtype=None) except? NULL:
     """Return the address of an array's first element; NULL for None.
 
     Given a dtype, raise ValueError if the array is of another one, or not C-contiguous.
@@ -71,11 +71,11 @@ def measure(indptr, indices, data, df, norm2, Py_ssize_t start, Py_ssize_t stop)
     Return -1, or the number of the first row whose columns do not ascend or are not features. ``indptr, indices, data``
     are int64, int32, and float32 or float64; df is int32, a number per feature; norm2 is float64, a number per row.
     """
-    cdef const int64_t *p = <const int64_t *>at(indptr)
-    cdef const int32_t *j = <const int32_t *>at(indices)
-    cdef const void *x = at(data)
-    cdef int32_t *n = <int32_t *>at(df)
-    cdef double *squares = <double *>at(norm2)
+    cdef const int64_t *p = <const int64_t *>address_of(indptr)
+    cdef const int32_t *j = <const int32_t *>address_of(indices)
+    cdef const void *x = address_of(data)
+    cdef int32_t *n = <int32_t *>address_of(df)
+    cdef double *squares = <double *>address_of(norm2)
     cdef Py_ssize_t n_features = len(df), wrong
     cdef int is_double = data.dtype == np.float64
     with nogil:
@@ -89,7 +89,7 @@ ctypedef fused real:
 
 
 def dots(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] data, rows, const real[::1] weights):
-    """Return the products of chosen rows, given by number, with a weight vector; sums are in the order of the columns."""
+    """Return the dot products of chosen rows, given by number, and weights; sums are in the order of the columns.
     cdef const int64_t[::1] row = np.ascontiguousarray(rows, np.int64)
     sums = np.zeros(len(row), np.asarray(data).dtype)
     cdef real[::1] total = sums
@@ -146,10 +146,12 @@ def subset(
 cdef class Rows:
     """Hold rows in an order that suits the processor's cache; blocks of topics that train at the same time share them.
 
-    The shape is (n_rows, n_features, n_columns). Arrays are given by their names in _lanes.h: always ``indptr``,
+    Lone features (in a single row) and dense features (in most rows) are no columns; cold columns are the rarest ones.
+
+    `shape` is (n_rows, n_features, n_columns). `arrays` has the arrays by their names in _lanes.h: always ``indptr``,
     ``data``, ``norm2``, and ``wide`` or ``narrow``; if features are not columns, ``feature``; with lone features, the
     arrays that begin with ``lone``; with cold columns, those that begin with ``cold``; with dense features, those that
-    begin with ``dense``. ``dense`` begins on a line of the cache.
+    begin with ``dense``. ``dense`` must be aligned to a line of the cache.
     """
 
     cdef rows x
@@ -160,21 +162,21 @@ cdef class Rows:
         self.arrays = arrays  # keeps them alive
         self.dtype = arrays["data"].dtype
         self.x.n_rows, self.x.n_features, self.x.n_columns = shape
-        self.x.indptr = <int64_t *>at(arrays["indptr"])
-        self.x.wide = <int32_t *>at(arrays.get("wide"))
-        self.x.narrow = <uint16_t *>at(arrays.get("narrow"))
-        self.x.data = <void *>at(arrays["data"])
-        self.x.norm2 = <double *>at(arrays["norm2"])
-        self.x.feature = <int32_t *>at(arrays.get("feature"))
-        self.x.lone_ptr = <int64_t *>at(arrays.get("lone_ptr"))
-        self.x.lone_feature = <int32_t *>at(arrays.get("lone_feature"))
-        self.x.lone_data = <void *>at(arrays.get("lone_data"))
-        self.x.lone2 = <void *>at(arrays.get("lone2"))
-        self.x.cold_ptr = <int64_t *>at(arrays.get("cold_ptr"))
-        self.x.cold = <int32_t *>at(arrays.get("cold"))
+        self.x.indptr = <int64_t *>address_of(arrays["indptr"])
+        self.x.wide = <int32_t *>address_of(arrays.get("wide"))
+        self.x.narrow = <uint16_t *>address_of(arrays.get("narrow"))
+        self.x.data = <void *>address_of(arrays["data"])
+        self.x.norm2 = <double *>address_of(arrays["norm2"])
+        self.x.feature = <int32_t *>address_of(arrays.get("feature"))
+        self.x.lone_ptr = <int64_t *>address_of(arrays.get("lone_ptr"))
+        self.x.lone_feature = <int32_t *>address_of(arrays.get("lone_feature"))
+        self.x.lone_data = <void *>address_of(arrays.get("lone_data"))
+        self.x.lone2 = <void *>address_of(arrays.get("lone2"))
+        self.x.cold_ptr = <int64_t *>address_of(arrays.get("cold_ptr"))
+        self.x.cold = <int32_t *>address_of(arrays.get("cold"))
         self.x.n_dense = len(arrays.get("dense_feature", ()))
-        self.x.dense_feature = <int32_t *>at(arrays.get("dense_feature"))
-        self.x.dense = <void *>at(arrays.get("dense"))
+        self.x.dense_feature = <int32_t *>address_of(arrays.get("dense_feature"))
+        self.x.dense = <void *>address_of(arrays.get("dense"))
 
     @property
     def shape(self):
@@ -184,13 +186,13 @@ cdef class Rows:
     def fill(self, indptr, indices, data, column, int32_t first_cold, Py_ssize_t start, Py_ssize_t stop):
         """Arrange the rows from `start` to `stop`; the rows before `start` must have been arranged.
 
-        `column` has the column of each feature, int32, -1 for a lone feature, -2 - k for the k-th dense one; columns from
-        `first_cold` on are cold. ``dense`` must be zero before.
+        `column` has the column of each feature, int32, -1 for a lone feature, -2 - k for the k-th dense one; columns
+        from `first_cold` on are cold. ``dense`` must be zero before.
         """
-        cdef const int64_t *p = <const int64_t *>at(indptr)
-        cdef const int32_t *j = <const int32_t *>at(indices)
-        cdef const int32_t *c = <const int32_t *>at(column)
-        cdef const void *x = at(data)
+        cdef const int64_t *p = <const int64_t *>address_of(indptr)
+        cdef const int32_t *j = <const int32_t *>address_of(indices)
+        cdef const int32_t *c = <const int32_t *>address_of(column)
+        cdef const void *x = address_of(data)
         cdef int is_double = self.dtype == np.float64
         with nogil:
             arrange_rows(is_double, &self.x, start, stop, p, j, x, c, first_cold)
@@ -237,7 +239,7 @@ cdef class Block:
     def warm(self, int lane, weights, double bias, double t, const int32_t[::1] support, alpha):
         """Start a loaded lane from an earlier solution, reached by t updates, instead of zero."""
         cdef const int32_t *rows = &support[0] if support.shape[0] else NULL
-        warm_lane(self.is_double, self.block, lane, at(weights, self.dtype), bias, t, rows, at(alpha, self.dtype),
+        warm_lane(self.is_double, self.block, lane, address_of(weights, self.dtype), bias, t, rows, address_of(alpha, self.dtype),
                   support.shape[0])
 
     def run(self, Py_ssize_t budget):
@@ -255,7 +257,7 @@ cdef class Block:
     def score(self, int lane, const int32_t[::1] rows):
         """Return the scores of chosen rows in a lane, shape (n_chosen,)."""
         scores = np.empty(rows.shape[0], self.dtype)
-        cdef void *s = at(scores)
+        cdef void *s = address_of(scores)
         if rows.shape[0]:
             with nogil:
                 score_rows(self.is_double, self.block, lane, &rows[0], rows.shape[0], s)
@@ -281,9 +283,9 @@ cdef class Block:
         """
         support, alpha = np.empty(self.n_rows, np.int32), np.empty(self.n_rows, self.dtype)
         z = lane_of(self.is_double, self.block, lane)
-        cdef void *w = at(weights, self.dtype)
-        cdef int32_t *rows = <int32_t *>at(support)
-        cdef void *a = at(alpha)
+        cdef void *w = address_of(weights, self.dtype)
+        cdef int32_t *rows = <int32_t *>address_of(support)
+        cdef void *a = address_of(alpha)
         cdef Py_ssize_t n
         with nogil:
             n = unload_lane(self.is_double, self.block, lane, w, rows, a)

@@ -284,7 +284,7 @@ class MarginClassifier(Parameters):
         return *self.rule.PARAMETERS, *self._numbers, *_NUMBERS
 
     def _check_of(self, parameter: rules.Parameter) -> tuple[Callable[[Any], bool], str]:
-        """Return a function that says whether a number's parameter may have a value, and which values it may have."""
+        """Return a function that checks a value of one of the rule's parameters, and the allowed values in words."""
         others = *self._words.get(parameter.name, ()), *([None] if callable(parameter.default) else [])
         what = ", or ".join([f"a number that is {parameter.range_in_words}", *map(repr, others)])
         return lambda x: parameter.allows(x) or (isinstance(x, str | None) and x in others), what

@@ -166,7 +166,7 @@ def allocator(folder: str | None) -> Allocator:
             return np.empty(shape, dtype)
         with _unnamed_file(folder) as file:
             _reserve(file, size, folder)
-            return _in_large_pieces(np.memmap(file, dtype, "r+", shape=shape))
+            return _with_huge_pages(np.memmap(file, dtype, "r+", shape=shape))
 
     return empty
 
@@ -175,11 +175,11 @@ def remap_rows(array: np.ndarray) -> np.ndarray:
     """Return a second mapping of a mapped array's file, to be read in huge pages; return other arrays unchanged."""
     if not isinstance(array, np.memmap) or array.filename is None or not len(array):
         return array
-    return _in_large_pieces(np.memmap(array.filename, array.dtype, "r", offset=array.offset, shape=array.shape))
+    return _with_huge_pages(np.memmap(array.filename, array.dtype, "r", offset=array.offset, shape=array.shape))
 
 
-def _in_large_pieces(array: np.memmap) -> np.memmap:
-    """Advise the system to use huge pages of 2 MB for a mapped array, without read-ahead; return the array.
+def _with_huge_pages(array: np.memmap) -> np.memmap:
+    """Advise the system to use huge pages of 2 MB for a memory-mapped array, without read-ahead; return the array.
 
     By default, the system reads many megabytes around each page, and evicts them again if memory is short. Linux up to
     5.17 gets no advice: it has no huge pages for files, and without read-ahead it would read page by page.

@@ -179,7 +179,7 @@ def _on_cluster(
     joblib's Dask backend is not used, because it would wait forever if the cluster gave up a block whose workers keep
     being lost.
     """
-    sent = _sent(rows, client)
+    sent = _share(rows, client)
     futures = [client.submit(_solve_opened, solve_block, sent, block, pure=False) for block in blocks]
     try:
         parts = []
@@ -193,8 +193,8 @@ def _on_cluster(
     return parts
 
 
-def _sent(rows: Any, client: Any) -> Any:
-    """Return rows in the form in which they are passed to the tasks of a Dask cluster, which call `opened` on it.
+def _share(rows: Any, client: Any) -> Any:
+    """Return a handle of rows for tasks on a Dask cluster, which pass it to `opened` to get the rows.
 
     A matrix is copied to every worker. Rows on disk are opened by the tasks themselves, so that an error reaches the
     caller unchanged.
@@ -203,7 +203,7 @@ def _sent(rows: Any, client: Any) -> Any:
 
 
 def opened(sent: Any) -> Any:
-    """Return the rows or the matrix that `Workers.share` has sent to this task; open rows on disk in this process."""
+    """Return the rows for which `Workers.share` has returned a handle; open rows on disk in this process."""
     return pickle.loads(sent) if isinstance(sent, bytes) else sent
 
 
@@ -230,7 +230,7 @@ class Workers:
 
         Each worker of a cluster gets a copy, so that nothing is lost if a worker ends.
         """
-        return thing if self._client is None else _sent(thing, self._client)
+        return thing if self._client is None else _share(thing, self._client)
 
     def in_order(self, task: Callable[..., Any], items: Iterable[Any], *shared: Any) -> Iterator[Any]:
         """Yield the result of a task for each item, in the order of the items; some results are computed ahead.
