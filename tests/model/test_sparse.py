@@ -21,7 +21,7 @@ from textcat.model.decisions import Decisions
 from textcat.model.dense import Dense, product
 from textcat.model.restrict import restrict_topics
 from textcat.model.scorer import highest
-from textcat.model.selection import n_held
+from textcat.model.selection import n_at_once
 from textcat.model.sparse import Sparse, sparse_product
 from textcat.model.sparse import sparse_top as top
 from textcat.reading import Record
@@ -265,8 +265,8 @@ def test_the_memory_of_tagging_does_not_grow_with_documents_times_topics(dense):
         decisions=Decisions(np.ones(n_topics, np.float32)),
         topics=tuple(map(str, range(n_topics))),
     )
-    assert n_held(many.scorer) == selection.SCORE_BYTES // (many.scorer.bias.itemsize * n_topics) <= 209
-    assert n_held(dense.scorer) == 4096
+    assert n_at_once(many.scorer) == selection.SCORE_BYTES // (many.scorer.bias.itemsize * n_topics) <= 209
+    assert n_at_once(dense.scorer) == 4096
     texts = [f"wheat {i}" for i in range(2000)]
     many.tag(texts[:1])
     for how, least in (({}, 0), ({"top": 3}, 3)):

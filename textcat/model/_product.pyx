@@ -89,7 +89,10 @@ def highest(const float[:, ::1] scores, ptrdiff_t k):
 
 
 def are_rows(const int64_t[::1] starts, const topic_t[::1] topics, ptrdiff_t n_topics):
-    """Return whether these are the arrays of a matrix in CSR form, with ascending, different topics in each row."""
+    """Return whether `starts` and `topics` are valid `indptr` and `indices` of a CSR matrix with `n_topics` columns.
+
+    The topics (columns) of a row must ascend, and be different.
+    """
     cdef ptrdiff_t i, e, n = starts.shape[0] - 1, size = topics.shape[0]
     cdef int32_t last
     cdef bint are = n >= 0 and starts[0] == 0 and starts[n] == size

@@ -1,4 +1,4 @@
-"""Compiled: the topics nearest to each document, and its products with those alone."""
+"""Compiled: find the topics nearest to each document, its products with them, and sums over topics related to them."""
 
 from libc.math cimport exp, sqrt
 from libc.stdint cimport int32_t, int64_t
@@ -41,10 +41,11 @@ def nearest(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
     const topic_t[::1] topics, const float[::1] values, Py_ssize_t n_topics, Py_ssize_t k,
 ):
-    """Return for each row the k topics whose columns have the highest products with it: (n_rows, k), int32, ascending.
+    """Return for each row the k columns of a CSR matrix with which its dot products are highest: (n_rows, k), int32.
 
-    The matrix of features and topics is in CSR form. Of topics with equal products, the first ones are taken. Only
-    topics with a product above 0 are taken: if there are fewer than k, -1 fills the row.
+    The matrix (`starts`, `topics` and `values`) has a row per feature and a column per topic, such as its centroid. The
+    columns of each row ascend. Of equal products, the first ones are taken. Only products above 0 count: if there are
+    fewer than k, -1 fills the row.
     """
     cdef Py_ssize_t i, t, n, n_rows = indptr.shape[0] - 1, n_sampled, taken, ties
     cdef Py_ssize_t rank = k // SAMPLED_ONE_OF + 3 * <Py_ssize_t>sqrt(k // SAMPLED_ONE_OF + 1.0)
@@ -97,7 +98,10 @@ def products_at(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
     const topic_t[::1] topics, const float[::1] values, Py_ssize_t n_topics, const int32_t[:, ::1] listed,
 ):
-    """Return each row's products with the columns of its listed topics, of a matrix in CSR form: float32, 0 for -1."""
+    """Return the dot products of each row with the columns of a CSR matrix that `listed` names for it.
+
+    They are float32, in the shape of `listed`; 0 where `listed` is -1.
+    """
     cdef Py_ssize_t i, t, n_rows = indptr.shape[0] - 1
     products = np.zeros((n_rows, listed.shape[1]), np.float32)
     cdef float[:, ::1] out = products
@@ -118,10 +122,10 @@ def products_at(
 def rows_by_topic(
     const topic_t[:, ::1] listed, Py_ssize_t n_topics, const int64_t[::1] own_starts, const int32_t[::1] own,
 ):
-    """Return for each topic the rows for which it is listed, without the topic's own rows: ``(starts, ends, rows)``.
+    """Return the numbers of the rows of `listed` that have each topic, except some rows: ``(starts, ends, rows)``.
 
-    The rows of topic t, int32, are ``rows[starts[t]:ends[t]]``. Its own rows are those from ``own_starts[t]`` to
-    ``own_starts[t + 1]`` in `own`, ascending. A number that is no topic's ends a row of `listed` that has fewer topics.
+    The rows for topic t, int32, are ``rows[starts[t]:ends[t]]``. Those from ``own_starts[t]`` to ``own_starts[t + 1]``
+    in `own`, which must ascend, are left out. A row of `listed` ends at the first number that is not a topic.
     """
     cdef Py_ssize_t i, j, t, n_rows = listed.shape[0]
     ends = np.zeros(n_topics + 1, np.int64)
@@ -160,11 +164,11 @@ def related_sums(
     const int32_t[:, ::1] listed, const float[:, ::1] scores, const double[::1] a, const double[::1] b,
     const int64_t[::1] starts, const topic_t[::1] topics, const float[::1] shares, Py_ssize_t n_best,
 ):
-    """Return for each listed topic the expected number of a document's best topics that it goes with: float32, ≥ 0.
+    """Return, for each listed topic t of a document, the sum of ``P(s)·share(s, t)`` over its n best topics s: float32.
 
-    The n best topics of a document, by score, have the probabilities ``1 / (1 + exp(-(a·score + b)))``. A matrix in CSR
-    form, of shape (n_topics, n_topics), has the share of each topic's documents that another topic has, too. The sum
-    over the best topics is of their probability times that share. -1 stands for no topic, and its sum is 0.
+    The best topics are those of `listed` with the highest scores; ``P(s) = 1 / (1 + exp(-(a·score + b)))``. The share
+    of the documents with s that also have t is given as a CSR matrix of shape (n_topics, n_topics): `starts`, `topics`
+    and `shares`. A -1 in `listed` is no topic, and its sum is 0.
     """
     cdef Py_ssize_t i, j, k, t, n, n_rows = listed.shape[0], size = listed.shape[1], n_topics = a.shape[0]
     cdef int64_t entry

@@ -87,7 +87,7 @@ def card_html(text: str, level: int = 3) -> str:
 
 
 def _elements(node: "SyntaxTreeNode") -> list[Element | str]:
-    """Convert the children of a Markdown node."""
+    """Convert the children of a node of a Markdown tree to elements of HTML and texts."""
     inside: list[Element | str] = []
     for child in node.children:
         inside += _element(child)

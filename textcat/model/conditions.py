@@ -67,7 +67,7 @@ class Condition:
         sources = [getattr(document, "source", ""), *_texts(further.get("source"))]
         day = day_of(getattr(document, "date", ""))
         return (
-            (not self.language or any(_names(named, self.language) for named in languages_of(document)))
+            (not self.language or any(_matches_language(named, self.language) for named in languages_of(document)))
             and (not self.source or any(_is_from(name, self.source) for name in sources if name))
             and all(not v or not {*v}.isdisjoint(_texts(further.get(name))) for name, v in self.fields.items())
             and (not self.zone or any(zones.get(zone, "").strip() for zone in self.zone))
@@ -82,7 +82,7 @@ def languages_of(document: Any) -> list[str]:
     return [named] if named else _texts((getattr(document, "fields", None) or {}).get("language"))
 
 
-def _names(named: str, languages: list[str]) -> bool:
+def _matches_language(named: str, languages: list[str]) -> bool:
     """Return whether a code such as "en-GB" matches one of the languages; "en" matches it."""
     code = f"{named.casefold().replace('_', '-')}-"
     return any(code.startswith(f"{language.casefold().replace('_', '-')}-") for language in languages)

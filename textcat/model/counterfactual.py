@@ -1,13 +1,13 @@
 """Find the smallest set of words whose removal takes a tag from a document.
 
 A removed word is replaced by an unknown word, which has no column; n-grams with the removed word disappear, and the
-document's vector (row) is normalised again. Let ``x(W)`` be the row without the words W, before normalisation. The
+document's vector is normalised again. Let ``x(W)`` be the vector without the words W, before normalisation. The
 document loses the tag if ``F(W) = w·x(W) - c·|x(W)| ≤ 0``, with ``c = threshold - bias``.
 
-The length is ``|x(W)| = sqrt(Q - q)``, where Q is the squared length of the whole row, and q is the part of Q that the
-removal of W takes away. As a function of q, the length is concave: below its tangents and above its chord. This gives a
-lower bound of F that is linear in the largest loss that each word can cause. The bound shows that no set of certain
-sizes can take the tag, and excludes most sets of the other sizes.
+The length is ``|x(W)| = sqrt(Q - q)``, where Q is the squared length of the whole vector, and q is the part of Q that
+the removal of W takes away. As a function of q, the length is concave: below its tangents and above its chord. This
+gives a lower bound of F that is linear in the largest loss that each word can cause. The bound shows that no set of
+certain sizes can take the tag, and excludes most sets of the other sizes.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ class Without(NamedTuple):
 
 
 class _Remainders:
-    """Compute a document's vector (row) after the removal of some of its words."""
+    """Compute a document's vector after the removal of some of its words."""
 
     def __init__(self, features: TfIdf, parts: TextParts, counts: TermCounts, lengths: np.ndarray):
         self._features, self._parts, self._counts, self._lengths = features, parts, counts, lengths
@@ -88,7 +88,7 @@ class _Remainders:
         return self._features.tokens_.divides_runs and is_unspaced(term)
 
     def _find_cells(self) -> None:
-        """List the summands of the row, sorted by column.
+        """List the summands of the entries of the document's vector, sorted by column.
 
         A summand is the count of one term in one part of the document, such as its title, times the term's weight.
         """
@@ -120,10 +120,10 @@ class _Remainders:
         self._entries = self._entries.astype(np.intp)
 
     def values(self, without: np.ndarray) -> np.ndarray:
-        """Return the row without W, before normalisation, for each set W of words: shape (n_sets, n_columns).
+        """Return x(W), the vector before normalisation without the words W, for each set W: shape (n_sets, n_columns).
 
-        `without` has the shape (n_sets, n_words) and is 1 where a set has a word. The result has the columns of the
-        whole row that are not 0.
+        `without` has the shape (n_sets, n_words) and is 1 where a set has a word. The columns are those in which the
+        vector of the whole document is not 0.
         """
         if not len(self.columns):
             return np.zeros((len(without), 0))
@@ -135,7 +135,7 @@ class _Remainders:
         return np.add.reduceat(left * self._factors, self._starts, axis=1)
 
     def row(self, without: np.ndarray) -> Rows:
-        """Return the document's normalised row after the removal of a set of words.
+        """Return the document's normalised vector after the removal of a set of words.
 
         The set is given as an array of shape (n_words,) that is 1 where the set has the word.
         """
@@ -199,7 +199,7 @@ def without(
 def _rivals(
     scorer: Scorer, decisions: Decisions, left: _Remainders, column: int, from_related: float
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield pairs (w, c) that define ``F(W) = w·x(W) - c·|x(W)|``, where x(W) is the row without the words W.
+    """Yield pairs (w, c) that define ``F(W) = w·x(W) - c·|x(W)|``, where x(W) is the vector without the words W.
 
     The document loses the tag if ``F(W) ≤ 0`` for any of the pairs. There is one pair or, if each document gets exactly
     one topic, one pair per other topic, made of the differences between the two topics. The weights w are for the
@@ -224,8 +224,8 @@ def _rivals(
 def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
     """Return the smallest set W of words whose removal takes the tag: ``F(W) = w·x(W) - c·|x(W)| ≤ 0``.
 
-    x(W) is the row without the words, and `weights` is w. Return no words if the set has more than `most` words; None:
-    no limit.
+    x(W) is the document's vector without the words, and `weights` is w. Return no words if the set has more than `most`
+    words; None: no limit.
     """
     n = len(left.words)
     if not n or most == 0:
@@ -236,10 +236,10 @@ def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | N
     for i, word in enumerate(order):
         prefixes[i:, word] = 1
     falls = excess(prefixes) <= 0
-    chosen = _spared(excess, prefixes[np.argmax(falls)] if falls.any() else np.zeros(n))
+    chosen = _without_needless(excess, prefixes[np.argmax(falls)] if falls.any() else np.zeros(n))
     size = int(chosen.sum()) if falls.any() else n + 1
     takes, need = _bound(left, weights, c, left.values(np.zeros((1, n)))[0], left.values(chosen[None])[0])
-    smaller, least = _smaller(excess, takes, need, size if most is None else min(size, most + 1))
+    smaller, least = _search_smaller(excess, takes, need, size if most is None else min(size, most + 1))
     if smaller is not None:
         chosen, size = smaller, int(smaller.sum())
     if most is not None and size > most:
@@ -250,7 +250,8 @@ def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | N
 def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) -> np.ndarray:
     """Return ``F(W) = w·x(W) - c·|x(W)|`` for each set W of words: shape (n_sets,); `weights` is w.
 
-    x(W) is the row without the words. `sets` has the shape (n_sets, n_words) and is 1 where a set has a word.
+    x(W) is the document's vector without the words. `sets` has the shape (n_sets, n_words) and is 1 where a set has a
+    word.
     """
     rows = left.values(sets)
     length = np.sqrt((rows * rows).sum(axis=1))
@@ -258,7 +259,7 @@ def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) 
     return np.where(length > 0, rows @ weights - c * length, -c)
 
 
-def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
+def _without_needless(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
     """Drop words that are not needed, one by one, from a set whose removal takes the tag; return the smaller set.
 
     A set is an array of 0 and 1 with an entry per word. `excess` returns a number for each set; the removal of the set
@@ -274,7 +275,7 @@ def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
     return chosen
 
 
-def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
+def _search_smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
     """Search for the smallest set of fewer than `size` words whose removal takes the tag.
 
     Return the set (None if there is none, or none was found), and whether the search was complete. `excess` returns a
@@ -304,7 +305,7 @@ def _bound(
     """Return upper bounds of each word's loss of score, and the total loss that takes the tag.
 
     A set of words whose bounds add up to less than the total cannot take the tag. `weights` and `c` define F, as in
-    `_least_words`. `whole` is the row with all words, and `rest` the row without the set of words found so far.
+    `_least_words`. `whole` is the vector with all words, and `rest` the one without the set of words found so far.
     """
     a, q = whole * weights, whole * whole
     Q = q.sum()

@@ -82,7 +82,7 @@ def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_top
 
 
 def wide(weights: "csr_array") -> "csr_array":
-    """Return sparse weights whose indices have four bytes, so that scipy can compute with them."""
+    """Return sparse weights whose column numbers are 32-bit integers, so that scipy can compute with them."""
     if weights.indices.dtype != np.uint16:
         return weights
     return csr_weights(weights.indptr, weights.indices.astype(np.int32), weights.data, weights.shape[1])

@@ -24,13 +24,13 @@ class Dense:
     bias: np.ndarray  # shape (n_topics,)
 
     def scores(self, rows: Rows) -> np.ndarray:
-        """Return the scores of rows for every topic: shape (n_rows, n_topics)."""
+        """Return the scores of documents, given their vectors (`rows`), for every topic: shape (n_rows, n_topics)."""
         if are_float32(rows, self.weights, self.bias):
             return np.asarray(product(*rows, self.weights, self.bias))
         return np.asarray(rows.matrix(len(self.weights)) @ self.weights + self.bias)
 
     def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of the topics with the n highest scores of each row, and these scores, as `Scorer.top`."""
+        """Return the columns of each document's n highest-scored topics, and their scores, as `Scorer.top`."""
         return highest_scores(self.scores(rows), n)
 
     def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:

@@ -205,7 +205,7 @@ class History:
             self.steps.append(replace(found, number=len(self.steps)))
 
     @classmethod
-    def there(cls, folder: Path, model: str, labels: Callable[[], dict[str, Any] | None]) -> "History | None":
+    def read(cls, folder: Path, model: str, labels: Callable[[], dict[str, Any] | None]) -> "History | None":
         """Return the history of the model in a folder; None if there is no history yet."""
         return cls(folder, model, labels) if _place(folder).exists() else None
 
@@ -216,7 +216,7 @@ class History:
         return LearningStep(number=number, action=action, at=at, who=who, replaced=replaced, **entries)
 
     def note(self, step: LearningStep) -> None:
-        """Append a step whose model is about to be put in place."""
+        """Append a step to the history file, just before its model is put in place."""
         self.steps.append(step)
         append_to_journal(self._path, map(entries_of, self.steps[self._n_noted :]), _REMEDY)
         self._n_noted = len(self.steps)
@@ -234,7 +234,7 @@ class History:
         self._forget_removed(lambda: labels)
 
     def note_elsewhere(self, folder: Path, step: LearningStep, labels: dict[str, Any] | None) -> None:
-        """Write the history with one more step beside another folder, which holds the model of that step."""
+        """Write the history, with one more step, beside another folder, which holds the model of that step."""
         steps = _without_removed([*self.steps, step], labels)
         rewrite_journal(_place(folder), map(entries_of, steps), _REMEDY)
 

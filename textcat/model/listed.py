@@ -55,13 +55,13 @@ class Listed:
 
     @property
     def bias(self) -> np.ndarray:
-        """The score of each topic for a row without entries, if the topic were listed: shape (n_topics,)."""
+        """The score of each topic for a document without terms, if it were on the shortlist: shape (n_topics,)."""
         return self.biases if self.restriction is None else self.biases[self.restriction.columns]
 
     def scores(self, rows: Rows) -> np.ndarray:
-        """Return the scores of rows for every topic: shape (n_rows, n_topics).
+        """Return the scores of documents, given their vectors (`rows`), for every topic: shape (n_rows, n_topics).
 
-        The scores of topics that are not on a row's shortlist are `unlisted_score`.
+        The scores of topics that are not on a document's shortlist are `unlisted_score`.
         """
         listed, values = self._listed_and_raised(rows)
         scores = np.full((len(listed), len(self.bias)), self.unlisted_score, np.float32)
@@ -70,9 +70,9 @@ class Listed:
         return scores
 
     def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of the topics with the n highest scores of each row, and these scores.
+        """Return the columns of each document's n highest-scored topics, and their scores.
 
-        At most as many columns are returned per row as its shortlist has topics. Both arrays have the same shape.
+        At most as many columns are returned as a shortlist has topics. Both arrays have the same shape.
         """
         listed, scores = self._listed_and_raised(rows)
         places, values = highest(scores, min(n, self.shortlist.size))
@@ -83,10 +83,10 @@ class Listed:
         return column_of(self.weights, self._column_in_model(column), features)
 
     def listed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Return the model's topics on the shortlist of each row, and their scores before related topics raise them.
+        """Return the model's topics on each document's shortlist, and their scores before related topics raise them.
 
-        Both arrays have the shape (n_rows, size); where fewer topics are listed, they are filled up with -1 and
-        `unlisted_score`.
+        Both arrays have the shape (n_rows, size), where `size` is the length of a shortlist; shorter lists are filled
+        up with -1 and `unlisted_score`.
         """
         rows = rows._replace(data=rows.data.astype(np.float32, copy=False))
         listed = self.shortlist.topics(rows)
@@ -94,7 +94,10 @@ class Listed:
         return listed, np.where(listed < 0, np.float32(self.unlisted_score), scores)
 
     def _listed_and_raised(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of topics on each row's shortlist, -1 for topics outside the restriction, and scores."""
+        """Return the columns of topics on each document's shortlist, and their scores raised by related topics.
+
+        For topics that the scorer is not restricted to, these are -1 and `unlisted_score`.
+        """
         listed, scores = self.listed(rows)
         if self.related_topics is not None:
             scores += self.related_topics.evidence(listed, scores)
@@ -110,7 +113,7 @@ class Listed:
         return column if self.restriction is None else int(self.restriction.columns[column])
 
     def related(self, row: Rows, topics: Sequence[str]) -> Related | None:
-        """Return a function that lists the topics that raise another topic's score for a row: see `Scorer.related`."""
+        """Return a function that lists the topics that raise another topic's score: see `Scorer.related`."""
         if (related := self.related_topics) is None:
             return None
         names = topics if self.restriction is None else self.restriction.topics

@@ -38,7 +38,7 @@ def evaluate_tagger(
 ) -> Evaluation:
     """Measure a tagger on the test documents of a corpus; if it has none, return the stored evaluation of training."""
     if not corpus.test:
-        return _kept_evaluation(tagger, corpus, bands)
+        return _stored_evaluation(tagger, corpus, bands)
     expected = expected_topics(tagger, corpus)
     if not expected.relevant.nnz:
         theirs = sorted({topic for document in corpus.test for topic in document.topics})
@@ -191,15 +191,15 @@ def measure_at_k(
 def score_rows(
     tagger: Tagger, rows: "csr_matrix", advance: Advance = lambda n: None
 ) -> NDArray[Any] | Iterator[NDArray[Any]]:
-    """Return the scores of rows as an array or, with many topics, as an iterator over arrays for some rows each.
+    """Return the scores of document vectors (`rows`) as an array or, with many topics, an iterator over blocks of it.
 
-    The iterator calls `advance` with the number of rows of each array.
+    The iterator calls `advance` with the number of rows of each block.
     """
     return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.scorer.scores(Rows.of(rows))
 
 
 def score_row_blocks(tagger: Tagger, rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[NDArray[Any]]:
-    """Yield the scores of rows in blocks, because the scores for many topics would not fit into memory.
+    """Yield the scores of document vectors (`rows`) in blocks, as those for many topics would not fit into memory.
 
     After each block, `advance` is called with the number of its rows.
     """
@@ -238,7 +238,7 @@ def _with_topics_of(tagger: Tagger, corpus: Corpus) -> Corpus:
     return Corpus(corpus.name, corpus.train, corpus.test, tagger.topics)
 
 
-def _kept_evaluation(tagger: Tagger, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
+def _stored_evaluation(tagger: Tagger, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
     """Return the evaluation stored in the tagger.
 
     Raise TextcatError if there is none, or if it was made on another corpus, or for other bands (sets of topics to

@@ -19,7 +19,7 @@ _BEFORE = ".before-"
 
 
 @contextmanager
-def alone_with(folder: Path) -> Iterator[None]:
+def lock_model(folder: Path) -> Iterator[None]:
     """Lock a model's folder during the ``with`` block, so that no other process changes the model.
 
     Raise ModelError if another process has locked it.
@@ -45,7 +45,7 @@ def replace_model(
             raise ModelError(f"The model {folder} was replaced meanwhile: run the command again.")
         check_rules(folder, manifest := read_manifest(sibling))
         replacing = manifest.sha256
-        kept = _place_before(folder, replacing)
+        kept = _previous_folder(folder, replacing)
         if keep:
             with MODEL.replacing(kept) as earlier:
                 link_files(folder, earlier)
@@ -75,7 +75,7 @@ def restore_previous(folder: Path, note: Callable[[str], None] | None = None) ->
     `note` is called with its checksum just before it is put in place. Raise ModelError if it was not kept, or is
     damaged.
     """
-    before = _place_before(folder, read_manifest(folder).sha256)
+    before = _previous_folder(folder, read_manifest(folder).sha256)
     if not (before / MANIFEST).exists():
         raise ModelError(
             f"Of the model {folder} no earlier state is kept: since it was trained or restored, nothing was learnt or "
@@ -97,7 +97,7 @@ def remove_leftovers_of_model(folder: Path) -> None:
     remove_leftovers(folder, rf"{re.escape(_BEFORE)}[0-9a-f]+")
 
 
-def _place_before(folder: Path, manifest_sum: str) -> Path:
+def _previous_folder(folder: Path, manifest_sum: str) -> Path:
     """Return the folder that keeps the previous model, given the checksum of the model that replaced it."""
     return folder.with_name(f"{folder.name}{_BEFORE}{model_id(manifest_sum)}")
 

@@ -18,7 +18,7 @@ from textcat.model import CARD, ModelError, storage
 from textcat.model.card import card_bytes
 from textcat.model.compare import compare
 from textcat.model.manifest import MODEL, read_manifest
-from textcat.model.previous import alone_with, check_rules, remove_leftovers_of_model, replace_model, restore_previous
+from textcat.model.previous import lock_model, check_rules, remove_leftovers_of_model, replace_model, restore_previous
 
 JOURNAL = ".promotions.jsonl"  # suffix of the journal, which lies beside the model's folder
 
@@ -98,7 +98,7 @@ def promote(
     if source == folder:
         raise TextcatError(f"{folder} cannot be promoted to its own place: name the folder of another model.")
     storage.load(source, prepare=False, with_rules=False)  # checks its files
-    with alone_with(folder):
+    with lock_model(folder):
         remove_leftovers_of_model(folder)
         journal, model, replaced = _Journal.of(folder), read_manifest(source).sha256, _checksum(folder)
         gates: tuple[GateResult, ...] = ()
@@ -141,7 +141,7 @@ def rollback(served: str | os.PathLike[str]) -> Promotion:
         If there is no earlier model, or the folder is being changed.
     """
     folder = expanded(served).resolve()
-    with alone_with(folder):
+    with lock_model(folder):
         remove_leftovers_of_model(folder)
         journal, replaced = _Journal.of(folder), read_manifest(folder).sha256
         restore_previous(folder)
@@ -149,7 +149,7 @@ def rollback(served: str | os.PathLike[str]) -> Promotion:
 
 
 def _checksum(folder: Path) -> str | None:
-    """Return the checksum of a model's manifest; None if no model can be read, so that none is kept."""
+    """Return the checksum of the manifest of the model in a folder; None if there is no model that can be read."""
     try:
         return read_manifest(folder).sha256
     except ModelError:

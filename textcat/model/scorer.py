@@ -1,4 +1,4 @@
-"""The protocol of scorers, which score rows for topics; each kind of scorer is a class in a file of its own.
+"""The protocol of scorers, which score documents for topics; each kind of scorer is a class in a file of its own.
 
 `storage.py` lists the classes, and `manifest.py` the files that each of them stores.
 """
@@ -29,23 +29,23 @@ class Scorer(Protocol):
 
     @property
     def bias(self) -> np.ndarray:
-        """The score of each topic for a row without entries: shape (n_topics,)."""
+        """The score of each topic for a document without terms: shape (n_topics,)."""
 
     def scores(self, rows: Rows) -> np.ndarray:
-        """Return the scores of rows for every topic: shape (n_rows, n_topics)."""
+        """Return the scores of documents, given their vectors (`rows`), for every topic: shape (n_rows, n_topics)."""
 
     def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of the topics with the n highest scores of each row, and these scores, the highest first.
+        """Return the columns of each document's n highest-scored topics, and their scores, the highest first.
 
-        Topics of equal scores keep their order. There may be fewer than n columns. A row with fewer topics than others
-        is padded: its columns with -1, its scores with `unlisted_score`.
+        Topics of equal scores keep their order. There may be fewer than n columns. If a document has fewer topics than
+        others, its columns are padded with -1, and its scores with `unlisted_score`.
         """
 
     def weights_of(self, column: int, features: np.ndarray | None = None) -> np.ndarray:
         """Return the weights of the topic in a column: for the features with the given numbers, or for all."""
 
     def related(self, row: Rows, topics: Sequence[str]) -> Related | None:
-        """Return a function that lists the topics that raise another topic's score for a row; None if no topic does.
+        """Return a function that lists the topics that raise another topic's score; None if no topic does.
 
         `topics` are the names of the scorer's columns.
         """

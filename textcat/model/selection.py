@@ -124,8 +124,8 @@ class Selection(NamedTuple):
         return [[tag for tag in tags_of_document if (tag.probability or 0) >= least] for tags_of_document in tags]
 
 
-def n_held(scorer: Scorer) -> int:
-    """Return how many documents to score at a time, so that their scores take at most `SCORE_BYTES`; at least 1."""
+def n_at_once(scorer: Scorer) -> int:
+    """Return how many documents to score at once, so that their scores take at most `SCORE_BYTES`; at least 1."""
     return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // max(scorer.bias.nbytes, 1)))
 
 

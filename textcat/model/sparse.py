@@ -41,13 +41,13 @@ class Sparse:
         object.__setattr__(self, "weights", canonical_weights(self.weights))
 
     def scores(self, rows: Rows) -> np.ndarray:
-        """Return the scores of rows for every topic: shape (n_rows, n_topics)."""
+        """Return the scores of documents, given their vectors (`rows`), for every topic: shape (n_rows, n_topics)."""
         if are_float32(rows, self.weights, self.bias):
             return np.asarray(sparse_product(*rows, *parts_of(self.weights), self.bias))
         return np.asarray((rows.matrix(self.weights.shape[0]) @ wide(self.weights)).toarray() + self.bias)
 
     def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of the topics with the n highest scores of each row, and these scores: see `Scorer.top`.
+        """Return the columns of each document's n highest-scored topics, and their scores: see `Scorer.top`.
 
         Compiled code holds the scores of one row at a time.
         """

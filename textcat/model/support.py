@@ -48,7 +48,7 @@ class SupportDocuments:
         return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.int64)
 
     def contributions(self, topic: int, row: Rows, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of a topic's support documents, and each document's contribution to a row's score."""
+        """Return the numbers of a topic's support documents, and what each adds to the score of a vector (`row`)."""
         part = slice(*self.alphas.indptr[topic : topic + 2].tolist())
         documents = np.asarray(self.alphas.indices[part])
         indptr, indices, data = map(np.asarray, self.rows)  # a copy, because a memmap would check each access
@@ -68,9 +68,9 @@ class SupportDocuments:
         return documents, sums * self.alphas.data[part]
 
     def similar_columns(self, columns: Collection[int], n: int) -> dict[int, list[int]]:
-        """Return, for each column that no document has, the n columns of documents with the most similar vectors.
+        """Return, for given columns that no support document has, the n most similar ones that some of them have.
 
-        Columns without a vector are left out.
+        Columns are compared by their word vectors; those without one are left out.
         """
         if self.vectors is None:
             return {}

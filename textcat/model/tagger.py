@@ -21,7 +21,7 @@ from textcat.model.decisions import Decisions
 from textcat.model.facts import TrainingFacts
 from textcat.model.rules import Rules, read_rules
 from textcat.model.scorer import Scorer
-from textcat.model.selection import BATCH_DOCUMENTS, Selection, Tag, Tags, n_held, reasons_of
+from textcat.model.selection import BATCH_DOCUMENTS, Selection, Tag, Tags, n_at_once, reasons_of
 from textcat.model.support import SupportDocuments
 from textcat.model.topic_names import find_topic, topic_label
 from textcat.model.training_counts import TrainingCounts
@@ -50,7 +50,7 @@ class Tagger:
     features : TfIdf
         Fitted.
     scorer : Scorer
-        Turns rows into scores: `Dense`, `Sparse` or `Listed`.
+        Turns document vectors into scores: `Dense`, `Sparse` or `Listed`.
     decisions : Decisions
         Turns scores into the topics that documents get, and into probabilities.
     topics : tuple of str
@@ -148,7 +148,7 @@ class Tagger:
         return Scored(*map(np.concatenate, zip(*blocks, strict=True)))
 
     def _row_blocks(self, documents: Iterable[Any]) -> Iterator[tuple[Rows, np.ndarray | None]]:
-        """Yield the rows of some documents at a time, and which conditions of rules hold for them (see `select`)."""
+        """Yield the vectors of some documents at a time, and which conditions of rules hold for them (see `select`)."""
         if self.decisions.holding(()) is None:
             yield from zip(self.features.row_blocks(documents), repeat(None))
             return
@@ -339,7 +339,7 @@ class Tagger:
         self, batches: Iterable[Iterable[Any]], selection: Selection
     ) -> Iterator[tuple[list[Tag], Reason | None]]:
         """Yield each document's tags, and the reason if it gives no evidence; documents are scored in batches."""
-        step = n_held(self.scorer)
+        step = n_at_once(self.scorer)
         for rows, holding in chain.from_iterable(map(self._row_blocks, batches)):
             for start in range(0, len(rows.indptr) - 1, step):
                 held = rows.part(start, start + step)

@@ -146,7 +146,7 @@ class TrainingCounts:
     def from_entries(
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Manifest
     ) -> TrainingCounts:
-        """Return the training counts read from a model's files; raise one of `MISFITS` if they are damaged."""
+        """Return the training counts read from a model's files; raise one of `MISFITS` (exceptions) if damaged."""
         from textcat.features.counts import StoredCounts  # imported here, so that tagging need not import it
 
         kept = read_record(_Entries, entries, "in the training counts")
@@ -168,7 +168,7 @@ def labels_of(corpus: Corpus) -> dict[str, Any]:
 
 
 def corpus_of_labels(values: Mapping[str, Any]) -> Corpus:
-    """Return a corpus, without texts and name, from `labels_of`; raise one of `MISFITS` if it is damaged."""
+    """Return a corpus, without texts and name, from `labels_of`; raise an exception in `MISFITS` if it is damaged."""
     labels = read_record(_Labels, values["labels"], "in the labels")
     return labels.corpus("", tuple(values["topics"]), [{}] * len(labels.ids))
 

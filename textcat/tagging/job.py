@@ -74,13 +74,13 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
     A TextcatError is raised if the model is missing, has changed since the run began, or needs another spaCy version.
     """
     # imported here, so that a process that only distributes work stays small
-    from textcat.model.selection import n_held
+    from textcat.model.selection import n_at_once
 
     taggers, counts = load_taggers(job), Counts()
     tagged = BatchResult([], [], counts, process_name())
     versions: list[ItemVersion] = []
     items = batch_records(batch, job.input, all_versions, None if all_versions else versions)
-    while held := list(islice(items, min(n_held(tagger.scorer) for tagger in taggers.values()))):
+    while held := list(islice(items, min(n_at_once(tagger.scorer) for tagger in taggers.values()))):
         counts.records += len(held)
         records = [item for item in held if isinstance(item, Record)]
         if job.groups is not None:

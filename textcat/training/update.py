@@ -23,7 +23,7 @@ from textcat.corpus.vocabulary import Vocabulary
 from textcat.model import storage
 from textcat.model.history import HISTORY, History, LearningStep, active_steps, check_undoable, removed_numbers
 from textcat.model.manifest import COUNTS, MODEL, Manifest, read_manifest
-from textcat.model.previous import alone_with, link_files, remove_leftovers_of_model, restore_previous
+from textcat.model.previous import link_files, lock_model, remove_leftovers_of_model, restore_previous
 from textcat.model.training_counts import labels_of
 from textcat.reading import as_documents, named_in_training
 from textcat.training.change import all_names, change_corpus
@@ -116,7 +116,7 @@ def learn(
     folder = expanded(model).resolve()
     target = folder if out is None else expanded(out).resolve()
     options: dict[str, Any] = {"new_topics_negative": new_topics_negative}
-    with alone_with(folder):
+    with lock_model(folder):
         remove_leftovers_of_model(folder)
         remove_leftovers_of_model(target)
         if corrections is not None:
@@ -172,8 +172,8 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
         If there is no earlier model: no `learn` since the model was trained or restored, or one that removed documents.
     """
     folder = expanded(model).resolve()
-    with alone_with(folder):
-        history = History.there(folder, read_manifest(folder).sha256, partial(stored_labels, folder))
+    with lock_model(folder):
+        history = History.read(folder, read_manifest(folder).sha256, partial(stored_labels, folder))
         restore_previous(folder, history.note_restored if history else None)
     return folder
 
@@ -207,7 +207,7 @@ def undo_step(
         needed that is neither in the model nor in a folder of corrections.
     """
     folder = expanded(model).resolve()
-    with alone_with(folder):
+    with lock_model(folder):
         remove_leftovers_of_model(folder)
         opened = UpdatableModel.read(folder, folder, stages, n_jobs)
         check_undoable(opened.history.steps, step)
