@@ -43,7 +43,7 @@ def test_the_curve_of_a_band_is_the_precision_that_each_recall_can_have(ranking)
     scores, labels = ranking
     if labels.any():
         expected = [naive.interpolated_precision(scores, labels, level) for level in figures.LEVELS]
-        np.testing.assert_allclose(figures.interpolated(scores[labels], scores), expected)
+        np.testing.assert_allclose(figures.interpolated_precision(scores[labels], scores), expected)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=2, max_size=40))

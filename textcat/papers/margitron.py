@@ -176,9 +176,10 @@ def fraction_rows(setting: MargitronSetting, printed: Sequence[float]) -> list[R
 
 
 def stage_rows(data: Dataset, setting: MargitronSetting, printed: Sequence[float]) -> list[Row]:
-    """Return a data set's rows of Table 4: the perceptron with margin, then the ℓ-margitron with b from this stage.
+    """Return a data set's rows of Table 4, an experiment of two stages.
 
-    The second stage is run with the printed b, and with the b from our own first stage.
+    The first stage is the perceptron with margin. Its upper bound of the margin determines b of the second stage, the
+    ℓ-margitron, which is run with the printed b, and with the b from our own first stage.
     """
     lower, upper, printed_b, margin, estimate, geometric = printed
     R2 = setting.squared_radius(data)

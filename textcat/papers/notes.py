@@ -117,7 +117,7 @@ def error_percentage(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: fl
     return 100 * float(np.mean(np.where(X @ w + b > 0, 1, -1) != y))
 
 
-def _counted(solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
+def _mistakes(solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
     """Return each solution's number of updates, which are mistakes of the perceptron: shape (n_draws, n_solutions)."""
     return np.array([[solution.n_updates for solution in solutions_of_draw] for solutions_of_draw in solutions])
 
@@ -138,7 +138,7 @@ def error_percentages(draws: Sequence[DrawnDocuments], solutions: Sequence[Seque
 def document_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
     """Return a row per number of documents seen: the errors while learning and on test documents (means over draws)."""
     solutions = [draw.solutions_after(AFTER, n_jobs) for draw in draws]
-    mistakes = _counted(solutions)
+    mistakes = _mistakes(solutions)
     figures = {
         "mistakes": mistakes,
         "% so far": 100 * mistakes / AFTER,
@@ -152,7 +152,7 @@ def epoch_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
     """Return a row per number of epochs: the mistakes made, and the errors of the solution (means over draws)."""
     solutions = [draw.solutions_of_epochs(EPOCHS, n_jobs) for draw in draws]
     errors = error_percentages(draws, solutions)
-    figures = {"mistakes": _counted(solutions), "% training": errors[:, :, 0], "% test": errors[:, :, 1]}
+    figures = {"mistakes": _mistakes(solutions), "% training": errors[:, :, 0], "% test": errors[:, :, 1]}
     table = []
     for k, n in enumerate(EPOCHS):
         n_converged = sum(solutions_of_draw[k].converged for solutions_of_draw in solutions)
@@ -179,7 +179,7 @@ def draw_learning(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> N
     the last 100 documents.
     """
     n_seen = np.arange(STRIDE, len(draws[0].y) + 1, STRIDE)
-    mistakes = _counted([draw.solutions_after(n_seen, n_jobs) for draw in draws])
+    mistakes = _mistakes([draw.solutions_after(n_seen, n_jobs) for draw in draws])
     so_far = 100 * mistakes / n_seen
     lag = 100 // STRIDE
     lately = mistakes[:, lag:] - mistakes[:, :-lag]  # of 100 documents: percent

@@ -72,7 +72,7 @@ def kernels_of(images: Dataset) -> Dataset:
 
 @cache
 def kernels() -> Dataset:
-    """Return what `kernels_of` returns for USPS; it is computed only once."""
+    """Return the kernels (see `kernels_of`) of the data set USPS, which are computed only once."""
     return kernels_of(datasets.load("usps"))
 
 
@@ -119,13 +119,13 @@ def digits_row(kernels: Dataset, name: str, printed: Sequence[float], n_jobs: in
 def digits_svm_row(kernels: Dataset, printed: Sequence[float]) -> Row:
     """Train LIBSVM with a hard margin for each digit, and return its row of Table 1."""
     is_digit = kernels.y[:, None] == np.unique(kernels.y)
-    (alpha, bias), seconds = time_call(_machines, kernels.X.astype(np.float64), is_digit, HARD)
+    (alpha, bias), seconds = time_call(_train_libsvm, kernels.X.astype(np.float64), is_digit, HARD)
     figures = {"convergence %": Figure(_digits_error(kernels, kernels.X_test @ alpha + bias), printed[-1], 2)}
     return Row("SVM", figures, seconds, "The paper takes its figure from Platt et al. (2000). Here: LIBSVM, C = 10⁵.")
 
 
-def _machines(kernel: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
-    """Train LIBSVM on each column of labels; return the rows' coefficients, of the labels' shape, and the biases."""
+def _train_libsvm(kernel: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
+    """Train LIBSVM on each column of labels; return coefficients, in the shape of `labels`, and biases."""
     from sklearn.svm import SVC
 
     alpha, bias = np.zeros(labels.shape), np.zeros(labels.shape[1])
@@ -266,7 +266,7 @@ def train_svm(vectors: CorpusVectors, C: float) -> tuple[np.ndarray, np.ndarray]
     The weights are of shape (n_terms, n_topics).
     """
     rows = vectors.train.astype(np.float64)
-    alpha, _ = _machines(gram(rows), vectors.train_labels.toarray(), C)
+    alpha, _ = _train_libsvm(gram(rows), vectors.train_labels.toarray(), C)
     return rows.T @ alpha, np.count_nonzero(alpha, axis=0)
 
 
@@ -382,7 +382,7 @@ def grid_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, least: int 
 
 
 def prevalence_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Return a row per κ, with rankers whose margin τ₊ depends by κ on each topic's fraction of positive documents."""
+    """Return a row for each κ, by which τ₊ is computed from each topic's fraction of positive documents."""
     label, prevalence = f"τ₋ = {_TAU_NEG:g}, τ₊ from prevalence, κ = ", vectors.sizes / vectors.train.shape[0]
     taus = {kappa: prevalence_tau(prevalence, kappa, _SCALE) for kappa in _KAPPA}
     rules = {f"{label}{kappa:g}": [PAUM(_TAU_NEG, tau_pos) for tau_pos in tau] for kappa, tau in taus.items()}
@@ -447,7 +447,7 @@ def plane_through(origin: np.ndarray, second: np.ndarray, third: np.ndarray) -> 
 
 def unit_weight_vectors(rows: sp.csr_array, y: np.ndarray) -> dict[str, np.ndarray]:
     """Return weight vectors of length 1, bias last, by name: of LIBSVM with C = 1e5, and of each rule with λ = 0."""
-    alpha, bias = _machines(gram(rows), y[:, None], HARD)
+    alpha, bias = _train_libsvm(gram(rows), y[:, None], HARD)
     vectors = {"SVM": np.append(rows.T @ alpha[:, 0], bias)}
     problems = [Problem.from_labels(y, rule) for rule in IN_PICTURE.values()]
     for name, solution in zip(IN_PICTURE, solve(rows, problems), strict=True):

@@ -117,12 +117,12 @@ class TopicSettings:
 
     @property
     def chooses_chars(self) -> bool:
-        """Whether training chooses by centroids if rows get n-grams of characters: if asked, with a shortlist."""
+        """Whether training chooses, by nearest centroids, if n-grams of characters are used (with a shortlist only)."""
         return self.choose_chars and self.shortlist > 0
 
     @property
     def chooses_for_few(self) -> bool:
-        """Whether training chooses n-grams of characters, margins or vectors as for few documents."""
+        """Whether training chooses n-grams of characters, margins or vectors on held-out documents (no shortlist)."""
         return not self.shortlist and (self.choose_chars or self.choose_margins or self.chooses_vectors)
 
     @property
@@ -253,20 +253,20 @@ class RankerSettings:
     bias : float >= 0
         Size of the constant feature whose weight is the bias; 0: no bias.
     background : float >= 0
-        With examples that are not documents, such as descriptions, this multiple of the mean vector (row) of the pool's
-        documents is subtracted from every row, so that terms in all documents are not evidence.
+        With examples that are not documents, such as descriptions, this multiple of the mean vector of the pool's
+        documents is subtracted from every vector, so that terms in all documents are not evidence.
     described_bias : float >= 0
-        Replaces `bias` if there are examples that are not documents, because the rows are then shorter.
+        Replaces `bias` if there are examples that are not documents, because the vectors are then shorter.
     anchor : float >= 0
-        w is regularised towards this multiple of the sum of the examples' rows (signed by label, and weighted) instead
-        of towards 0, so that a description keeps its influence even with many judgements.
+        w is regularised towards this multiple of the sum of the examples' vectors (signed by label, and weighted)
+        instead of towards 0, so that a description keeps its influence even with many judgements.
     length : float >= 0
         ``x·w`` is multiplied by √((1 + length) e / (e + length)), where e is the number of entries of x divided by
         their mean in the pool. The factor is smaller for short texts, whose few words are weak evidence. 0: always 1.
     embeddings : float >= 0
         The weight of the similarity of embeddings; 1 is the tested value, 0: terms only.
     presumed : int
-        The number of random unjudged rows used as negatives, drawn anew for each number of judgements.
+        The number of random unjudged documents used as negatives, drawn anew for each number of judgements.
     presumed_weight : float > 0
         The weight of each presumed negative; a judged document has 1.
     tol : float > 0
@@ -369,14 +369,14 @@ class Recipe:
         vars(self).update(name=name, title=title, **records, learner=of_learner, **alternatives)
 
     def __repr__(self) -> str:
-        sections = (f"{section}={settings!r}" for section in _SECTIONS if (settings := self._chosen(section)))
+        sections = (f"{section}={settings!r}" for section in _SECTIONS if (settings := self._without_defaults(section)))
         return f"Recipe({', '.join([repr(self.name), *sections])})"
 
     def _repr_html_(self) -> str:
         settings = [
             (f"{section}.{name}", format_value(value))
             for section in _SECTIONS
-            for name, value in self._chosen(section).items()
+            for name, value in self._without_defaults(section).items()
         ]
         about = f"Recipe {self.name}" + (f": {self.title}" if self.title else "")
         return html_table(("setting", "value"), settings, caption=about)
@@ -385,8 +385,8 @@ class Recipe:
         """Return the settings in a section of the recipe, by name; for "learner", only those that were given."""
         return dict(self.learner if section == "learner" else vars(getattr(self, section)))
 
-    def _chosen(self, section: str) -> dict[str, Any]:
-        """Return the settings of a section that are not the defaults; of the learner, those that the recipe gives."""
+    def _without_defaults(self, section: str) -> dict[str, Any]:
+        """Return the settings of a section that differ from the defaults; for "learner", those that were given."""
         defaults = {} if section == "learner" else vars(_RECORDS[section]())
         return {name: value for name, value in self.settings(section).items() if value != defaults.get(name, MISSING)}
 
@@ -414,7 +414,7 @@ class Recipe:
             If there is no such learner, or a parameter is unknown, or a value is invalid.
         """
         if learner is not None and learner != self.learner["name"]:
-            return self._everywhere(lambda recipe: recipe._with_learner(learner)).changed(**parameters)
+            return self._with_alternatives(lambda recipe: recipe._with_learner(learner)).changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
         if not changes:
             return self  # without importing the learner, which takes half a second
@@ -426,14 +426,14 @@ class Recipe:
                     f"{name!r} is no parameter of the learner, but of [{section}]: set it by "
                     f"with_settings('{section}.{name}={changes[name]}')."
                 )
-        changed = self._everywhere(lambda recipe: recipe._with_parameters(changes))
+        changed = self._with_alternatives(lambda recipe: recipe._with_parameters(changes))
         changed.make_learner()
         return changed
 
     def _with_learner(self, learner: str) -> "Recipe":
         """Return the recipe with another learner; only parameters that all learners share are kept."""
         new: Any = learner_class(learner)
-        shared = _names(_class_of_settings(new)) - {parameter.name for parameter in new.rule.PARAMETERS}
+        shared = _names(_settings_class(new)) - {parameter.name for parameter in new.rule.PARAMETERS}
         settings = {name: value for name, value in self.learner.items() if name in shared} | {"name": learner}
         name = f"{self.name}-{learner.rpartition(':')[2]}"
         title = f"{learner}, on the features of the recipe {self.name}"
@@ -443,10 +443,12 @@ class Recipe:
         """Return the recipe with other parameters of the learner; this turns off the choice of margins."""
         return self.with_values({"learner": parameters, "topics": {"choose_margins": False}})
 
-    def _everywhere(self, change: Callable[["Recipe"], "Recipe"]) -> "Recipe":
-        """Apply a function to the recipe and its alternatives; return the result."""
+    def _with_alternatives(self, change: Callable[["Recipe"], "Recipe"]) -> "Recipe":
+        """Return the recipe changed by a function, with its alternatives (such as `few`) changed in the same way."""
         others = {name: getattr(self, name) for name in ("many", "short", "few")}
-        return replace(change(self), **{name: other and other._everywhere(change) for name, other in others.items()})
+        return replace(
+            change(self), **{name: other and other._with_alternatives(change) for name, other in others.items()}
+        )
 
     def with_settings(self, assignments: str | Iterable[str]) -> "Recipe":
         """Return the recipe with other values of some fields, given as one text or several: ``learner.tau_pos=50``.
@@ -464,15 +466,15 @@ class Recipe:
             texts[path.strip()] = text.strip()
         if not texts:
             return self
-        recipe = self._everywhere(lambda recipe: recipe._assigned(texts))
+        recipe = self._with_alternatives(lambda recipe: recipe._with_assignments(texts))
         recipe.check()
         return recipe
 
-    def _assigned(self, texts: Mapping[str, str]) -> "Recipe":
-        """Return the recipe with other values of fields, given as text by SECTION.FIELD.
+    def _with_assignments(self, texts: Mapping[str, str]) -> "Recipe":
+        """Return the recipe with other values of some fields, as texts by names such as "learner.tau_pos".
 
-        `train` no longer chooses what is given. A TextcatError is raised for an unknown field, or for a value of
-        another type; whether the learner's values are possible is not checked.
+        Training then does not choose these values itself. A TextcatError is raised for an unknown field, or for a value
+        of another type; whether the learner's values are possible is not checked.
         """
         name = "learner.name"
         recipe = self.changed(_parsed(name, texts[name], str)) if name in texts else self
@@ -564,21 +566,21 @@ class Recipe:
 
     def _record_classes(self) -> dict[str, Any]:
         """Return the class of each section's record."""
-        records = {**_RECORDS, "learner": _class_of_settings(self._learner_class())}
+        records = {**_RECORDS, "learner": _settings_class(self._learner_class())}
         return {section: records[section] for section in _SECTIONS}
 
     def _learner_class(self) -> Any:
         return learner_class(str(self.learner["name"]), f"Recipe {self.name}: ")
 
     def _learner_record(self) -> Any:
-        return _record(_class_of_settings(self._learner_class()), self.learner, self.name, "learner")
+        return _record(_settings_class(self._learner_class()), self.learner, self.name, "learner")
 
     def feature_settings(self) -> dict[str, Any]:
-        """Return the parameters of the transformer from documents to rows, by name."""
+        """Return the parameters of `TfIdf`, which turns documents into vectors, by name."""
         return {"tokens": self.make_tokens(), **vars(self.features)}
 
     def make_features(self) -> "TfIdf":
-        """Return the transformer from documents to rows."""
+        """Return the `TfIdf` of this recipe, which turns documents into vectors."""
         from textcat.features.tfidf import TfIdf
 
         return TfIdf(**self.feature_settings())
@@ -618,7 +620,7 @@ class Recipe:
         return self.short, f"texts of {length:.0f} characters on average"
 
     def _are_chinese(self, documents: "Iterable[Document]") -> bool:
-        """Return whether terms are n-grams of Han characters; then this recipe suits better, even for short texts."""
+        """Return whether documents are Chinese, and cut into n-grams: then not `short` is used, but this recipe."""
         from textcat.features.scripts import NGRAMS, are_chinese
 
         texts = (text for document in documents for text in document.zones.values())
@@ -660,7 +662,7 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, Any]) -> "Recipe":
-        """Rebuild a recipe from what `as_dict` returned; raise TextcatError, or one of `MISFITS`, for anything else."""
+        """Rebuild a recipe from what `as_dict` returned; raise one of `MISFITS` (exceptions) for anything else."""
         texts = entries.get("name", ""), entries["title"], entries["learner"]["name"]
         if entries.keys() - {"name"} != {"title", *_SECTIONS} or {*map(type, texts)} != {str}:
             raise ValueError("these are not the entries of a recipe")
@@ -728,8 +730,8 @@ def _imported_learner(name: str, where: str) -> "type[MarginClassifier]":
 
 
 @cache
-def _class_of_settings(learner: Any) -> Any:
-    """Return a class of records, and its name, for those settings of a learner that recipes can have."""
+def _settings_class(learner: Any) -> Any:
+    """Return a dataclass with a field "name", and a field for each parameter of a learner that recipes can set."""
     types = get_type_hints(learner.__init__)
     parameters = [
         (_NAME_OF.get(keyword, keyword), types[keyword], parameter.default)

@@ -85,7 +85,7 @@ def score_histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins
     return _Histogram(low, high, *counted)
 
 
-def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
+def interpolated_precision(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
     """Return a topic's interpolated precision at each of the `LEVELS` of recall.
 
     This is the highest precision at this or a higher recall. `at_positives` has the scores of the positive documents,
@@ -105,7 +105,7 @@ def band_curves(scored: ScoredDocuments) -> dict[str, NDArray[np.float64]]:
     Topics without a positive, and bands of only such topics, are left out.
     """
     of_topics = [
-        interpolated(column[places], column) if len(places) else np.full(len(LEVELS), np.nan)
+        interpolated_precision(column[places], column) if len(places) else np.full(len(LEVELS), np.nan)
         for column, places in zip(scored.scores.T, positives_by_topic(scored.relevant), strict=True)
     ]
     curves = {}
