@@ -178,13 +178,13 @@ def show_history(console: "Console", steps: "Sequence[LearningStep]", model: str
     said = "" if steps else "The model has learnt nothing since it was trained."
     if steps and steps[-1].model != model:
         said = "Since then, another model was put there, whose steps will follow."
-    figures = _shown_figures(steps)
+    figures = _shown_measures(steps)
     rows = [_history_row(step, figures) for step in steps]
     show(console, form, data, Table(rows, 6), said, rows=lambda: [_plain_history_row(step, figures) for step in steps])
 
 
-def _shown_figures(steps: "Sequence[LearningStep]") -> list[str]:
-    """Return the names of the measures to show: the first main ones; MAP and macro F1 with few topics."""
+def _shown_measures(steps: "Sequence[LearningStep]") -> list[str]:
+    """Return the names of the measures in a table of updates: the first two of `TITLES` that the steps recorded."""
     from textcat.evaluation.evaluation import TITLES
 
     measured = {name for step in steps for name in step.figures}

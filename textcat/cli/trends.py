@@ -66,7 +66,7 @@ def trends(
 
 
 def _rows(result: "Trends") -> list[dict[str, Any]]:
-    """Return the rows with the names of topics, if they have any."""
+    """Return the rows of a table of trends as dicts, with the names of topics if they have any, and rounded shares."""
     names = result.names
     shares = ("prevalence", "low", "high")
     return [

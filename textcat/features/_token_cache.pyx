@@ -177,7 +177,10 @@ cdef inline bint is_stand_in(Py_UCS4 c) noexcept nogil:
 
 
 cdef inline Py_UCS4 crossing_character(Py_UCS4 c, bint lowercase) noexcept nogil:
-    """Return the stand-in that takes the place of a character in a crossing; a character of a run stays as it is."""
+    """Return the stand-in that takes the place of a character in a crossing; return a character of a run unchanged.
+
+    The head of this module explains runs, crossings and stand-ins.
+    """
     if is_unspaced(c):
         return c
     if is_white(c):
@@ -460,9 +463,10 @@ cdef class AffixTable:
         return answer
 
     cdef Answer first_match(self, const String* string, Py_ssize_t point, int* width) noexcept nogil:
-        """Return YES if an alternative matches at a point, NO if none does, PERHAPS if only the regex can decide.
+        """Return YES if an alternative of the regex matches at a point, NO if none does, else PERHAPS.
 
-        The first alternative that matches, or may match, decides; the number of its characters is written to `width`.
+        PERHAPS: the regex must decide. The first alternative that matches, or may match, counts; the number of its
+        characters is written to `width`.
         """
         cdef int c = self.codes.at(string, point)
         cdef int j
@@ -491,9 +495,9 @@ cdef class AffixTable:
         return False
 
     cdef Answer widest_suffix(self, const String* string, int* width) noexcept nogil:
-        """Return YES if an alternative matches at the string's end, NO if none does, PERHAPS if the regex must decide.
+        """Return YES if a string has a suffix by the tables, NO if it has none, PERHAPS if the regex must decide.
 
-        The number of characters of the widest match is written to `width`; it is the leftmost match, as all end there.
+        The number of the suffix's characters is written to `width`: of the alternatives that match, the widest counts.
         """
         cdef int c = self.codes.at(string, string.length - 1)
         cdef int j, wide
@@ -1258,7 +1262,7 @@ cdef class TokenCache:
         self.texts.n = self.sequence.n = self.suspect_list.n = 0
 
     def store_runs(self, list terms, dict ids):
-        """Store the terms of those spans without tokens that are runs of a script without spaces, or crossings.
+        """Store the terms of new spans that are runs or crossings (see the head of this module).
 
         New n-grams are appended to `terms`, and their ids are added to `ids`, unless n-grams of runs are restricted.
         """
@@ -1780,7 +1784,10 @@ def without_stand_ins(text):
 
 
 def crossing_text(str text, bint lowercase):
-    """Return a text with stand-ins in place of all characters that are not of a run; "" if it has no crossings."""
+    """Return a text with stand-ins in place of all characters that are not of a run; "" if it has no crossings.
+
+    The head of this module explains runs, crossings and stand-ins.
+    """
     cdef String string = string_of(text)
     cdef Py_ssize_t i
     cdef Buffer characters

@@ -45,10 +45,10 @@ class TermColumns:
         self._keys: dict[str, tuple[np.ndarray, np.ndarray]] = keys or {}
 
     def of(self, spaces: Sequence[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of all terms and of all n-grams, for each name in `spaces`; -1: no column.
+        """Return two arrays of int32: the columns of all terms, and those of all n-grams; -1: no column.
 
-        The name is that of a zone with terms of its own, or "" for terms that all zones share. The two arrays are
-        int32, of shape (n_spaces, n_terms) and (n_spaces, n_ngrams).
+        They have a row for each name in `spaces`, which is that of a zone with terms of its own, or "" for the terms
+        that all zones share. The shapes are (n_spaces, n_terms) and (n_spaces, n_ngrams).
         """
         keys = [self._keys_of(space, counts) for space in spaces]
         return _stacked([terms for terms, _ in keys]), _stacked([ngrams for _, ngrams in keys])

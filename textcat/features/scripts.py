@@ -69,9 +69,9 @@ def has_stand_in(term: str) -> bool:
 
 
 def shown(term: str) -> str:
-    """Return a term as people are shown it: the characters that stand-ins replace (see `STAND_IN`), "␣" for a space.
+    """Return a term for people to read: stand-ins (see `STAND_IN`) become the characters that they had replaced.
 
-    Ordinary spaces, as between the words of an n-gram, stay.
+    A space that a stand-in had replaced becomes "␣"; other spaces, as between the words of an n-gram, stay.
     """
     if term.isascii():
         return term

@@ -133,9 +133,9 @@ class FeatureSteps(Parameters, FeatureSettings):
         return self
 
     def rows_of(self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
-        """Return the rows of documents that `count` has counted, as `transform` would return them.
+        """Return the vectors of documents that `count` has counted, as rows of a matrix, as `transform` returns them.
 
-        If `chosen` is given, return only the rows of the documents at these positions.
+        If `chosen` is given, return only the vectors of the documents at these positions.
         """
         self.check_is_fitted()  # `count` alone does not fit anything
         parts = counted.parts if chosen is None else counted.parts.select(np.asarray(chosen, np.int64))
@@ -184,7 +184,7 @@ class FeatureSteps(Parameters, FeatureSettings):
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
     def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:
-        """Return the parts, term counts and lengths of documents, for `rows_of_counts`."""
+        """Count the terms of documents; return the arguments of `rows_of_counts`: parts, counts, lengths of texts."""
         texts = ZoneTexts(documents, self.zones, self.zone_terms)
         known_terms = self.known_terms()
         counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=known_terms)
@@ -214,7 +214,7 @@ class FeatureSteps(Parameters, FeatureSettings):
     def rows_of_counts(
         self, parts: TextParts, counts: TermCounts, lengths: np.ndarray, columns: TermColumns | None = None
     ) -> Rows:
-        """Return the rows of counted texts, by default with the columns that fitting gave their terms."""
+        """Return document vectors, given the results of `counted_texts`; `columns` None: with the fitted columns."""
         of_terms = self.columns_of(parts, counts) if columns is None else columns.of(parts.names, counts)
         sizes = np.diff(counts.ends, prepend=0)
         n_entries = int(sizes[parts.sources].sum())
@@ -230,7 +230,7 @@ class FeatureSteps(Parameters, FeatureSettings):
         return arrays
 
     def matrix(self, rows: Rows) -> csr_matrix:
-        """Return rows as a matrix; the matrix shares the arrays of the rows."""
+        """Return document vectors in CSR form as a matrix, which shares their arrays."""
         return rows.matrix(len(self.idf_))
 
     def check_is_fitted(self) -> None:

@@ -58,9 +58,9 @@ class LanguageTables:
     @classmethod
     @lru_cache(maxsize=8)
     def from_json(cls, content: str | bytes) -> LanguageTables:
-        """Read tables from JSON; raise one of `MISFITS` unless they are those of a tokenizer, with stop words.
+        """Read the tables of a tokenizer from JSON; raise one of the exceptions `MISFITS` if they are not valid.
 
-        The models of a language share its tables, which nobody changes.
+        Equal contents give the same object, which models of one language share.
         """
         tables = read_record(cls, json.loads(content), "in the tables of a tokenizer")
         texts = [tables.lang, tables.spacy, *tables.tokens, *chain(*tables.cuts.values(), *tables.tokens.values())]

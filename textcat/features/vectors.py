@@ -1,10 +1,10 @@
 """Word vectors as further columns to train on, which add knowledge about words without labelled documents.
 
-The product of a document's row and the vectors of its words gives some hundred numbers, its dimensions. Training uses
-them as columns beside the terms, so that evidence for a word transfers to words of similar meaning. A score is linear
-in the dimensions, and a dimension is linear in the words. Therefore the weights of dimensions are converted to weights
-of words when training has ended: the trained ranker has weights of terms only, including words that no training
-document has.
+The product of a document's vector of terms and the vectors of its words gives some hundred numbers, its dimensions.
+Training uses them as columns beside the terms, so that evidence for a word transfers to words of similar meaning. A
+score is linear in the dimensions, and a dimension is linear in the words. Therefore the weights of dimensions are
+converted to weights of words when training has ended: the trained ranker has weights of terms only, including words
+that no training document has.
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ class ColumnVectors(NamedTuple):
         return sums * rows.dtype.type(self.step)
 
     def beside(self, rows: csr_matrix) -> csr_matrix:
-        """Return rows with the results of `dimensions` as further columns; a row without vectors gets no entries."""
+        """Return document vectors (rows) with the results of `dimensions` as further columns.
+
+        A row gets no entries there if none of its words has a word vector.
+        """
         dimensions = self.dimensions(rows)
         has_words, n_columns = dimensions.any(axis=1), rows.shape[1]
         indptr = rows.indptr + np.append(0, np.cumsum(has_words * self.n_dimensions))
