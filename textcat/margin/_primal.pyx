@@ -89,7 +89,7 @@ ctypedef fused real:
 
 
 def dots(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] data, rows, const real[::1] weights):
-    """Return the dot products of chosen rows, given by number, and weights; sums are in the order of the columns.
+    """Return the dot products of chosen rows, given by number, and weights; sums are in the order of the columns."""
     cdef const int64_t[::1] row = np.ascontiguousarray(rows, np.int64)
     sums = np.zeros(len(row), np.asarray(data).dtype)
     cdef real[::1] total = sums
