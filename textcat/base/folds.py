@@ -124,7 +124,10 @@ def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: in
 
 
 class _Sample:
-    """The units drawn so far; and for each topic, how many documents remain, and how many are still to be drawn."""
+    """The sample so far: the units that are drawn, and how many documents of each topic remain or are still lacking.
+
+    A unit is a document, or a group of documents that are drawn together.
+    """
 
     def __init__(self, units: Sequence[Sequence[Iterable[str]]], n: int) -> None:
         from scipy import sparse  # imported here, so that a process that only reads documents stays small
@@ -146,7 +149,7 @@ class _Sample:
         self._n_wanted, self._n_open = n, int(self._sizes.sum())
 
     def draw(self, topic: int, n: int) -> None:
-        """Process the units of a topic, drawing `n` of its documents."""
+        """Draw units that have `n` documents of a topic, if possible; exclude its other units from later draws."""
         start, end = self._units.indptr[topic : topic + 2]
         counts, units = self._units.data[start:end], self._units.indices[start:end]
         counts, units = counts[self._is_open[units]], units[self._is_open[units]]

@@ -23,7 +23,7 @@ def doctor(form: common.Form = "text") -> int:
 
 
 def show_examination(console: "Console", examination: "Examination", form: str) -> None:
-    """Print the facts of an examination by section, the checks of kernels, and the problems found."""
+    """Print the facts about an installation by section, the checks of compiled functions, and the problems found."""
     from textcat.cli.printing import Facts, show
 
     right = [check for check in examination.kernels if not check.error]

@@ -360,7 +360,7 @@ def _aging_sentence(tagger: "Tagger") -> str:
 
 
 def _promised_sentence(tagger: "Tagger") -> str:
-    """Return a sentence on how many topics have promises; "" if the recipe asks for none."""
+    """Return a sentence on how many topics have promises of precision or recall; "" if the recipe asks for none."""
     if (promises := tagger.decisions.promises) is None:
         return ""
     asked, n = tagger.facts.recipe.promise, len(tagger.topics)

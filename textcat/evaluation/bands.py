@@ -41,7 +41,7 @@ def choose_bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iter
 
 
 def default_bands(n_topics: int) -> list[str]:
-    """Return the names of the default bands."""
+    """Return the names of the default bands (sets of topics), such as ALL and TOP10."""
     return [name for name, size in zip(DEFAULT_BANDS, (0, 10, 30), strict=True) if size < n_topics]
 
 

@@ -83,7 +83,7 @@ class ZoneTexts:
                 yield text
 
     def plan_document(self, names: tuple[str, ...]) -> _ZonePlan:
-        """Record the next document, given the names of its zones; return its parts as a `_ZonePlan`."""
+        """Record the next document, given its zones; return its parts: texts, each with a set of terms (a space)."""
         plan = self._plan_of.get(names)
         if plan is None:
             plan = self._plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)

@@ -229,7 +229,7 @@ cdef class Block:
 
     def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs, double tol,
              const int32_t[::1] positives, const int32_t[::1] left_out):
-        """Load a problem (the labels of a topic, and its rule) into a free lane."""
+        """Load a problem (the labels of a topic, and its rule) into a free lane (place for a topic) of the block."""
         cdef const int32_t *p = &positives[0] if positives.shape[0] else NULL
         cdef const int32_t *z = &left_out[0] if left_out.shape[0] else NULL
         self.rules[lane] = rule
@@ -237,13 +237,13 @@ cdef class Block:
                   p, positives.shape[0], z, left_out.shape[0])
 
     def warm(self, int lane, weights, double bias, double t, const int32_t[::1] support, alpha):
-        """Start a loaded lane from an earlier solution, reached by t updates, instead of zero."""
+        """Start the problem loaded into a lane from an earlier solution, reached by t updates, instead of zero."""
         cdef const int32_t *rows = &support[0] if support.shape[0] else NULL
         warm_lane(self.is_double, self.block, lane, address_of(weights, self.dtype), bias, t, rows, address_of(alpha, self.dtype),
                   support.shape[0])
 
     def run(self, Py_ssize_t budget):
-        """Present at most ``budget`` rows, without the GIL; return a number whose bit k is 1 if lane k has finished.
+        """Present at most ``budget`` rows, without the GIL; bit k of the result is 1 if lane k has finished.
 
         Raise the error that a rule written in Python has raised, if there is one.
         """
@@ -255,7 +255,7 @@ cdef class Block:
         return finished_lanes(self.is_double, self.block)
 
     def score(self, int lane, const int32_t[::1] rows):
-        """Return the scores of chosen rows in a lane, shape (n_chosen,)."""
+        """Return the scores of chosen rows for the topic in a lane: shape (n_chosen,)."""
         scores = np.empty(rows.shape[0], self.dtype)
         cdef void *s = address_of(scores)
         if rows.shape[0]:
@@ -264,7 +264,10 @@ cdef class Block:
         return scores
 
     def margins(self):
-        """Return ``(least functional margin, N, w_b)`` of every lane, each of shape (16,); training cannot go on."""
+        """Return three arrays of shape (16,) for the topics in the lanes; training cannot continue afterwards.
+
+        They are the least functional margin of a row, N = ‖a‖², and the weight of the coordinate of the bias.
+        """
         least, squared, biases = np.empty(LANES), np.empty(LANES), np.empty(LANES)
         cdef double[::1] m = least, N = squared, w_b = biases
         cdef lane z
@@ -277,7 +280,7 @@ cdef class Block:
         return least, squared, biases
 
     def unload(self, int lane, weights):
-        """Write a lane's weights into `weights`, and free the lane.
+        """Write the weights of the topic in a lane into `weights`, and free the lane for another problem.
 
         Return ``(bias, support rows, alpha, updates, epochs, updates in the last epoch)``.
         """

@@ -25,7 +25,7 @@ class Learner(Protocol):
         """Return each topic's rule."""
 
     def settings_for(self, X: Any, prevalence: np.ndarray) -> list[dict[str, Any]]:
-        """Return the settings of each topic's problem, except the rule."""
+        """Return the settings of each topic's training problem, except the rule: keyword arguments of `Problem`."""
 
 
 def out_of_fold_scores(
@@ -66,7 +66,10 @@ def out_of_fold_scores(
 
 
 def rows_without(rows: Iterable[ProblemRows], held_out: np.ndarray) -> list[ProblemRows]:
-    """Return the rows of problems to train without a fold: its rows, `held_out`, are left out, as the first ones."""
+    """Return the positive and the left-out rows of each problem for training without a fold.
+
+    The fold's rows, `held_out`, are removed from the positives, and become the first ones of the left-out rows.
+    """
     return [
         (
             np.setdiff1d(positives, held_out).astype(np.int32),

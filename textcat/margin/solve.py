@@ -149,7 +149,7 @@ def _in_this_process(backend: Any, n_jobs: int) -> bool:
 def _run(
     solve_block: _SolveBlock, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: SolveControl
 ) -> list[Solution]:
-    """Solve problems in blocks, in this package's threads or by joblib's backend; return the solutions in order."""
+    """Train problems in blocks, in threads or by joblib's backend; return their solutions in their order."""
     # A problem with many positives takes more epochs: if it were started last, it would run on while other lanes are
     # empty.
     longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
@@ -289,7 +289,7 @@ def _in_threads(
 
 
 def _check(problems: Sequence[Problem], n_rows: int, n_features: int | None, dtype: np.dtype) -> None:
-    """Raise ValueError if a problem does not fit the rows; `n_features` is None for problems on a kernel."""
+    """Raise ValueError if a training problem does not fit the rows of X; `n_features` is None if there is a kernel."""
     for number, problem in enumerate(problems):
         for name in ("positives", "left_out"):
             if not _are_rows(getattr(problem, name), n_rows):
@@ -321,9 +321,9 @@ def _are_rows(rows: np.ndarray, n_rows: int) -> bool:
 
 
 def _divide(problems: Sequence[NumberedProblem], n_jobs: int) -> list[list[NumberedProblem]]:
-    """Divide problems into blocks of about equal work, one or more per process, as processes share no queue.
+    """Divide training problems into blocks of about equal work, one or more per process, as processes share no queue.
 
-    The problems come in the order of their expected work, the largest first.
+    The problems must be in the order of their expected work, the largest first.
     """
     n_blocks = max(1, min(n_jobs, len(problems)))
     if len(problems) > 8 * N_LANES * n_blocks > 8 * N_LANES:

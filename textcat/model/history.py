@@ -130,7 +130,7 @@ def n_learnt(model: str | os.PathLike[str]) -> int:
 
 
 def active_steps(steps: Sequence[LearningStep]) -> list[LearningStep]:
-    """Return the last "found" step, and the steps after it that were not undone."""
+    """Return the last step of the action "found" (the model was replaced), and the later ones that were not undone."""
     start = max(i for i, step in enumerate(steps) if step.action == "found")
     undone: set[int] = set()
     active: list[LearningStep] = []
@@ -210,13 +210,13 @@ class History:
         return cls(folder, model, labels) if _place(folder).exists() else None
 
     def next_step(self, action: str, **entries: Any) -> LearningStep:
-        """Return a step with the next number; the checksum of its model is still empty."""
+        """Return a new step of the history, with the next number; the checksum of its model is still empty."""
         at, who = when_and_who()
         number, replaced = len(self.steps), self.steps[-1].model
         return LearningStep(number=number, action=action, at=at, who=who, replaced=replaced, **entries)
 
     def note(self, step: LearningStep) -> None:
-        """Append a step to the history file, just before its model is put in place."""
+        """Append a step (a change of the model) to the history file, just before the changed model is put in place."""
         self.steps.append(step)
         append_to_journal(self._path, map(entries_of, self.steps[self._n_noted :]), _REMEDY)
         self._n_noted = len(self.steps)
@@ -311,7 +311,7 @@ def _labels_in(step: LearningStep) -> Iterable[tuple[str, Iterable[str], Iterabl
 
 
 def _renamed(step: LearningStep, number_of: Mapping[str, str], topic_of: Mapping[str, str]) -> LearningStep:
-    """Return a step with other ids of documents and other topics; renamed documents have no text, date or names."""
+    """Return a step with other ids of documents and other topics; texts, dates and names of these are left out."""
 
     def ids(names: Iterable[str]) -> list[str]:
         return [number_of.get(id_, id_) for id_ in names]

@@ -382,7 +382,7 @@ def grid_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, least: int 
 
 
 def prevalence_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Return a row for each κ, by which τ₊ is computed from each topic's fraction of positive documents."""
+    """Return a row of results for each κ; κ and a topic's fraction of positive documents determine its margin τ₊."""
     label, prevalence = f"τ₋ = {_TAU_NEG:g}, τ₊ from prevalence, κ = ", vectors.sizes / vectors.train.shape[0]
     taus = {kappa: prevalence_tau(prevalence, kappa, _SCALE) for kappa in _KAPPA}
     rules = {f"{label}{kappa:g}": [PAUM(_TAU_NEG, tau_pos) for tau_pos in tau] for kappa, tau in taus.items()}
