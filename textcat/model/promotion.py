@@ -18,7 +18,7 @@ from textcat.model import CARD, ModelError, storage
 from textcat.model.card import card_bytes
 from textcat.model.compare import compare
 from textcat.model.manifest import MODEL, read_manifest
-from textcat.model.previous import lock_model, check_rules, remove_leftovers_of_model, replace_model, restore_previous
+from textcat.model.previous import check_rules, lock_model, remove_leftovers_of_model, replace_model, restore_previous
 
 JOURNAL = ".promotions.jsonl"  # suffix of the journal, which lies beside the model's folder
 
