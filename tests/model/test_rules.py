@@ -1,6 +1,8 @@
 """Rules of the house give and take topics as their file says, in every way to tag."""
 
+import copy
 import json
+import pickle
 from dataclasses import replace
 from datetime import date
 
@@ -145,6 +147,7 @@ def test_documents_get_what_the_file_says(file, broader, records, seed):
         rules = Rules.parse(text_of(file), TOPICS, {}, broader)
     except TextcatError:
         assume(False)  # it contradicts itself, or lacks a condition or a rule
+    rules = pickle.loads(pickle.dumps(rules))  # as another process gets them
     holding = rules.holding(records)
     changed, met = rules.apply(above, scores, holding)
     of_each = [rules.apply(above[i : i + 1], scores[i : i + 1], holding[i : i + 1])[1] for i in range(len(above))]
@@ -339,6 +342,13 @@ def test_conditions_hold_for_documents_records_and_streams_in_python(conditional
     assert tagger.predict([]).shape == (0, len(tagger.topics))
     many = [record for record in documents_of(RECORDED) for _ in range(1500)]  # more than are held at a time
     assert [{tag.topic for tag in tags} for tags in tagger.tag(many)[::1500]] == expected
+
+
+def test_a_tagger_with_rules_can_be_pickled_and_copied(conditional):
+    tagger = load(conditional[0])
+    for copied in (pickle.loads(pickle.dumps(tagger)), copy.deepcopy(tagger)):
+        assert copied.tag(RECORDED) == tagger.tag(RECORDED)
+        assert copied.decisions.rules.texts == tagger.decisions.rules.texts
 
 
 def test_explanations_name_the_condition(conditional):

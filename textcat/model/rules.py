@@ -170,6 +170,11 @@ class Rules:
     repeated: int  # start of a group of rules that is repeated until it changes nothing; -1 if no repetition is needed
     conditions: tuple[Condition, ...]
     source: str  # the text of the file
+    parsed_for: tuple[Any, ...]  # the further arguments of `parse`
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The functions of the rules cannot be pickled.
+        return Rules.parse, (self.source, *self.parsed_for)
 
     @classmethod
     def parse(
@@ -226,7 +231,7 @@ class Rules:
                 of_field += (_Rule(start + said, apply, part.condition) for said, apply in make(part.asked))
             groups.append(tuple(of_field))
         repeated = [*makers].index("adds") if _is_chained(sections, ancestors) else -1
-        return cls(tuple(groups), repeated, tuple(asked.when), text)
+        return cls(tuple(groups), repeated, tuple(asked.when), text, (topics, names, broader))
 
     @property
     def texts(self) -> tuple[str, ...]:
