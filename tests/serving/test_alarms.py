@@ -192,11 +192,15 @@ def test_a_folder_of_other_tags_is_refused(news, tags, other_model, newswire_mod
         "absent": "has no summary of tags",
         "other": rf"has tags by model {read_manifest(other_model).id}, but {news['news'].version} is served as 'news'",
         "some": "were chosen by --topic",
-        "rules": "were chosen by --rules",
+        "rules": "by house rules that the model does not have now",
         "empty": "are of no document",
     }.items():
         with pytest.raises(TextcatError, match=told):
             alarms_of(news, tmp_path / folder)
+    model = news["news"]
+    ruled = model.tagger.with_rules(tmp_path / "rules.toml")
+    with pytest.raises(TextcatError, match="by none of the model's house rules"):
+        Alarms("news", model.version, ruled, tags)
 
 
 @pytest.mark.long

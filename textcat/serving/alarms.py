@@ -92,10 +92,13 @@ class Alarms:
             )
         rules = tagger.decisions.rules
         expected = sha256(rules.source.encode()).hexdigest()[:16] if rules and rules.source else None
-        options = [name for name in _OTHER_TAGS if settings[0].get(name)]
-        options += ["--rules"] if settings[0].get("--rules") != expected else []
-        if options or not found["documents"]:
-            why = f"were chosen by {options[0]}, unlike those that clients get" if options else "are of no document"
+        why = "" if found["documents"] else "are of no document"
+        if (followed := settings[0].get("--rules")) != expected:
+            by_which = "house rules that the model does not have now" if followed else "none of the model's house rules"
+            why = f"were chosen by {by_which}, unlike those that clients get"
+        if option := next(filter(settings[0].get, _OTHER_TAGS), ""):
+            why = f"were chosen by {option}, unlike those that clients get"
+        if why:
             raise TextcatError(f"The tags in {folder} {why}: name another folder.")
         counts = {topic["topic"]: topic["documents"] for topic in found["topics"]}
         counts |= {NO_TOPIC: found["no_topic"], NO_KNOWN_TERM: found["no_known_term"]}
