@@ -5,6 +5,7 @@ import json
 import pickle
 from dataclasses import replace
 from datetime import date
+from functools import partial
 
 import numpy as np
 import pytest
@@ -425,11 +426,39 @@ def test_other_rules_are_named_and_end_a_run_that_began_with_others(ruled, tmp_p
     textcat.tag_archive(ruled, tmp_path / "story.jsonl", tmp_path / "out", output_settings=other, jobs=1)
     (part,) = (tmp_path / "out").glob("part-*.jsonl")
     assert not {"wheat", "zinc"} & {tag["topic"] for tag in json.loads(part.read_text())["topics"]}
-    with pytest.raises(TextcatError, match="began with --rules"):
+    with pytest.raises(TextcatError, match="began with other rules, but now has its present ones: give --model-chang"):
         textcat.tag_archive(ruled, tmp_path / "story.jsonl", tmp_path / "out", jobs=1)
     one = textcat.OutputSettings(topics=("wheat",))
     with pytest.raises(TextcatError, match="leave out --topic, or the rules"):
         textcat.tag_archive(ruled, tmp_path / "story.jsonl", tmp_path / "one", output_settings=one, jobs=1)
+
+
+@pytest.mark.parametrize("rules", ['never = ["wheat"]', None])
+def test_files_are_tagged_by_changed_rules_as_by_a_changed_model(ruled, tmp_path, rules):
+    def topics(folder):
+        rows = (json.loads(line) for part in sorted(folder.glob("part-*.jsonl")) for line in part.open())
+        return {row["source"]: {tag["topic"] for tag in row["topics"]} for row in rows}
+
+    folder, out, beside = tmp_path / "news", tmp_path / "out", tmp_path / "model.rules.toml"
+    folder.mkdir()
+    (folder / "1.jsonl").write_text(json.dumps({"text": STORY}) + "\n")
+    tag = partial(textcat.tag_archive, ruled, folder, out, jobs=1)
+    tag()
+    (first,) = topics(out).values()
+    if rules is None:
+        beside.unlink()
+    else:
+        beside.write_text(rules)
+    present = {tag.topic for tag in load(ruled).tag([STORY])[0]}
+    assert present != first
+    (folder / "2.jsonl").write_text(json.dumps({"text": STORY}) + "\n")
+    tag(model_changes="new")
+    assert [*topics(out).values()] == [first, present]
+    tag(model_changes="all")
+    assert [*topics(out).values()] == [present, present]
+    assert [*topics(tmp_path / "out.before").values()] == [first, present]
+    assert not tag(model_changes="all").growth
+    assert not (tmp_path / "out.next").exists()
 
 
 def test_other_rules_are_taken_where_those_beside_the_model_cannot_be_followed(ruled, tmp_path):

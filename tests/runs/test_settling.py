@@ -368,7 +368,7 @@ def test_a_version_that_was_replaced_is_in_no_group_of_duplicates(tmp_path, kill
         with suppress(Killed):
             find()
         kill_at[:] = [-1, 0]
-        assert find() == {"c1": "b1"}
+        assert find() == {"c1": f"{folder / 'b.jsonl'}:1"}
 
 
 # --- the journal -----------------------------------------------------------------------------------------------------

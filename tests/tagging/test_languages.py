@@ -147,7 +147,7 @@ def test_rules_may_hold_for_a_language_that_is_identified_or_named(models, archi
     topics = [[one["topic"] for one in row["topics"]] for row in written(tmp_path / "out")]
     assert topics == [[], ["ships"], ["bread"], ["bread"]] * 2
     (folder / "en.rules.toml" if is_beside else tmp_path / "house.toml").write_text(text.replace("ships", "bread"))
-    with pytest.raises(TextcatError, match="--rules"):
+    with pytest.raises(TextcatError, match="other rules"):
         tag(folder, archive, tmp_path / "out", rules=rules)
 
 

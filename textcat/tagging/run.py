@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,8 @@ from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
 
 log = logging.getLogger(__name__)
 
-MODEL_CHANGES = ("ask", "new", "all")  # choices for a folder with tags by another model
+MODEL_CHANGES = ("ask", "new", "all")  # choices for a folder with tags by another model, or other rules
+_MAY_CHANGE = ("model", "--rules")  # settings of a run to which these choices apply
 _MOST_NAMED = 5  # maximum number of changed files, and of missing files, in warnings
 
 
@@ -88,10 +89,10 @@ def tag_archive(
     lang : {"", "auto"}
         "auto": identify the language of each document, and tag it by the model of this language.
     model_changes : {"", "ask", "new", "all"}
-        What to do if the folder has tags by another model. "new": tag files that are new or have changed by this one;
-        other tags stay. "all": tag all documents by this one, in a folder ``OUT.next``, which replaces `out` atomically
-        when it is finished; files that this model has tagged already are not read again. "ask": raise an error. "":
-        "new" if the model was made from the other one by `textcat learn`, otherwise "ask".
+        What to do if the folder has tags by another model, or other rules. "new": tag files that are new or have
+        changed by these; other tags stay. "all": tag all documents by these, in a folder ``OUT.next``, which replaces
+        `out` atomically when it is finished; files that they have tagged already are not read again. "ask": raise an
+        error. "": "new" if the model was made from the other one by `textcat learn`, otherwise "ask".
     keep : int, default 2
         With "all", how many folders of tags to keep: the new one, then the one before, as ``OUT.before``, then
         ``OUT.before-2`` and so on.
@@ -157,11 +158,15 @@ def tag_to_folder(
             "tags: name the files, give --restart to begin again with the present input, or name another folder."
         )
     end_replacement(out, keep)
-    found = find_replacement(out, plan.sources, model=facts_of_job(plan.job, plan.sources)["model"])
+    facts = facts_of_job(plan.job, plan.sources)
+    found = find_replacement(out, plan.sources, **{name: facts[name] for name in _MAY_CHANGE})
     if not found.is_due:
         drop_replacement(out, keep)
         return _tag(plan, out, progress=progress, trusted=trusted, changes="new", **limits)
-    log.warning("%s has tags by another model: all is tagged anew in %s, which then takes its place.", out, beside(out))
+    log.warning(
+        "%s has tags by another model or other rules: all is tagged anew in %s, which then takes its place.",
+        *(out, beside(out)),
+    )
     with replaced(out, stays=found.stays, kept=keep) as new:
         return _tag(plan, new, progress=progress, changes="all", **limits)
 
@@ -186,7 +191,7 @@ def _tag(
     is_part = plan.part is not None
     facts |= {PART: str(plan.part)} if is_part else {}
     # All parts must be tagged by the same model, so that they can be merged.
-    changing = () if is_part else _changing(plan, out, former.get("model"), facts["model"], changes)
+    changing = () if is_part else _changing(plan, out, former, facts, changes)
     changing += (GROUPS,) if not is_part and _groups_grew(plan, former.get(GROUPS)) else ()
     log_plan(plan, str(out))
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
@@ -232,21 +237,27 @@ def _batches_left(plan: TaggingPlan, state: RunState) -> Iterator[Batch]:
     return read_batches(state.sources, plan.job.input, state.checkpoint, state.pipes, **of_share)
 
 
-def _changing(plan: TaggingPlan, out: Path, before: str | None, now: str, model_changes: str) -> tuple[str, ...]:
-    """Return which settings of a run may change, given the ids of its former and its present model.
+def _changing(
+    plan: TaggingPlan, out: Path, before: Mapping[str, Any], now: Mapping[str, Any], model_changes: str
+) -> tuple[str, ...]:
+    """Return which settings of a run may change, given its former settings ({}: there is no run) and the present ones.
 
-    Raise TextcatError if the models differ, and `model_changes` (see `tag_archive`) does not allow that.
+    Raise TextcatError if the model or its rules differ, and `model_changes` (see `tag_archive`) does not allow that.
     """
-    if before in (None, now):
+    names = tuple(name for name in _MAY_CHANGE if before and before.get(name) != now[name])
+    if not names:
         return ()
-    if model_changes == "ask" or (not model_changes and not descends_from(plan.job.model, before)):
+    models = f"model {before['model']}", f"model {now['model']}"
+    former, present = models if "model" in names else ("other rules", "its present ones")
+    is_learnt = names == ("model",) and descends_from(plan.job.model, before["model"])
+    if model_changes == "ask" or not (model_changes or is_learnt):
         raise TextcatError(
-            f"The run in {out} began with model {before}, but now has model {now}: give --model-changes new to tag "
-            "only new and changed files by it, --model-changes all to tag all again, or --restart."
+            f"The run in {out} began with {former}, but now has {present}: give --model-changes new to tag only new "
+            "and changed files by them, --model-changes all to tag all again, or --restart."
         )
     if model_changes != "all":
-        log.warning("%s has tags by model %s; files that are new or change are tagged by model %s.", out, before, now)
-    return ("model",)
+        log.warning("%s has tags by %s; files that are new or change are tagged by %s.", out, former, present)
+    return names
 
 
 def _groups_grew(plan: TaggingPlan, before: Any) -> bool:
