@@ -18,9 +18,8 @@ from email.message import EmailMessage
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-import docx
 import fsspec
-import matplotlib.figure
+import office_files
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -117,18 +116,11 @@ def page(row):
 
 
 def word(row):
-    file, document = io.BytesIO(), docx.Document()
-    document.core_properties.title = row["title"]
-    document.add_paragraph(row["text"])
-    document.save(file)
-    return file.getvalue()
+    return office_files.word(row["text"], title=row["title"])
 
 
 def pdf(row):
-    figure, file = matplotlib.figure.Figure(), io.BytesIO()
-    figure.text(0.1, 0.5, row["text"])
-    figure.savefig(file, format="pdf", metadata={"Title": row["title"]})
-    return file.getvalue()
+    return office_files.pdf(row["text"], Title=row["title"])
 
 
 def markdown(row):

@@ -10,12 +10,6 @@ import textcat
 from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
 
-pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
 CALIBRATION = Calibration(np.ones(3), np.zeros(3))
 OPTIONS = {
     "PrecisionRecallBands": {},
@@ -26,13 +20,17 @@ OPTIONS = {
 
 
 @pytest.fixture(autouse=True)
-def _close():
-    yield
+def pyplot():
+    """The plots of matplotlib, whose import takes long: not for processes that run other tests."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
+    from matplotlib import pyplot
+
+    yield pyplot
     pyplot.close("all")
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_a_display_is_drawn_of_an_evaluation_or_of_predictions_and_again_on_other_axes(name):
+def test_a_display_is_drawn_of_an_evaluation_or_of_predictions_and_again_on_other_axes(name, pyplot):
     display = getattr(textcat, name).from_evaluation(EVALUATION, **OPTIONS[name])
     assert display.figure_ is display.ax_.figure
     axes = pyplot.subplots()[1]
