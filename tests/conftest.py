@@ -6,6 +6,7 @@ import json
 import os
 from collections import defaultdict
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from unittest.mock import patch
@@ -76,6 +77,31 @@ def at_once():
 def commands_once():
     """Make the commands of textcat once: thousands are run in a process that runs tests, and a user runs one."""
     with patch("typer.main.get_command", cache(get_command)):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def newswire_once():
+    """Read the corpus newswire once: hundreds of tests open it. What training frees, lists and texts, is copied."""
+    from textcat.corpus import catalogue
+
+    read, there = catalogue.read_corpus, {}
+
+    def read_once(card, data, *options):
+        *changes, _, unused = options
+        if card.name != "newswire" or any(changes):
+            return read(card, data, *options)
+        key = data, os.stat(data).st_mtime_ns, unused
+        if key not in there or there[key][0] != card:
+            there[key] = card, read(card, data, *options)
+        corpus = there[key][1]
+        parts = {part: getattr(corpus, part) for part in ("train", "test", "unused")}
+        copies = {
+            part: [replace(each, zones={**each.zones}) for each in documents] for part, documents in parts.items()
+        }
+        return replace(corpus, **copies)
+
+    with patch.object(catalogue, "read_corpus", read_once):
         yield
 
 
