@@ -360,7 +360,7 @@ def _is_at(node: _Node, edge: str) -> bool:
 
 
 def _masks(path: list[_Node], direction: int, depth: int) -> _Masks:
-    """Return the set of characters that a match allows at each of `depth` positions, nearest first.
+    """Return the set of characters that a match of a regex allows at each of `depth` positions, nearest first.
 
     Positions are counted forwards from the start of the match (`direction` 1), or backwards from its end (-1).
     """
@@ -368,9 +368,10 @@ def _masks(path: list[_Node], direction: int, depth: int) -> _Masks:
 
 
 def _walk(nodes: list[_Node], depth: int, direction: int) -> _Masks:
-    """Return, for each of the next `depth` positions, the characters that at least one path through the nodes allows.
+    """Return, for each of the next `depth` positions, the characters that a part of a regex allows, by any path.
 
-    `nodes` are listed in the direction in which positions are counted: forwards (1) or backwards (-1).
+    `nodes` are the nodes of the regex's parse tree, listed in the direction in which positions are counted: forwards
+    (1) or backwards (-1).
     """
     if depth == 0 or not nodes:
         return (ANY_CHARACTER,) * depth
@@ -414,7 +415,7 @@ def _union(masks: Iterable[int]) -> int:
 
 
 def required_characters(nodes: Iterable[_Node]) -> list[int]:
-    """Return sets of characters (bit masks): every string that the nodes match has a character of each set."""
+    """Return sets of characters (bit masks): every string that a regex, given by its nodes, matches has one of each."""
     required: list[int] = []
     for op, argument in nodes:
         name, mask = str(op), _mask((op, argument))
@@ -433,7 +434,7 @@ def required_characters(nodes: Iterable[_Node]) -> list[int]:
 
 
 def _mask(node: _Node) -> int | None:
-    """Return the set of characters (a bit mask) of a node that matches exactly one character; None for other nodes."""
+    """Return the set of characters (a bit mask) of a node of a regex that matches one character; None for others."""
     name, argument = str(node[0]), node[1]
     if name == _SET:
         return int(argument)

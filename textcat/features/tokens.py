@@ -170,7 +170,7 @@ class Tokens(Parameters, TokenSettings):
         self._tables = tables
 
     def as_read(self, text: str) -> str:
-        """Normalise a text as `tokenize` does: in `normal_form`, with U+FFFD for characters that stand-ins use."""
+        """Normalise a text as `tokenize` does: to `normal_form`, with U+FFFD for characters used internally."""
         return _normalise([text], self.normal_form, self.segmenter)[0]
 
     def tokenize(self, text: str) -> list[str]:
@@ -228,9 +228,10 @@ class Tokens(Parameters, TokenSettings):
         return located
 
     def place_terms(self, texts: Iterable[str]) -> list[TermPlaces]:
-        """Return the result of `locate_tokens` in arrays, which long texts need, followed by n-grams with stand-ins.
+        """Return the results of `locate_tokens` as arrays, for long texts, followed by n-grams that contain stand-ins.
 
-        A stand-in takes the place of a character outside of runs in an n-gram: see `textcat.features.scripts.STAND_IN`.
+        A stand-in takes the place of a character such as a space in an n-gram of Chinese or Japanese text: see
+        `textcat.features.scripts.STAND_IN`.
         """
         counter, texts = self.term_counter(), [*map(self.as_read, texts)]
         with counter.lock:
@@ -238,9 +239,10 @@ class Tokens(Parameters, TokenSettings):
             return [counter.places(i, text) for _, batch in loaded for i, text in enumerate(batch)]
 
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
-        """Return what `locate_tokens` returns for parts of texts, followed by the n-grams with stand-ins of each part.
+        """Return, for each piece of text, what `locate_tokens` returns, followed by n-grams that contain stand-ins.
 
-        For stand-ins see `place_terms`. The results of short parts are cached, as they recur.
+        A stand-in takes the place of a character such as a space in an n-gram of Chinese or Japanese text: see
+        `textcat.features.scripts.STAND_IN`. The results for short pieces are cached, as they recur.
         """
         kept = self.term_counter().pieces
         if len(kept) > _MOST_PIECES:
@@ -549,7 +551,7 @@ class _TermCounter:
         return _with_crossings(placed, text, crossing) if crossing else placed
 
     def crossing(self, text: str) -> list[Located]:
-        """Return the n-grams of a text that have stand-ins (for characters outside of runs), with their positions."""
+        """Return the n-grams of a text that contain stand-ins, with their positions: see `place_terms`."""
         crossing = crossing_text(text, self.settings.lowercase) if self._crosses else ""
         ngrams = (ngram for ngram in _located_in_run(crossing, 0) if has_stand_in(ngram.term))
         return [ngram._replace(token=text[ngram.start : ngram.end]) for ngram in ngrams]
@@ -560,7 +562,7 @@ class _TermCounter:
 
 
 def _normalise(texts: list[str], normal_form: str, segmenter: str) -> list[str]:
-    """Return texts in a normal form; unless spaCy segments them, with U+FFFD for characters that stand-ins use."""
+    """Return texts in a normal form; unless spaCy segments them, U+FFFD replaces characters reserved as stand-ins."""
     texts = [*map(nfc, texts)] if normal_form == NFC else texts
     return texts if segmenter == SPACY else [*map(without_stand_ins, texts)]
 
@@ -598,7 +600,10 @@ def _with_runs(words: TermPlaces, text: str, runs: np.ndarray) -> TermPlaces:
 
 
 def _with_crossings(placed: TermPlaces, text: str, crossing: str) -> TermPlaces:
-    """Return places of terms, followed by those of n-grams with stand-ins; `crossing` is the text with these."""
+    """Return places of terms, followed by those of n-grams that contain stand-ins: see `Tokens.place_terms`.
+
+    `crossing` is the text with stand-ins; "": there are no such n-grams.
+    """
     examples, _, ids, starts, ends = ngrams_of_runs(crossing, np.array([[0, len(crossing)]]))
     names = [crossing[start:end] for start, end in examples.tolist()]
     chosen = np.flatnonzero(np.array([*map(has_stand_in, names)])[ids])

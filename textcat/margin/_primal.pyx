@@ -186,8 +186,9 @@ cdef class Rows:
     def fill(self, indptr, indices, data, column, int32_t first_cold, Py_ssize_t start, Py_ssize_t stop):
         """Arrange the rows from `start` to `stop`; the rows before `start` must have been arranged.
 
-        `column` has the column of each feature, int32, -1 for a lone feature, -2 - k for the k-th dense one; columns
-        from `first_cold` on are cold. ``dense`` must be zero before.
+        `column` has the column of each feature, int32; -1 for a lone feature, which a single row has, and -2 - k for
+        the k-th dense one, which most rows have. Columns from `first_cold` on are cold, that is, rare. The array
+        ``dense`` must be zero before.
         """
         cdef const int64_t *p = <const int64_t *>address_of(indptr)
         cdef const int32_t *j = <const int32_t *>address_of(indices)

@@ -26,7 +26,7 @@ def read_decisions(folder: str | os.PathLike[str]) -> tuple[Decisions, Manifest]
 
 
 def decisions_of(arrays: Mapping[str, Any], manifest: Manifest) -> Decisions:
-    """Return the decisions that a model's arrays, by name, and its manifest describe; raise ValueError for others."""
+    """Return the decisions of a model, given its arrays by name and its manifest; raise ValueError if these misfit."""
     n_topics = len(manifest.topics)
     return Decisions(
         arrays[THRESHOLDS],
