@@ -198,7 +198,7 @@ class _Alphabet:
 
 
 def _sets_within(nodes: Iterable[_Node]) -> Iterator[_Members]:
-    """Yield each set of characters in a parse tree, as the tuple of its members."""
+    """Yield each set of characters in the parse tree of a regex, as the tuple of its members."""
     for op, argument in nodes:
         name = str(op)
         if name in _CHARACTERS:
@@ -259,7 +259,7 @@ def parse_regex(pattern: re.Pattern[str]) -> Sequence[_Node]:
 
 
 def _paths(nodes: Iterable[_Node]) -> list[list[_Node]]:
-    """Return the paths through a parse tree: sequences of nodes, with one choice for each branch and optional part.
+    """Return the paths through a regex's parse tree: sequences of nodes, one choice for each branch and optional part.
 
     The paths are in the order in which the regex tries them. UnmodelledRegexError is raised if there are too many.
     """

@@ -110,7 +110,10 @@ class _Language:
         self._recut = tuple(rule for rule, cut in tables.cuts.items() if tables.tokens[rule] != cut)
 
     def special_edges(self) -> np.ndarray:
-        """Return `LanguageTables.special_edges` of the tables; an empty array without tables."""
+        """Return the characters around boundaries of spans that a special case of the tokenizer may cross.
+
+        The array is that of `LanguageTables.special_edges`, or empty if the language has no tables.
+        """
         return np.zeros((0, 4), np.uint32) if self.tables is None else self.tables.special_edges
 
     def may_meet(self, left: str, last: str, right: str, first: str) -> bool:

@@ -33,7 +33,7 @@ class StoreError(TextcatError, ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class RowsManifest:
-    """The entries of the manifest of rows on disk."""
+    """The entries of the manifest in a folder of document vectors (rows)."""
 
     format: int = 0
     shape: list[int]  # (n_rows, n_features)
@@ -57,7 +57,7 @@ check_target = ROWS.check_target
 
 
 class StoredRows:
-    """Rows on disk: the arrays of a sparse CSR matrix, memory-mapped.
+    """Document vectors (rows) on disk: the arrays of a sparse CSR matrix, memory-mapped.
 
     `write_rows` and `open_rows` return such an object. `solve`, and the `fit` of learners without a kernel, accept it
     in place of a matrix. It is pickled as the path of its folder; the process that unpickles it must be able to read

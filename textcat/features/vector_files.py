@@ -103,7 +103,7 @@ def _of_text(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def _of_model2vec(path: Path) -> tuple[list[str], np.ndarray]:
-    """Return the words in the vocabulary of a model's tokenizer, and their vectors."""
+    """Return the words in the vocabulary of the tokenizer of a Model2Vec model, and their vectors."""
     arrays = read_safetensors(path)
     vocabulary = json.loads(path.with_name("tokenizer.json").read_bytes())["model"]["vocab"]
     if isinstance(vocabulary, list):  # for the type Unigram: pieces with their probabilities, in order

@@ -248,7 +248,7 @@ cdef class Expansion:
 
     def load(self, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs, double tol,
              const int32_t[::1] positives, const int32_t[::1] left_out):
-        """Load a problem in place of the previous one."""
+        """Load a problem (the labels of a topic, and its rule) in place of the previous one."""
         cdef problem *z = &self.z
         cdef double longest2 = 0
         cdef int8_t[::1] labels

@@ -117,7 +117,7 @@ class KernelRows:
         return self._blocks[b] if b in self._blocks else self._compute(b)  # the other thread may have failed
 
     def _fill(self, b: int) -> bool:
-        """Compute block b, if it is not yet cached, and cache it; return False if another thread is computing it."""
+        """Compute and cache block b of kernel rows, unless it is cached; return False if another thread computes it."""
         if not self._locks[b].acquire(blocking=False):
             return False
         try:

@@ -89,7 +89,7 @@ def wide(weights: "csr_array") -> "csr_array":
 
 
 def column_of(matrix: Any, column: int, rows: np.ndarray | None = None) -> np.ndarray:
-    """Return the entries of a column, in the given rows or in all: shape (n_rows,)."""
+    """Return the entries of a column of a sparse matrix, in the given rows or in all: shape (n_rows,)."""
     starts, topics, values = parts_of(matrix)
     entries_of_column = np.zeros(len(starts) - 1 if rows is None else len(rows), values.dtype)
     if rows is None:
