@@ -43,6 +43,13 @@ def test_tag_refuses_groups_that_do_not_exist(run, model, tmp_path):
     assert "none.jsonl" in run.refuses("tag", model, "news.jsonl", "--duplicates", "none.jsonl")
 
 
+def test_files_are_not_tagged_with_groups_as_they_arrive(run, model, tmp_path):
+    write(tmp_path / "news.jsonl", [WORDS])
+    run("duplicates", "news.jsonl", "--out", "out.jsonl")
+    said = run.misuses("tag", model, "news.jsonl", "--duplicates", "out.jsonl", "--out", "tags", "--watch")
+    assert "textcat duplicates" in said
+
+
 def test_keep_groups_needs_a_test_part_to_draw(run):
     assert "--test-size" in run.misuses("train", "newswire", "--keep-groups")
 

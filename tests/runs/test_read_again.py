@@ -17,10 +17,13 @@ from interrupted_runs import NOW
 from news_versions import item, write_items
 from read_sources import tarred, zipped
 
+from textcat.base.errors import TextcatError
 from textcat.reading import InputSettings
 from textcat.runs.growth import Growth
+from textcat.tagging.duplicates import find_duplicates
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.planning import make_plan
+from textcat.tagging.run import tag_archive
 from textcat.tagging.shards import read_tags
 from textcat.tagging.watch import watch_archive
 from textcat.tagging.write_back import write_back
@@ -264,6 +267,21 @@ def test_news_is_read_when_its_embargo_ends_each_item_at_its_time(model, tmp_pat
     clock[0] = NOW.timestamp()  # a clock that goes back takes nothing away
     assert run(model, [folder], out).growth == Growth()
     assert len(ids(out)) == 5
+
+
+def test_news_is_not_tagged_after_its_embargo_before_duplicates_has_read_it(model, tmp_path, out, clock):
+    hour = NOW + timedelta(hours=1)
+    folder = write_items(tmp_path / "in" / "a.jsonl", [item("urn:free", 1), under_embargo("urn:1", hour)]).parent
+    duplicates, tag = partial(find_duplicates, [folder], tmp_path / "groups.jsonl", jobs=1), partial(tag_archive, model)
+    tag = partial(tag, [folder], out, output_settings=OutputSettings(duplicates=str(tmp_path / "groups.jsonl")), jobs=1)
+    duplicates()
+    tag()
+    clock[0] = hour.timestamp()
+    with pytest.raises(TextcatError, match="first"):
+        tag()
+    duplicates()
+    tag()
+    assert ids(out) == ["urn:1", "urn:free"]
 
 
 @pytest.mark.parametrize(("hours", "reads_at"), [(5, 5), (1, 1)])

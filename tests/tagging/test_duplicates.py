@@ -6,6 +6,7 @@ import os
 import random
 import signal
 from functools import partial
+from io import BytesIO
 
 import pytest
 
@@ -17,6 +18,7 @@ from textcat.tagging.groups import open_groups
 from textcat.tagging.job import ReplacedError
 from textcat.tagging.planning import make_plan
 from textcat.tagging.run import tag_to_folder
+from textcat.tagging.stream import tag_to_stream
 
 READ = InputSettings(block_bytes=4096)
 WORDS = ["".join(random.Random(i).choices("abcdefghijklmnoprstuvw", k=7)) for i in range(5000)]
@@ -257,6 +259,90 @@ def test_a_run_goes_on_with_grown_groups_but_not_with_others(archive, tmp_path, 
     groups.write_text("".join(groups.read_text().splitlines(keepends=True)[1:]))
     with pytest.raises(TextcatError, match="--duplicates"):
         tag()
+
+
+@pytest.fixture
+def tag(archive, tmp_path, model):
+    settings = textcat.OutputSettings(duplicates=str(tmp_path / "out.jsonl"))
+    return partial(textcat.tag_archive, model, out=tmp_path / "tags", output_settings=settings, jobs=1)
+
+
+def test_documents_get_no_group_before_duplicates_has_read_them(archive, tmp_path, tag):
+    run(archive, tmp_path / "out.jsonl")
+    tag([archive])
+    (archive / "3.jsonl").write_text((archive / "2.jsonl").read_text().replace('"b', '"c'))
+    write(archive / "1.jsonl", [article(i) for i in range(41)])
+    with pytest.raises(TextcatError, match=r"no groups of .*1\.jsonl and of 1 more.*`textcat duplicates"):
+        tag([archive])
+    run(archive, tmp_path / "out.jsonl")
+    with pytest.raises(TextcatError, match="--restart"):  # 1.jsonl was read again, so its documents are repeats now
+        tag([archive])
+    tag([archive], restart=True)
+    assert groups_of(tmp_path / "tags")["c38"] == groups_of(tmp_path / "tags")["a9"] == group(archive, "b38")
+
+
+def test_a_stream_has_no_groups_of_files_that_duplicates_has_not_read(archive, tmp_path, model):
+    run(archive, tmp_path / "out.jsonl")
+    settings = textcat.OutputSettings(duplicates=str(tmp_path / "out.jsonl"))
+    to = partial(tag_to_stream, model, [archive], on_rejection=None, output_settings=settings, jobs=1)
+    to(rows := BytesIO())
+    assert f'"group":"{group(archive, "a9")}"'.encode() in rows.getvalue()
+    (archive / "3.jsonl").write_text("")
+    with pytest.raises(TextcatError, match=r"no groups of .*3\.jsonl"):
+        to(BytesIO())
+
+
+def test_groups_of_inputs_with_other_names_are_refused_and_the_remedies_help(archive, tmp_path, tag, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(archive.name, tmp_path / "out.jsonl")
+    with pytest.raises(TextcatError, match=r"no groups of .*with the inputs as they are named here"):
+        tag([archive])
+    assert not (tmp_path / "tags").exists()
+    run(archive, tmp_path / "out.jsonl")
+    with pytest.raises(TextcatError, match=r"former name news/1\.jsonl.*--restart"):
+        tag([archive])
+    run(archive, tmp_path / "out.jsonl", restart=True)
+    tag([archive])
+    assert groups_of(tmp_path / "tags")["b38"] == group(archive, "a9")
+
+
+def test_a_run_goes_on_after_a_file_was_renamed(archive, tmp_path, tag):
+    run(archive, tmp_path / "out.jsonl")
+    tag([archive])
+    (archive / "2.jsonl").rename(archive / "4.jsonl")
+    (archive / "3.jsonl").write_text((archive / "4.jsonl").read_text().replace('"b', '"c'))
+    run(archive, tmp_path / "out.jsonl")
+    assert tag([archive]).growth.renamed
+    assert groups_of(tmp_path / "tags")["c38"] == groups_of(tmp_path / "tags")["b38"] == group(archive, "a9")
+
+
+def test_a_run_ends_if_a_tagged_document_gets_another_group(archive, tmp_path, tag):
+    groups = tmp_path / "out.jsonl"
+    run(archive, groups)
+    tag([archive])
+    line = lines_of(groups)[0] | {"position": 3}
+    groups.write_text(groups.read_text() + json.dumps(line) + "\n")
+    for _ in range(2):
+        with pytest.raises(TextcatError, match=r"--duplicates.*--restart"):
+            tag([archive])
+
+
+def test_a_file_of_groups_without_its_folder_is_refused(archive, tmp_path, tag):
+    run(archive, tmp_path / "out 1.jsonl")
+    (tmp_path / "out 1.jsonl").rename(tmp_path / "out.jsonl")
+    with pytest.raises(TextcatError, match=r"lists the files .* cannot be read"):
+        tag([archive])
+
+
+def test_an_interrupted_search_for_duplicates_covers_no_new_file(archive, tmp_path, tag):
+    run(archive, tmp_path / "out.jsonl")
+    (archive / "3.jsonl").write_text((archive / "2.jsonl").read_text().replace('"b', '"c'))
+    process = multiprocessing.get_context("fork").Process(target=killed_run, args=(archive, tmp_path / "out.jsonl", 2))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    with pytest.raises(TextcatError, match=r"no groups of .*3\.jsonl"):
+        tag([archive])
 
 
 def test_a_batch_is_not_tagged_with_the_groups_of_another_file(archive, tmp_path, model):

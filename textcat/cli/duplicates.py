@@ -29,7 +29,7 @@ def duplicates(
     restart: Annotated[bool, Option("--restart", help="Remove the earlier run of --out, and start again.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress, and print no summary.")] = False,
 ) -> None:
-    """Find documents that repeat an earlier one: exact, cut, reworded or misread. A group has its first document's id.
+    """Find documents that repeat an earlier one: exact, cut, reworded or misread; a group has the place of its first.
 
     An interrupted run resumes when the same command is given again; if an archive has grown, only its new and changed
     files are read. The exit code is 3 if documents could not be read.

@@ -325,6 +325,11 @@ def _check_tag(
         (stdout and back.folder is not None, "choose one of --stdout and --write-back"),
         (out is None and back.folder is None and restart, "--restart needs --out or --write-back"),
         (watch and (out is None or not inputs or "-" in inputs), "--watch needs --out, and files or folders as inputs"),
+        (
+            watch and write.duplicates,
+            "--duplicates needs files that `textcat duplicates` has read, and --watch tags them before: leave out one "
+            "of them",
+        ),
     ):
         if is_wrong:
             raise BadParameter(sentence)

@@ -206,6 +206,7 @@ class TaggedFile(NamedTuple):
     name: str
     content: tuple[int, int | str | None]
     checksum: str  # "" if it is unknown
+    due: float | None = None  # as in `KnownFile`
 
 
 def tagged_files(folder: Path) -> dict[str, TaggedFile]:
@@ -218,7 +219,7 @@ def tagged_files(folder: Path) -> dict[str, TaggedFile]:
     if log is None or log.header.files is None or not has_files(log):
         return {}
     return {
-        escape_undecodable(item.reading.name): TaggedFile(name, item.file.content, item.checksum)
+        escape_undecodable(item.reading.name): TaggedFile(name, item.file.content, item.checksum, item.due)
         for name, item in RunFiles(log).known.items()
     }
 

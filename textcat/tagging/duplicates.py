@@ -37,7 +37,7 @@ from textcat.reading import (
     find_sources,
     read_batches,
 )
-from textcat.runs.files import is_within
+from textcat.runs.files import is_within, tagged_files
 from textcat.runs.folder import Growing, open_folder
 from textcat.runs.inputs import (
     InputChange,
@@ -55,9 +55,9 @@ from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import write_shards
 from textcat.runs.workers import open_workers, ordered_map
+from textcat.tagging.grouped_files import SUFFIX, write_grouped_files
 from textcat.tagging.groups import group_at
 
-_SUFFIX = ".sketches"  # suffix of shards, and of the folder of shards
 _SIZES = np.dtype("<u4")
 _DECIMALS = 2  # decimals of similarities
 INPUT = InputSettings()
@@ -125,7 +125,7 @@ def find_duplicates(
         raise TextcatError(f"{out} is a folder: name a file to write.")
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = find_sources([os.fspath(path) for path in paths], input_settings)
-    folder = out.with_name(out.name + _SUFFIX)
+    folder = out.with_name(out.name + SUFFIX)
     check_output_apart(sources, folder)
     check_output_apart(sources, out)
     return _run(sources, input_settings, out, folder, jobs, restart, progress, limits)
@@ -151,20 +151,22 @@ def _run(
     ):
         read, is_whole = state.sources, True
         for number in range(state.shards):
-            assignment.replay(folder / f"part-{number:05}{_SUFFIX}")
+            assignment.replay(folder / f"part-{number:05}{SUFFIX}")
         if state.finished:
             check_pipes(sources, state.pipes)
         else:
             batches = read_batches(read, settings, state.checkpoint, state.pipes)
             mapped = ordered_map(partial(sketch_batch, settings), batches, workers, START_OVER)
             results = assignment.watched(mapped, read)
-            written = write_shards(folder, state, PlainFile(_SUFFIX), results, growing.remove, **limits)
+            written = write_shards(folder, state, PlainFile(SUFFIX), results, growing.remove, **limits)
             is_whole = written.removed == Counts()
             assignment.changes = warn_of_changes(
                 read, settings, assignment.counts.inputs, assignment.missing, START_OVER
             )
         if state.is_last and is_whole:
             assignment.write(out)
+            # After the file: one without a new file's groups must not be taken for one that has them.
+            write_grouped_files(out, sources, tagged_files(folder))
             return assignment.summary()
     # Start over if the run was resumed with its old list of files, as other files may be new or have changed, or if
     # sketches were removed, as groups must then be found without them.

@@ -4,6 +4,7 @@ import os
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 import numpy as np
@@ -51,14 +52,19 @@ class GroupsFile:
         self._keys, self._offsets = unsorted[order], np.concatenate(offsets)[order]
         self.mark = GroupsMark(offset, _shortened(digest.hexdigest()))
 
-    def begins_with(self, mark: GroupsMark) -> bool:
-        """Return whether the file has grown from the marked one, so that no document has changed its group."""
+    def added_since(self, mark: GroupsMark) -> set[str] | None:
+        """Return the sources of the documents whose lines come after those of the marked file.
+
+        None is returned if the file does not begin with the lines of the marked one.
+        """
         digest, left = sha256(), mark.n_bytes
         self._file.seek(0)
         while data := self._file.read(min(left, _BATCH)):
             digest.update(data)
             left -= len(data)
-        return not left and _shortened(digest.hexdigest()) == mark.sha256
+        if left or _shortened(digest.hexdigest()) != mark.sha256:
+            return None
+        return {_place(line)[0] for line in self._file}
 
     def add_groups(self, records: list[Record]) -> list[Record]:
         """Return the records with a further field: the source and position of the first document of their group.
@@ -114,7 +120,8 @@ def open_groups(path: str) -> GroupsFile:
         return _opened(path, status.st_ino, status.st_size, status.st_mtime_ns)
     except OSError as error:
         raise TextcatError(
-            f"The groups in {path} cannot be read ({error.strerror}): write them by `textcat duplicates --out {path}`."
+            f"The groups in {path} cannot be read ({error.strerror}): write them by `textcat duplicates INPUTS --out "
+            f"{quote(path)}`."
         ) from None
 
 

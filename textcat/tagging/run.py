@@ -13,8 +13,9 @@ from textcat.base.settings import check_whole_number
 from textcat.base.surrogates import escape_undecodable
 from textcat.model.history import descends_from
 from textcat.reading import Batch, InputSettings, Share, check_pipes, read_batches
+from textcat.runs.files import is_within, tagged_files
 from textcat.runs.folder import Growing, open_folder, record_missing_sums
-from textcat.runs.growth import Growth
+from textcat.runs.growth import Growth, list_files
 from textcat.runs.inputs import (
     check_output_apart,
     total_size,
@@ -24,6 +25,7 @@ from textcat.runs.progress import RunState, ShowProgress
 from textcat.runs.records import facts_of_run
 from textcat.runs.replacing import KEPT, beside, drop_replacement, end_replacement, find_replacement, replaced
 from textcat.runs.shard_writer import write_shards
+from textcat.tagging.grouped_files import check_grouped_files
 from textcat.tagging.groups import GroupsMark, open_groups
 from textcat.tagging.merge import write_part_plan
 from textcat.tagging.origin import RunOrigin
@@ -185,6 +187,8 @@ def _tag(
 
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
     former = {} if restart else facts_of_run(out)
+    if plan.job.groups is not None:
+        check_grouped_files(plan.job.output.duplicates, plan.sources, tagged_files(out) if former else {})
     # Scores of several models cannot be added up.
     plan = plan._replace(job=plan.job._replace(keeps_scores=not plan.job.by_language))
     facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
@@ -192,7 +196,7 @@ def _tag(
     facts |= {PART: str(plan.part)} if is_part else {}
     # All parts must be tagged by the same model, so that they can be merged.
     changing = () if is_part else _changing(plan, out, former, facts, changes)
-    changing += (GROUPS,) if not is_part and _groups_grew(plan, former.get(GROUPS)) else ()
+    changing += (GROUPS,) if not is_part and _groups_grew(plan, out, former.get(GROUPS)) else ()
     log_plan(plan, str(out))
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
     remove, before = partial(remove_rows, plan.job.output), None
@@ -260,11 +264,23 @@ def _changing(
     return names
 
 
-def _groups_grew(plan: TaggingPlan, before: Any) -> bool:
-    """Return whether the file of groups of duplicates has only grown since; `before` is the fact of the former run."""
+def _groups_grew(plan: TaggingPlan, out: Path, before: Any) -> bool:
+    """Return whether the file of groups has grown since by documents that the run has not tagged yet, or tags again.
+
+    `before` is the fact of the former run.
+    """
     if not isinstance(before, dict) or plan.job.groups in (None, mark := GroupsMark(**before)):
         return False
-    return open_groups(plan.job.output.duplicates).begins_with(mark)
+    added = open_groups(plan.job.output.duplicates).added_since(mark)
+    if not added:
+        return added is not None
+    now = {file.name: file.content for file in list_files(plan.sources) or ()}
+    stays = {
+        source
+        for source, file in tagged_files(out).items()
+        if file.due is None and now.get(file.name, file.content) == file.content
+    }
+    return not any(map(is_within(stays), added))
 
 
 def _log_growth(growth: Growth | None) -> None:

@@ -34,6 +34,10 @@ def tag_to_stream(
     plan = make_plan(model, inputs, **settings)._replace(start_over="give the same command again")
     if plan.job.output.to == "parquet":
         raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
+    if plan.job.groups is not None:
+        from textcat.tagging.grouped_files import check_grouped_files  # imported here, because it loads much
+
+        check_grouped_files(plan.job.output.duplicates, plan.sources, {})
     log_plan(plan, "standard output")
     form, n_bytes = file_format(plan.job.output), total_size(plan.sources)
     tally = Tally(plan, RunState(Counts(), sources=plan.sources), progress)
