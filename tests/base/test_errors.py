@@ -21,7 +21,7 @@ ALLOWED = re.compile(r"`|known|did you mean|only \w+|one of\b|every \w+ must", r
 DEMAND = re.compile(r"\bmust (be|have|end)\b")
 # Expressions in a message that end in a remedy of their own.
 REMEDIES = re.compile(
-    r"remedy|hint|by_hand|instructions|start_over|did_you_mean|similar_files|\bnear\b|\{fault\}|\{detail\}",
+    r"remedy|hint|by_hand|instructions\(card\)|start_over|did_you_mean|similar_files|\bnear\b|\{fault\}|\{detail\}",
     re.IGNORECASE,
 )
 SEPARATORS = re.compile(r"[:;.?]\s+|, (?:or|and|so|but)\b\s*|\bor\b|\band\b|\bthen\b")
