@@ -12,7 +12,7 @@ import textcat
 from textcat.base.errors import TextcatError
 from textcat.model.manifest import read_manifest
 from textcat.review.review import Review
-from textcat.runs.shard_writer import score_bins_of
+from textcat.runs.shard_writer import score_bins_path
 from textcat.tagging.merge import merge_parts
 from textcat.tagging.monitor import monitor_tags
 from textcat.tagging.periods import NO_VALUE, UNDATED, read_periods
@@ -243,7 +243,7 @@ def test_an_archive_that_was_tagged_again_by_another_model_is_of_that_model(tags
 
 def test_tags_without_scores_and_no_tags_are_refused(tags, tmp_path):
     (shard,) = tags.glob("part-*")
-    damaged = score_bins_of(shard)
+    damaged = score_bins_path(shard)
     data = damaged.read_bytes()
     damaged.write_bytes(data[:-5])
     with pytest.raises(TextcatError, match="is damaged"):

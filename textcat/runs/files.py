@@ -1,8 +1,8 @@
 """Find which files a run has read, and which documents in its output are stale, because a file was read again.
 
-Each generation of a run (a listing and reading of the inputs) has a list of files, in the order of reading. When a
-generation has read a file to its end, documents that earlier generations have read from the file become stale. If a
-generation has read only a part of a file and was abandoned, the documents of this part are stale, too.
+A run makes one or more passes over its inputs, called generations. Each has a list of its files, in the order of
+reading. When a generation has read a file to its end, documents that earlier generations have read from the file become
+stale. If a generation was abandoned within a file, the documents that it has read from this file are stale, too.
 """
 
 import json
@@ -27,10 +27,7 @@ _PATH = 4  # index in a checkpoint's position from which numbers of files in fol
 
 
 class ListedFile(NamedTuple):
-    """An input file in the list of a generation: its source, its number in the source, its name, size and time.
-
-    A generation of a run lists the input files once, and reads those that are new or have changed.
-    """
+    """An input file in the list of a generation (a pass of a run over its inputs), with its source, size and time."""
 
     of: str  # the name of the source, which is the file itself or a folder
     source: int  # number of the source in the generation; -1: the file is not read, because its content was read before
@@ -50,10 +47,10 @@ class ListedFile(NamedTuple):
         """Return the size and the time of the file; both together change when its content changes."""
         return self.size, self.state
 
-    def as_known(self, of: str, was: str = "") -> "ListedFile":
-        """Return the file marked as not to be read, because an earlier generation has read its content.
+    def as_already_read(self, of: str, was: str = "") -> "ListedFile":
+        """Return the file, marked as not to be read because an earlier pass over the inputs has read its content.
 
-        `of` is the source from which it was read; `was` is the file's former name, if it was renamed since.
+        `of` is the name of the source from which it was read; `was` is its former name, if it was renamed since.
         """
         return self._replace(of=of, source=-1, number=-1, was=was)
 
@@ -83,7 +80,7 @@ class KnownFile(NamedTuple):
 
     @property
     def stale(self) -> StaleFile:
-        """Return the entry that marks the file's present documents in the output for removal."""
+        """Return the file as a `StaleFile`, which marks its documents in the output for removal."""
         return StaleFile(self.reading, self.shards)
 
 
@@ -95,7 +92,7 @@ class Blocked(NamedTuple):
 
 
 class RunFiles:
-    """What the generations of a run have read, replayed from its journal.
+    """The files that the generations (passes over the inputs) of a run have read, replayed from its journal.
 
     A generation lists the input files once, and reads those that are new or have changed.
 
@@ -109,7 +106,7 @@ class RunFiles:
     """
 
     def __init__(self, log: Log, *, is_read: bool = False):
-        """Replay the generations of a run from its journal; `is_read`: the last one has read all its files."""
+        """Replay a run from its journal; `is_read`: its last generation has read all its files."""
         self.known: dict[str, KnownFile] = {}
         self.blocked: dict[str, Blocked] = {}
         self.silent: set[str] = set()
@@ -137,7 +134,7 @@ class RunFiles:
 
     @property
     def lost(self) -> set[Reading]:
-        """Files that were missing, or due but unreadable, when the last generation began, each as a `Reading`."""
+        """Files, each as a `Reading`, that were missing, or due but unreadable, when the last generation began."""
         return {self.known[name].reading for name in (*self.gone, *self.unread) if name in self.known}
 
     def add_sums(self, sums: Mapping[str, str]) -> None:
@@ -146,7 +143,7 @@ class RunFiles:
             self.known[name] = self.known[name]._replace(checksum=sum_)
 
     def _begin(self, generation: ReplayedGeneration) -> None:
-        """Begin a generation: apply renamings, and drop entries that are no longer blocked."""
+        """Apply the changes recorded at the beginning of a generation: renamed files, and files readable again."""
         self.gone, self.unread = (generation.begun.gone, generation.begun.unread) if generation.begun else ((), ())
         for name in generation.begun.unblocked if generation.begun else ():
             if name in self.blocked:
@@ -165,7 +162,7 @@ class RunFiles:
         read = [file for file in self._files if file.source >= 0]
         end = generation.shards[-1].checkpoint if generation.shards else (0, 0)
         n = len(read) if is_read else _n_before(read, end)
-        shards, due = _shards_of(generation, read), _due_of(generation)
+        shards, due = _shards_of(generation, read), _due_times(generation)
         for i, file in enumerate(read[:n]):
             reading = Reading(generation.number, file.name)
             if file.is_blocked:
@@ -187,9 +184,9 @@ class RunFiles:
             self.again.update(generation.settled.again)
 
     def readings(self, sources: Iterable[Reading]) -> Iterator[Reading]:
-        """Yield for each source the `Reading` of the known file that the source is, or is in (such as a zip).
+        """Yield for each source the `Reading` of the file that equals or contains it, such as a zip.
 
-        `sources` are named as in the output; those of no known file are skipped.
+        `sources` are named as in the output; those of no file in `known` are skipped.
         """
         readings = {
             (item.reading.generation, escape_undecodable(item.reading.name)): item.reading
@@ -210,7 +207,7 @@ class TaggedFile(NamedTuple):
 
 
 def tagged_files(folder: Path) -> dict[str, TaggedFile]:
-    """Return the files that the run in a folder has read, by the names that they have in its output.
+    """Return the files that the run in a folder has read, keyed by their names in its output.
 
     Return {} if there is no run, or if it read inputs whose files cannot be listed.
     """
@@ -235,7 +232,7 @@ def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:
 
 
 def _shards_of(generation: ReplayedGeneration, read: Sequence[ListedFile]) -> Mapping[int, list[str]]:
-    """Return the shards of a generation that may have documents of each file, by the file's position in `read`."""
+    """Return for each file, by its position in `read`, the shards of a generation that may have its documents."""
     shards, begin = defaultdict[int, list[str]](list), 0
     for shard in generation.shards:
         n = _n_before(read, shard.checkpoint)
@@ -246,8 +243,8 @@ def _shards_of(generation: ReplayedGeneration, read: Sequence[ListedFile]) -> Ma
     return shards
 
 
-def _due_of(generation: ReplayedGeneration) -> dict[str, float]:
-    """Return for each source of a generation the earliest time to read it, or a source inside it, again."""
+def _due_times(generation: ReplayedGeneration) -> dict[str, float]:
+    """Return for each source of a generation the time to read it again: the earliest of it and of sources in it."""
     due: dict[str, float] = {}
     for shard in generation.shards:
         for source, when in shard.due.items():
@@ -257,14 +254,14 @@ def _due_of(generation: ReplayedGeneration) -> dict[str, float]:
 
 
 def write_files(folder: Path, generation: int, files: Iterable[ListedFile]) -> str:
-    """Write the list of the files of a generation, and return its checksum."""
+    """Write the list of files of a generation (a pass over the inputs), given its number; return its checksum."""
     listing = folder / FILES.format(generation)
     write_whole(listing, (json.dumps(file).encode() + b"\n" for file in files))
     return disk.sha256_of_file(listing)
 
 
 def has_files(log: Log) -> bool:
-    """Return whether all lists of files exist, with the checksums that are in the journal."""
+    """Return whether a run's folder has all its lists of input files, with the checksums in the journal."""
     return all(
         (path := log.folder / FILES.format(generation.number)).is_file()
         and disk.sha256_of_file(path) == generation.files
@@ -274,7 +271,7 @@ def has_files(log: Log) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def read_files(folder: Path, generation: int, sha256: str) -> Sequence[ListedFile]:
-    """Read the list of a generation's files, which has the checksum `sha256`; cache it for runs in the same process.
+    """Read the list of files of a generation (a pass over the inputs), given its number; cache it by its checksum.
 
     A TextcatError is raised if there is no list in the folder.
     """
@@ -295,5 +292,5 @@ def _parsed(line: bytes) -> list[Any]:
 
 
 def is_within(names: Collection[str]) -> Callable[[str], bool]:
-    """Return a predicate: whether a document's source is one of the named paths, or inside one."""
+    """Return a function that returns whether a source is one of the paths `names`, or inside one of them."""
     return lambda source: any(above in names for above in paths_above(source))

@@ -20,8 +20,8 @@ from textcat.reading import START_OVER, Source
 from textcat.runs.files import FILES, ListedFile, RunFiles, has_files, read_files, write_files
 from textcat.runs.growth import (
     Growth,
+    can_continue,
     find_growth,
-    goes_on,
     list_files,
     missing_sums,
     outdated,
@@ -46,8 +46,8 @@ from textcat.runs.records import (
     write_whole,
 )
 from textcat.runs.results import Counts
-from textcat.runs.settling import RemoveRows, announced, carry_out
-from textcat.runs.shard_writer import HELD_OUT, counted_of, raise_write_errors, score_bins_of
+from textcat.runs.settling import RemoveRows, remove_listed, unreplaced_file
+from textcat.runs.shard_writer import HELD_OUT, counted_topics_path, raise_write_errors, score_bins_path
 
 INPUTS, LOCK = "_inputs.jsonl", ".lock"
 _OWN_NAMES = re.compile(
@@ -176,13 +176,13 @@ def _begin_or_resume(
         check_output(log, remedy)
     _remove_unfinished(log, journal.length, remedy)
     if growing is not None and log.generation.settled is not None and not log.generation.is_finished:
-        carry_out(log, growing.remove)  # inspects the last record
+        remove_listed(log, growing.remove)  # inspects the last record
         log.append(Finished())
     if facts != log.facts:
         log.append(Facts(facts))
     if not grows or files is None:
         return _state(log, sources)
-    return _grown(log, inputs, sources, files, renews=growing is not None and growing.renews)
+    return _state_with_growth(log, inputs, sources, files, renews=growing is not None and growing.renews)
 
 
 def _begin(
@@ -237,7 +237,7 @@ def _compare_inputs(path: Path, log: Log, inputs: Iterable[Fields], remedy: str)
 
 
 def in_words(name: str, value: Any) -> str:
-    """Return a setting of a run as text for messages."""
+    """Return a setting as text for messages: "NAME VALUE"; "NAME" if it is True; "no NAME" if it is not set."""
     value = ", ".join(value) if isinstance(value, list) else value
     return f"no {name}" if value in (None, "", False) else name if value is True else f"{name} {value}"
 
@@ -272,8 +272,8 @@ def check_output(log: Log, remedy: str) -> None:
 
 
 def _rejections(log: Log) -> tuple[int, int]:
-    """Return the length and the CRC-32 of the file of rejections, which may still have its old content."""
-    if announced(log) == REJECTED and isinstance(log.former, list):
+    """Return the length and CRC-32 that the file of rejections has now; it may still have its old content."""
+    if unreplaced_file(log) == REJECTED and isinstance(log.former, list):
         return log.former[-1][1:]
     return log.rejections
 
@@ -300,7 +300,7 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
         *log.sums,
         *(path.name for path in log.folder.glob(HELD_OUT.format("*"))),
     }
-    names |= {of_shard(Path(shard)).name for shard in log.sums for of_shard in (counted_of, score_bins_of)}
+    names |= {of_shard(Path(shard)).name for shard in log.sums for of_shard in (counted_topics_path, score_bins_path)}
     for generation in log.generations:
         names |= {FILES.format(generation.number), VERSIONS.format(generation.number)}
     for file in own_files(log.folder):
@@ -318,12 +318,12 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
     disk.sync_folder(log.folder)
 
 
-def _grown(
+def _state_with_growth(
     log: Log, inputs: Sequence[Fields], sources: Sequence[Source], files: Sequence[ListedFile], *, renews: bool
 ) -> RunState:
-    """Return the state to resume from when inputs may have changed since; `files` are the files of the sources.
+    """Return the state from which to resume a run whose inputs may have changed; `files` are their present files.
 
-    If they have changed, a new generation (a further reading of the inputs) begins, with the new and changed files and,
+    If they have changed, a new generation (a further pass over the inputs) begins, with the new and changed files and,
     if the run `renews`, files whose documents were written with other settings.
     """
     state = _state(log, sources)
@@ -334,7 +334,7 @@ def _grown(
     if sums := missing_sums(sources, listed, run):
         log.append(Sums(sums))
         run.add_sums(sums)
-    if not state.finished and goes_on(listed, run):
+    if not state.finished and can_continue(listed, run):
         return state._replace(sources=restricted_sources(sources, run.files), is_last=False)
     work = find_growth(sources, listed, run, outdated(log, run, log.facts) if renews else frozenset())
     is_changed = work.files or work.growth or work.unblocked or not {*run.unread}.issuperset(work.unread)

@@ -15,7 +15,7 @@ _AT_ONCE = 1 << 20  # size of the blocks that are hashed, in bytes
 
 
 class Growth(NamedTuple):
-    """Names of input files that are new, changed, renamed or missing since the last run, or are read again."""
+    """Names of input files that are new, changed, renamed or missing since the last pass, or are read again."""
 
     new: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Growth(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The files that a run must read next."""
+    """What a run must read next: its files, changes since the last time, and when to look again."""
 
     growth: Growth
     files: Sequence[ListedFile]  # including files that are not read because only their name or time has changed
@@ -57,7 +57,7 @@ def list_files(sources: Sequence[Source]) -> list[ListedFile] | None:
 
 
 def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -> Sequence[Source]:
-    """Return the sources, restricted to the files of `files` that must be read: those with a `source` of 0 or more.
+    """Return the sources, restricted to those of the `files` that must be read (with a `source` of 0 or more).
 
     These files keep their numbers in `files`.
     """
@@ -71,16 +71,16 @@ def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -
 
 
 def _without_files(source: Source) -> Source:
-    """Return an empty, unchanging source, in place of a source without a file to read."""
+    """Return a source without files, to take the place of one that has no file to read."""
     guess = source.guess._replace(format="folder")
     return Source("", "folder", guess, 0, None, 0, changed=lambda: None, states=())
 
 
-def goes_on(listed: Mapping[str, ListedFile], run: RunFiles) -> bool:
-    """Return whether the last generation can continue: files of its list are left to read, and none has changed.
+def can_continue(listed: Mapping[str, ListedFile], run: RunFiles) -> bool:
+    """Return whether the last generation (pass over the inputs) can continue where it was interrupted.
 
-    A generation lists the input files once, and reads them. A file has changed if it is missing now, or if its size,
-    time or source is not as in that list. `listed` has the files that are there now, by name.
+    It can if files of its list are left to read, and none of these has changed. A file has changed if it is missing
+    now, or if its size, time or source is not as in that list. `listed` has the present files by name.
     """
     return bool(run.left) and all(_is_same(file, listed) for file in run.left)
 
@@ -93,12 +93,12 @@ def outdated(log: Log, run: RunFiles, facts: Mapping[str, Any]) -> set[str]:
 def find_growth(
     sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles, again: Set[str] = frozenset()
 ) -> Work:
-    """Return the files that a run must read next; `listed` has the files of the present sources, by name.
+    """Return the files that a run must read next; `listed` has the present files by name.
 
-    The last generation must have ended, or be unable to continue (see `goes_on`). The files `again` are read again even
-    if they have not changed.
+    The last generation (pass over the inputs) must have ended, or be unable to continue (see `can_continue`). The files
+    named in `again` are read again even if they have not changed.
     """
-    found = _compare(sources, listed, run, _due(listed, run, now := time.time()), again)
+    found = _compare(sources, listed, run, _names_due(listed, run, now := time.time()), again)
     growth = found.growth
     to_read = {*growth.new, *growth.changed, *growth.again}
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in run.gone))
@@ -115,14 +115,14 @@ def find_growth(
 
 
 def missing_sums(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles) -> dict[str, str]:
-    """Return the missing checksums of files that the last generation has read to their ends.
+    """Compute checksums, by name, of files that the last generation has read to their ends without storing one.
 
     Checksums identify files that are renamed later. Files that have changed since are left out. `listed` has the
     present files by name.
     """
     lacking = [file for file in run.files if file.source >= 0 and _lacks_sum(run.known.get(file.name), file)]
     names = {file.name for file in lacking if _is_same(file, listed)}
-    return {name: sum_ for name, sum_ in _sums_of(sources, names) if sum_}
+    return {name: sum_ for name, sum_ in _checksums(sources, names) if sum_}
 
 
 def _lacks_sum(item: KnownFile | None, file: ListedFile) -> bool:
@@ -159,7 +159,7 @@ def _compare(
     hidden = {name for name in lost if name in blocked or _is_hidden(name, blocked)} if blocked else set()
     unread = [*hidden]
     former = _FormerNames(lost, due)
-    sums = dict(_sums_of(sources, _names_to_sum(listed, known, due, former.sizes)))
+    sums = dict(_checksums(sources, _names_to_checksum(listed, known, due, former.sizes)))
     for name, file in listed.items():
         item, sum_ = known.get(name), sums.get(name)
         if file.is_blocked:
@@ -175,11 +175,11 @@ def _compare(
             again.append(name)
             continue
         if item is not None and sum_ and item.checksum == sum_ and item.file.size == file.size and name not in due:
-            kept.append(file.as_known(item.file.of))
+            kept.append(file.as_already_read(item.file.of))
             continue
         was = former.take(file, sum_, by_state=not is_same)
         if was and sum_ and not former.is_read[was]:
-            kept.append(file.as_known(known[was].file.of, was))
+            kept.append(file.as_already_read(known[was].file.of, was))
             renamed.append((name, was))
             continue
         was_of |= {name: was} if was else {}
@@ -191,7 +191,7 @@ def _compare(
     return _Found(growth, kept, was_of, sorted(unblocked.union(are_reported)), unread)
 
 
-def _due(listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> set[str]:
+def _names_due(listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> set[str]:
     """Return the names of files to read again at the time `now`, whether or not they have changed."""
     return {
         name
@@ -204,7 +204,7 @@ def _due(listed: Mapping[str, ListedFile], run: RunFiles, now: float) -> set[str
 
 
 class _FormerNames:
-    """Find the former names of files among the names of missing files; each name is used once."""
+    """Recognise renamed files: find the former name of a file among missing files; each is used once."""
 
     def __init__(self, lost: Mapping[str, KnownFile], due: Set[str]):
         self._lost, self._by_sum = lost, defaultdict[tuple[int, str], list[str]](list)
@@ -218,11 +218,11 @@ class _FormerNames:
 
     @property
     def sizes(self) -> set[int]:
-        """The sizes of missing files with checksums."""
+        """The sizes of those missing files whose checksums are known, except 0."""
         return {size for size, sum_ in self._by_sum if sum_ and size > 0}
 
     def take(self, file: ListedFile, sum_: str | None, *, by_state: bool) -> str:
-        """Return the former name of a file, and mark that name as used; "" if there is none.
+        """Return the former name of a file, and never again for another file; "" if there is none.
 
         The file is recognised by its checksum or, if `by_state` is set, by its size and time.
         """
@@ -238,12 +238,12 @@ class _FormerNames:
 
 
 def _is_hidden(name: str, blocked: Set[str]) -> bool:
-    """Return whether a file is in a folder that cannot be listed, and is therefore among `blocked`."""
+    """Return whether a file is in a folder that cannot be opened or listed: `blocked` has the names of such folders."""
     is_in_root = "." in blocked and not name.startswith(("/", "../"))
     return is_in_root or any(above in blocked for above in paths_above(name))
 
 
-def _names_to_sum(
+def _names_to_checksum(
     listed: Mapping[str, ListedFile], known: Mapping[str, KnownFile], due: Set[str], sizes: Set[int]
 ) -> set[str]:
     """Return the names of files to checksum, to tell whether they are new, changed or renamed.
@@ -264,8 +264,8 @@ def _names_to_sum(
     return names
 
 
-def _sums_of(sources: Iterable[Source], names: Set[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each file that can be read to its end, with its checksum; "" if that is unknown."""
+def _checksums(sources: Iterable[Source], names: Set[str]) -> Iterator[tuple[str, str]]:
+    """Read the named files of sources; yield the name and checksum ("" if unknown) of each that is readable."""
     for source in sources if names else ():
         for name, opened in source.openers(names):
             try:
@@ -277,8 +277,8 @@ def _sums_of(sources: Iterable[Source], names: Set[str]) -> Iterator[tuple[str, 
 
 
 def readable(sources: Iterable[Source], names: Set[str]) -> Iterator[str]:
-    """Read files, given their sources, and yield the names of those that can be read to their ends."""
-    return (name for name, _ in _sums_of(sources, names))
+    """Read the named files of sources, and yield the names of those that can be read to their ends."""
+    return (name for name, _ in _checksums(sources, names))
 
 
 def _read_through(stream: ByteStream) -> str:

@@ -44,7 +44,7 @@ def total_size(sources: Sequence[Source]) -> int | None:
 
 
 def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
-    """Return the settings and library versions that determine how sources are read, keyed by names for messages."""
+    """Return the settings and library versions that determine how sources are read, by names for messages."""
     return {
         **({"--main-text": True} if settings.main_text else {}),  # first, because it may report a missing library
         **_reader_versions(sources, settings),
@@ -96,7 +96,7 @@ class InputChange(NamedTuple):
 
     @property
     def grew(self) -> bool:
-        """Return whether the input has only grown since it was listed, and the output has all that it had then."""
+        """Return whether the input has only grown, and the output has all documents that it had at first."""
         return self.change.kind is ChangeKind.GREW and self.missing is None
 
     def __str__(self) -> str:
@@ -175,9 +175,9 @@ def _change(source: Source, settings: InputSettings) -> Change | None:
 
 
 def documents_of_inputs(documents: Mapping[str, int], sources: Sequence[Source], batch: Batch) -> Counter[str]:
-    """Count the documents of a batch by input; documents of a file in an input folder count for the folder.
+    """Count the documents of a batch by input; an input may be a folder of files.
 
-    `documents` has the number of documents by file.
+    `documents` has the number of documents by file, and `sources` are the inputs.
     """
     input_of, counts = _inputs_by_file(documents, sources, batch), Counter[str]()
     for file, n in documents.items():
@@ -207,5 +207,5 @@ def _inputs_by_file(files: Iterable[str], sources: Sequence[Source], batch: Batc
 
 
 def input_of(file: str, names: Container[str]) -> str:
-    """Return which of the named inputs a file belongs to: itself, or a folder above it; the file if there is none."""
+    """Return the input that a file belongs to: itself, or a folder above it, if in `names`; otherwise the file."""
     return next((above for above in (*paths_above(file), ".") if above in names), file)

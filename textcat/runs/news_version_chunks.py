@@ -1,4 +1,4 @@
-"""Encode the versions of a batch of news as a chunk of bytes for a run's file of versions (see `news_versions`)."""
+"""Encode the versions of a batch of news items as bytes to append to a run's file of versions."""
 
 import struct
 from collections.abc import Sequence

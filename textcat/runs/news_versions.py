@@ -1,9 +1,9 @@
 """Store which versions of news items a run has read, and find rows that newer versions replace.
 
-Each generation of a run (a start or continuation, see `growth`) has a file, to which each batch with versions adds a
-chunk. A chunk has the length of its list of sources and the number of its entries; the sources, as JSON; and an entry
-of 45 bytes for each version, in the order of the input. At the end of a generation, a chunk without sources lists the
-entries whose rows a newer version replaces. The run's journal has the length and the checksum of the file.
+Each generation of a run (a pass over its inputs) has a file, to which each batch with versions adds a chunk. A chunk
+has the length of its list of sources and the number of its entries; the sources, as JSON; and an entry of 45 bytes for
+each version, in the order of the input. At the end of a generation, a chunk without sources lists the entries whose
+rows a newer version replaces. The run's journal has the length and the checksum of the file.
 """
 
 import struct
@@ -38,7 +38,7 @@ OldRows = dict[tuple[str, int, bytes], "list[OldRow]"]
 
 
 class OldRow(NamedTuple):
-    """What happens to a row whose news item has a newer version.
+    """What happens to a row of output whose news item may have a newer version.
 
     `is_removed`: the row is removed. `is_withdrawn`: the newest version is canceled or the like.
     """
@@ -73,7 +73,7 @@ class Superseded(NamedTuple):
 
 
 def version_files(log: Log, stale: Iterable[StaleFile] = ()) -> list[VersionFile]:
-    """Return the file of versions of each generation, as the journal describes it.
+    """Return the file of versions of each generation (pass over the inputs), as the journal describes it.
 
     The documents in `stale` are marked as removed: their versions no longer count.
     """
@@ -143,11 +143,10 @@ _read_small = lru_cache(maxsize=4096)(_read_whole)
 
 
 class _Versions:
-    """The versions of all generations of a run, with masks of those that count and have a row.
+    """The versions of news items that the generations (passes over the inputs) of a run have read.
 
-    Versions count unless their files have changed since.
-
-    Rows replaced at the end of generation `until` or later still exist.
+    Masks tell which of them count, and which have a row in the output. Versions count unless their files have changed
+    since. Rows replaced at the end of generation `until` or later still exist.
     """
 
     def __init__(self, files: Sequence[VersionFile], until: int):
@@ -169,7 +168,7 @@ class _Versions:
                     self.have_rows[i][at.astype(np.intp)] = False
 
     def are_in_files(self, generation: int, names: Collection[str]) -> "np.ndarray":
-        """Return which versions of a generation are in the named input files."""
+        """Return a mask of a generation's versions: whether each was read from one of the named input files."""
         import numpy as np
 
         are_in, content = np.zeros(len(self.entries[generation]), bool), self.contents[generation]
@@ -190,7 +189,7 @@ class _Versions:
             yield chunk, file.segments[bisect_right(ends, chunk.at)]
 
     def sources_of(self, generation: int, entries: "np.ndarray") -> Iterator[str]:
-        """Yield the sources of entries, which are numbers in ascending order."""
+        """Yield the source of each of the entries, given by their numbers in ascending order."""
         import numpy as np
 
         content = self.contents[generation]
@@ -203,7 +202,7 @@ class _Versions:
                     yield from (sources[i] for i in self.entries[generation]["source"][inside].tolist())
 
     def shard_ranges(self, generation: int) -> Iterator[tuple[str, int, int]]:
-        """Yield the shards of a generation in order, each with the range of its versions in the file."""
+        """Yield each shard of a generation, with the numbers of its first entry and of the entry after its last."""
         shard, begin, end = "", 0, 0
         for chunk, segment in self._chunks(generation):
             if segment.shard != shard:
@@ -253,7 +252,7 @@ def find_superseded(
     replaced = np.empty(len(old), _REPLACED)
     replaced["generation"], replaced["entry"] = compared.generation[old], compared.entry[old]
     replaced["is_withdrawn"] = compared.is_left_out[newest[old]]
-    again = _find_again(versions, compared, place > newest, lost)
+    again = _sources_to_reread(versions, compared, place > newest, lost)
     chunk = HEAD.pack(0, len(replaced)) + replaced.tobytes() if len(replaced) else b""
     return Superseded(chunk, _numbers_by_shard(versions, replaced), again)
 
@@ -268,7 +267,7 @@ class _Compared(NamedTuple):
     is_left_out: "np.ndarray"
 
     def last_in(self, mask: "np.ndarray") -> "np.ndarray":
-        """Return for each version the index of the newest version of its item that is in a mask; -1 if none is."""
+        """Return for each version the index of the newest version of its item for which `mask` is True; -1: none."""
         import numpy as np
 
         last = np.full(self.item[-1] + 1 if len(self.item) else 0, -1)
@@ -278,7 +277,7 @@ class _Compared(NamedTuple):
         return of_versions
 
     def in_order_of_input(self, mask: "np.ndarray") -> "np.ndarray":
-        """Return the indices of the versions in a mask, in the order in which they were read."""
+        """Return the indices of the versions for which `mask` is True, in the order in which they were read."""
         import numpy as np
 
         places = mask.nonzero()[0]
@@ -287,11 +286,11 @@ class _Compared(NamedTuple):
 
 
 def _compare(versions: _Versions, ids: "np.ndarray") -> _Compared:
-    """Sort the versions that count by item, number and date, given the sorted first halves of the hashes of ids."""
+    """Sort versions by item, number and date; `ids` are the items' hashes (first halves, sorted)."""
     import numpy as np
 
     numbers = [
-        (counts & _are_in(entries["high"], ids)).nonzero()[0]
+        (counts & _is_in_sorted(entries["high"], ids)).nonzero()[0]
         for counts, entries in zip(versions.counts, versions.entries, strict=True)
     ]
 
@@ -317,10 +316,10 @@ def _compare(versions: _Versions, ids: "np.ndarray") -> _Compared:
     )
 
 
-def _find_again(
+def _sources_to_reread(
     versions: _Versions, compared: _Compared, lacks_row: "np.ndarray", lost: Iterable[Reading]
 ) -> list[Reading]:
-    """Return the sources to read again because they have versions in the mask `lacks_row`.
+    """Return the sources to read again because they have versions for which `lacks_row` is True.
 
     These are, for each item, the newest version that can be read, and newer ones, which are in `lost` files and may be
     read later.
@@ -348,7 +347,7 @@ def _names_by_generation(readings: Iterable[Reading]) -> dict[int, set[str]]:
 
 
 def _ids_to_compare(versions: _Versions, first_new: int, waiting: Iterable[Reading]) -> "np.ndarray":
-    """Return the sorted first halves of hashes of ids with several versions, or a version removed or in `waiting`."""
+    """Return items whose versions must be compared, as the sorted first halves of the hashes of their ids."""
     import numpy as np
 
     pairs = list(zip(versions.entries, versions.counts, strict=True))
@@ -359,13 +358,13 @@ def _ids_to_compare(versions: _Versions, first_new: int, waiting: Iterable[Readi
     new = np.concatenate([gone, *(entries["high"][counts] for entries, counts in pairs[first_new:])])
     new.sort()
     before = [entries["high"][counts] for entries, counts in pairs[:first_new]]
-    highs = np.concatenate([new, *(high[_are_in(high, new)] for high in before)])
+    highs = np.concatenate([new, *(high[_is_in_sorted(high, new)] for high in before)])
     highs.sort()
     return np.union1d(highs[1:][highs[1:] == highs[:-1]], gone)
 
 
-def _are_in(values: "np.ndarray", among: "np.ndarray") -> "np.ndarray":
-    """Return which values are in a sorted array."""
+def _is_in_sorted(values: "np.ndarray", among: "np.ndarray") -> "np.ndarray":
+    """Return a mask of `values`: whether each is in the sorted array `among`."""
     import numpy as np
 
     if not len(among):
@@ -391,8 +390,8 @@ def _numbers_by_shard(versions: _Versions, replaced: "np.ndarray") -> dict[str, 
 def old_rows(files: Sequence[VersionFile], shards: Mapping[str, int]) -> Iterator[tuple[str, OldRows]]:
     """Yield the name of each shard in `shards`, and which of its rows newer versions replace, as `OldRows`.
 
-    `files` has a file of versions for each generation (start or continuation) of the run. The last file ends with
-    the list of the rows, of all generations, that are replaced at the end of the last generation.
+    `files` has a file of versions for each generation (pass over the inputs) of the run. The last file ends with the
+    list of the rows, of all generations, that are replaced at the end of the last generation.
     """
     import numpy as np
 
@@ -407,7 +406,7 @@ def old_rows(files: Sequence[VersionFile], shards: Mapping[str, int]) -> Iterato
             inside = of_generation[(of_generation["entry"] >= begin) & (of_generation["entry"] < end)]
             withdrawn = dict(zip(inside["entry"].tolist(), inside["is_withdrawn"].tolist(), strict=True))
             ids = np.sort(entries["high"][inside["entry"].astype(np.intp)])
-            at = versions.have_rows[generation][begin:end] & _are_in(entries["high"][begin:end], ids)
+            at = versions.have_rows[generation][begin:end] & _is_in_sorted(entries["high"][begin:end], ids)
             numbers = at.nonzero()[0] + begin
             hashes = np.stack([entries[half][numbers] for half in ("high", "low")], axis=1).tobytes()
             positions = entries["position"][numbers].tolist()

@@ -18,7 +18,7 @@ from textcat.runs.news_versions import VERSIONS
 from textcat.runs.output import ParquetFile, PlainFile
 from textcat.runs.records import REJECTED, Log, PartBatch, own_journal, replay
 from textcat.runs.results import Counts
-from textcat.runs.shard_writer import EncodedBatch, counted_of, score_bins_of
+from textcat.runs.shard_writer import EncodedBatch, counted_topics_path, score_bins_path
 
 PART = "--part"  # name of the setting of a run for the share of the inputs that it reads
 _AGAIN = "tag that part again with --restart"
@@ -143,9 +143,9 @@ def _batches_of(part: Part, form: PlainFile) -> Iterator[EncodedBatch]:
                     flat = [n for one in sizes for n in one]
                     pieces = form.pieces(of_shard.enter_context(open(path, "rb")), flat)
                     if any(batch.counted for batch in shard.batches):
-                        counted = of_shard.enter_context(open(counted_of(path), "rb"))
+                        counted = of_shard.enter_context(open(counted_topics_path(path), "rb"))
                     if any(batch.score_bins for batch in shard.batches):
-                        score_bins = of_shard.enter_context(open(score_bins_of(path), "rb"))
+                        score_bins = of_shard.enter_context(open(score_bins_path(path), "rb"))
                 for batch, of_batch in zip(shard.batches, sizes, strict=True):
                     yield EncodedBatch(
                         [next(pieces) for _ in of_batch],

@@ -22,7 +22,7 @@ LOG_SECONDS = 30.0  # seconds between two lines of the log
 
 
 class RunState(NamedTuple):
-    """The state from which a run resumes: its counts, its last checkpoint and its sources, from its journal."""
+    """The state from which a run resumes, as its journal gives it: counts, last checkpoint and sources."""
 
     counts: Counts
     shards: int = 0  # number of finished shards

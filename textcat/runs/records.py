@@ -96,16 +96,16 @@ class Sums(_Record, tag="sums"):
 
 
 class Reading(NamedTuple):
-    """A file as one generation (pass over the inputs) has read it: its number, and the file's name in the output."""
+    """A file that a generation (pass over the inputs) has read: the generation's number, and the file's name then."""
 
     generation: int
     name: str
 
 
 class StaleFile(NamedTuple):
-    """Documents to remove from the output: those that one pass over the inputs has read from a file.
+    """A file whose documents, read in one pass over the inputs, must be removed from the output.
 
-    The file was read again since, or has been replaced by another file, or was read only in part.
+    It was read again since, or replaced by another file, or read only in part.
     """
 
     reading: Reading
@@ -133,7 +133,7 @@ class Replaced(_Record, tag="replaced"):
 
 
 class RejectedSpan(NamedTuple):
-    """The lines of one pass over the inputs in the file of rejections, given by the byte at which they end."""
+    """The lines in the file of rejections that one pass over the inputs has added, given by where they end."""
 
     generation: int
     end: int  # in bytes
@@ -205,7 +205,7 @@ class Log:
         return self.rejected_spans[-1][1:] if self.rejected_spans else (0, 0)
 
     def are_others(self, shard: str, facts: Mapping[str, Any]) -> bool:
-        """Return whether a shard was written with values of settings other than those in `facts`."""
+        """Return whether a shard was written with other settings than `facts`."""
         return any(self._facts_of[shard].get(name) != value for name, value in facts.items())
 
     def append(self, record: Record) -> None:
@@ -266,7 +266,7 @@ def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | Non
 
 
 def all_facts(folder: Path) -> list[dict[str, Any]]:
-    """Return the settings of the run in a folder, then those before each change, the latest first; [] without a run.
+    """Return all settings that the run in a folder has had, the latest first; [] if there is no run.
 
     They are keyed by names for error messages.
     """

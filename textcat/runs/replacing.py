@@ -26,14 +26,14 @@ KEPT = 2  # folders to keep: the present one, and the previous one
 
 
 class Replacement(NamedTuple):
-    """Whether a folder has output of other settings, and whether it has output to keep."""
+    """Whether a run's folder must be replaced, and whether part of its output is kept."""
 
     is_due: bool
     stays: bool  # output of the present settings, or of missing files
 
 
 def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -> Replacement:
-    """Return whether a run has output of other settings than `facts`, and output to keep.
+    """Return whether output must be written anew because settings differ from `facts`, and whether other output stays.
 
     `sources` are the present inputs.
     """
@@ -62,8 +62,8 @@ def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -
     return Replacement(bool(read) or is_cut, any(item.shards for name, item in run.known.items() if name not in read))
 
 
-def beside(folder: Path) -> Path:
-    """Return the folder in which the new output is written."""
+def new_output_folder(folder: Path) -> Path:
+    """Return the path ``FOLDER.next``, where new output is written before it replaces that of a folder."""
     return folder.with_name(f"{folder.name}.next")
 
 
@@ -88,7 +88,7 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
     TextcatError
         If another run writes to `folder`, or a folder cannot be written to.
     """
-    new = beside(folder)
+    new = new_output_folder(folder)
     lock = disk.acquire_lock(folder / LOCK, f"Another run is writing to {folder}: wait until it ends.")
     try:
         with raise_write_errors(folder):
@@ -114,7 +114,7 @@ def end_replacement(folder: Path, kept: int = KEPT) -> None:
 
     Of former outputs, `kept` - 1 are kept.
     """
-    new = beside(folder)
+    new = new_output_folder(folder)
     if new.is_dir() and not folder.exists():
         os.rename(new, folder)
     elif (new / _REPLACED).exists():
@@ -122,8 +122,8 @@ def end_replacement(folder: Path, kept: int = KEPT) -> None:
 
 
 def drop_replacement(folder: Path, kept: int = KEPT) -> None:
-    """Set aside, like former output, the new output that a killed process has begun, and that nobody continues."""
-    new = beside(folder)
+    """Keep unfinished new output of a killed process, which nobody continues, as if it were a former output."""
+    new = new_output_folder(folder)
     shutil.rmtree(_unfinished(folder), ignore_errors=True)
     if new.is_dir() and own_journal(new) is None:  # the copy was only begun
         shutil.rmtree(new)
@@ -133,11 +133,11 @@ def drop_replacement(folder: Path, kept: int = KEPT) -> None:
 
 def _unfinished(folder: Path) -> Path:
     """Return the path of the folder for a copy that is not complete, or for former output that is being removed."""
-    return folder.with_name(f"{beside(folder).name}{UNFINISHED}")
+    return folder.with_name(f"{new_output_folder(folder).name}{UNFINISHED}")
 
 
 def _continues(folder: Path, new: Path) -> bool:
-    """Return whether new output was begun with the content of a folder that has not changed since."""
+    """Return whether the run in `new` continues the one in `folder`: its journal begins with that run's journal."""
     journals = [path / JOURNAL for path in (folder, new)]
     return all(path.is_file() for path in journals) and journals[1].read_bytes().startswith(journals[0].read_bytes())
 

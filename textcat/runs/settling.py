@@ -1,9 +1,9 @@
 """Remove outdated documents from a run's output: their file was read again, or their news has a newer version.
 
-A generation of a run lists the input files once, and reads those that are new or have changed. The documents that they
-replace are removed when all files have been read; not earlier, because the files may be gone when an interrupted run is
-resumed. The journal first records all removals, then, for each shard (output file) and the file of rejections, the
-checksum of the new content, before this is put in place.
+A generation of a run is a pass over its inputs, which reads files that are new or have changed. The documents that
+these replace are removed when all files have been read; not earlier, because the files may be gone when an interrupted
+run is resumed. The journal first records all removals, then, for each shard (output file) and the file of rejections,
+the checksum of the new content, before this is put in place.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ RemoveRows = Callable[[Path, Collection[str], OldRows], RemovedRows]
 
 
 class Settlement(NamedTuple):
-    """What was removed from the output at the end of a generation (one listing and reading of the inputs)."""
+    """What was removed from the output at the end of a generation (a pass over the inputs)."""
 
     counts: Counts  # change of the run's counts
     is_whole: bool  # False: files must be read again, because older versions of news in them count again
@@ -53,7 +53,7 @@ class Settlement(NamedTuple):
 def settle(log: Log, remove: RemoveRows) -> Settlement:
     """Remove from the output the documents that the last generation replaces, after all its files were read.
 
-    A generation lists the input files once, and reads those that are new or have changed. `remove` returns the new
+    A generation is a pass over the inputs, which reads files that are new or have changed. `remove` returns the new
     content of a shard. The journal records each removal, so that an interrupted call can be repeated.
     """
     stale, unblocked = list[StaleFile](), list[Reading]()
@@ -71,14 +71,14 @@ def settle(log: Log, remove: RemoveRows) -> Settlement:
         path = log.folder / VERSIONS.format(log.generation.number)
         versions = _append(path, superseded.chunk, log.generation.versions)
     log.append(Settled(stale, unblocked, superseded.shards, again, versions))
-    return Settlement(carry_out(log, remove), not again)
+    return Settlement(remove_listed(log, remove), not again)
 
 
-def carry_out(log: Log, remove: RemoveRows) -> Counts:
-    """Remove what the last record `Settled` lists, unless already removed; return the change of the run's counts."""
+def remove_listed(log: Log, remove: RemoveRows) -> Counts:
+    """Remove the documents and rejections that the last record `Settled` lists; return the change of counts."""
     settled, counts = log.generation.settled, Counts()
     assert settled is not None
-    redone = announced(log)
+    redone = unreplaced_file(log)
     done = log.replaced - {redone}
     if (settled.stale or settled.unblocked) and log.rejected_spans and REJECTED not in done:
         counts.add(_replace_rejections(log, settled, is_announced=redone == REJECTED))
@@ -95,8 +95,8 @@ def carry_out(log: Log, remove: RemoveRows) -> Counts:
     return counts
 
 
-def announced(log: Log) -> str:
-    """Return the file that still has its old content although the last record announces new content; "" if none."""
+def unreplaced_file(log: Log) -> str:
+    """Return the file whose new content is recorded in the journal, but not yet in place; "" if there is none."""
     match log.last:
         case Replaced(name=name):
             is_in_place = disk.sha256_of_file(log.folder / name) == log.last.sha256
@@ -127,7 +127,7 @@ def _replace_shard(log: Log, name: str, content: RemovedRows, redone: str) -> Co
 
 
 def _by_input(files: Mapping[str, int], inputs: Collection[str]) -> Counter[str]:
-    """Add up numbers of documents by file to those by input: a file itself, or a folder above it."""
+    """Add up numbers of documents by input (a file itself, or a folder above it), given those by file."""
     counts = Counter[str]()
     for file, n in files.items():
         counts[input_of(file, inputs)] += n
@@ -160,7 +160,7 @@ def _replacing(path: Path, data: bytes) -> Iterator[None]:
 
 
 def _append(path: Path, data: bytes, before: tuple[int, int]) -> tuple[int, int]:
-    """Append bytes to a file, sync it, and return its length and CRC-32; `before` has those that it had before."""
+    """Append bytes to a file, and sync it; return its length and CRC-32, given those before."""
     with closing(disk.reopen(path)) as file:
         disk.write_all(file, data)
         disk.sync(file)
@@ -171,7 +171,7 @@ def _append(path: Path, data: bytes, before: tuple[int, int]) -> tuple[int, int]
 def _kept_rejections(
     path: Path, spans: Sequence[RejectedSpan], settled: Settled
 ) -> tuple[bytes, list[RejectedSpan], Counts]:
-    """Return the lines of rejections to keep, where those of each generation end, and the change of the counts.
+    """Return the rejections to keep: their lines, where those of each generation end, and the change of counts.
 
     Rejections of stale documents are dropped, and so are rejections of whole files and folders that can be opened now,
     or are gone.

@@ -25,7 +25,7 @@ HELD_OUT = "_held-out-{}.json"  # name of the file with the counts of a model's 
 
 
 class EncodedBatch(NamedTuple):
-    """The bytes that a batch adds to the files of a run, and what the journal records of it."""
+    """The bytes that a batch adds to the files of a run, and the facts about it that the journal records."""
 
     rows: Sequence[bytes]  # encoded
     sizes: Sequence[int]  # sizes of the encoded pieces of rows, in bytes
@@ -43,7 +43,7 @@ class EncodedBatch(NamedTuple):
     sums: Mapping[str, str]
 
     def as_record(self) -> PartBatch:
-        """Return the record of the batch for the journal of a part."""
+        """Return the record of the batch in the journal of a run that is one part of several."""
         lengths = (len(self.rejected), len(self.counted), len(self.score_bins), len(self.versions))
         places = (self.number, self.start, self.end, self.read)
         return PartBatch(*places, [*self.sizes], self.counts.as_dict(), *lengths, dict(self.sums), dict(self.due))
@@ -73,19 +73,19 @@ def _encoded(batch: Batch, result: BatchResult) -> EncodedBatch:
 
 
 class WrittenRun(NamedTuple):
-    """The result of `write_shards`: the number of shards, and the counts of removed rows."""
+    """The result of `write_shards`: the number of shards, and the change of counts by removed rows."""
 
     shards: int  # number of output files, including those of earlier runs
     removed: Counts  # change of the counts by removed rows (replaced by newer files or newer versions of news)
     is_whole: bool = True  # False: files must be read again, because older versions of news in them count again
 
 
-def counted_of(shard: Path) -> Path:
-    """Return the path of the file that lists, for each row of a shard, the topics that the summary counts."""
+def counted_topics_path(shard: Path) -> Path:
+    """Return the path of the file with the topics, of each row of a shard, that the run's summary counts."""
     return shard.with_name(COUNTED.format(_number(shard)))
 
 
-def score_bins_of(shard: Path) -> Path:
+def score_bins_path(shard: Path) -> Path:
     """Return the path of the file with the bins of the scores of a shard's documents."""
     return shard.with_name(SCORE_BINS.format(_number(shard)))
 
@@ -94,7 +94,7 @@ def _number(shard: Path) -> int:
     return int(shard.name.partition("-")[2].partition(".")[0])
 
 
-def held_out_of(folder: Path, model: str) -> Path:
+def held_out_path(folder: Path, model: str) -> Path:
     """Return the path of the file with the counts of a model's held-out documents, given the model's id."""
     return folder / HELD_OUT.format(model)
 

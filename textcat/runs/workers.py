@@ -121,7 +121,7 @@ def _is_script() -> bool:
 
 
 class _Tasks:
-    """Hold the batches that have been read but not yielded, in order; the first ones have been given to workers."""
+    """Hold the batches that have been read but not yielded, in order, and submit them to workers."""
 
     def __init__(self, function: Work, workers: WorkerPool, wake: Callable[[object], None], start_over: str):
         self.batches: deque[Batch] = deque()
@@ -146,7 +146,7 @@ class _Tasks:
         return future.cancelled() or _is_loss(future.exception(), self._workers.lost)
 
     def check_workers(self) -> None:
-        """Call `restart` if a worker process has ended without the executor noticing it.
+        """Restart the work if a worker process has ended without the executor noticing it.
 
         A TextcatError is raised if no worker can be reached any more.
         """
@@ -167,7 +167,7 @@ class _Tasks:
         return batch, result
 
     def restart(self) -> None:
-        """Give all batches that are held to new workers; raise a TextcatError if this is the third time in a row."""
+        """Give all batches that are held to new workers; raise a TextcatError at the third loss in a row."""
         self._workers.check()
         self.close()
         self._losses += 1

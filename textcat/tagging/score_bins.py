@@ -25,7 +25,7 @@ from textcat.model.manifest import HELD_OUT, read_manifest
 from textcat.reading import START_OVER, Record
 from textcat.reading.dates import day_of
 from textcat.runs.records import write_whole
-from textcat.runs.shard_writer import held_out_of, score_bins_of
+from textcat.runs.shard_writer import held_out_path, score_bins_path
 from textcat.tagging.groups import FIELD, group_at
 from textcat.trends.bins import FLOOR, bins_of
 from textcat.trends.held_out import HeldOut
@@ -130,7 +130,7 @@ def _is_reprint(record: Record) -> bool:
 
 def read_frames(shard: Path) -> Iterator[FrameArrays]:
     """Yield a shard's frames (documents scored together); raise TextcatError if their file is missing or damaged."""
-    path = score_bins_of(shard)
+    path = score_bins_path(shard)
     try:
         with open(path, "rb") as file:
             while length := file.read(_LENGTH):
@@ -181,7 +181,7 @@ def write_model_counts(folder: Path, model: str, topics: Sequence[str]) -> None:
     `model` is the model's folder; `topics` are those that the run writes, () for all.
     """
     manifest = read_manifest(model)
-    path = held_out_of(folder, manifest.id)
+    path = held_out_path(folder, manifest.id)
     if f"{HELD_OUT}.npy" not in manifest.files or path.is_file():
         return
     columns = [j for j, topic in enumerate(manifest.topics) if not topics or topic in topics]
@@ -195,7 +195,7 @@ def write_model_counts(folder: Path, model: str, topics: Sequence[str]) -> None:
 
 def read_model_counts(folder: Path, model: str) -> ModelCounts:
     """Read the counts of a model's held-out documents from a folder of tags; raise TextcatError if it has none."""
-    path = held_out_of(folder, model)
+    path = held_out_path(folder, model)
     try:
         return msgspec.json.decode(path.read_bytes(), type=ModelCounts)
     except (OSError, msgspec.DecodeError):

@@ -23,7 +23,7 @@ from textcat.runs.news_versions import OldRows
 from textcat.runs.records import facts_of_run, own_journal
 from textcat.runs.results import Counts
 from textcat.runs.settling import RemovedRows
-from textcat.runs.shard_writer import counted_of
+from textcat.runs.shard_writer import counted_topics_path
 from textcat.tagging.groups import FIELD, group_at
 from textcat.tagging.output import MODEL, REASON, OutputSettings, file_format, text_of_value
 
@@ -126,7 +126,7 @@ def _without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocu
 
 def _counted(shard: Path) -> dict[tuple[str, int], Sequence[str]]:
     """Return the topics counted for each row that a shard had, by source and position."""
-    path = counted_of(shard)
+    path = counted_topics_path(shard)
     try:
         lines = map(orjson.loads, path.read_bytes().splitlines())
         return {(source, position): topics for source, position, topics in lines}
