@@ -14,7 +14,7 @@ from textcat.recipes.recipe import read_recipe
 from textcat.training import plan as plans
 from textcat.training.costs import MeasuredStages, sampled
 from textcat.training.memory import available_memory, used_memory
-from textcat.training.plan import check_memory, on_line, refusal
+from textcat.training.plan import check_memory, extrapolate_line, refusal
 from textcat.training.train import train_and_evaluate
 
 
@@ -121,12 +121,12 @@ def test_the_peak_of_a_stage_is_what_it_took_even_if_it_was_given_back():
 @given(st.tuples(*[st.floats(1, 1e6)] * 3), st.tuples(*[st.floats(0, 1e6)] * 2), st.floats(0, 1))
 def test_what_is_extrapolated_grows_by_the_least_share_and_at_most_in_proportion(sizes, values, least):
     x1, x2, x = sorted(sizes)
-    y = on_line((x1, x2), values, x, least)
+    y = extrapolate_line((x1, x2), values, x, least)
     assert values[1] * (1 + least * (x / x2 - 1)) * (1 - 1e-9) - 1e-9 <= y <= values[1] * x / x2 * (1 + 1e-9) + 1e-9
 
 
 def test_a_straight_line_is_extrapolated_to_itself():
-    assert on_line((10, 40), (7.0, 13.0), 1000) == pytest.approx(5 + 0.2 * 1000)
+    assert extrapolate_line((10, 40), (7.0, 13.0), 1000) == pytest.approx(5 + 0.2 * 1000)
 
 
 def test_what_does_not_fit_is_refused_with_what_it_takes_and_the_remedy(part, monkeypatch):

@@ -20,7 +20,7 @@ _FEWEST = 100  # minimum number of documents with a topic in a part
 
 
 class AgedPart(NamedTuple):
-    """The accuracy of the topic ranked first, on documents with a topic, some days later than those trained on."""
+    """The accuracy of rankings in one period: the share of documents that have the topic ranked first for them."""
 
     days: int  # from the last document trained on to the median document of the part; 0: of the same period
     documents: int
@@ -30,7 +30,7 @@ class AgedPart(NamedTuple):
 
 
 def measure_aging(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = None) -> dict[str, Any] | None:
-    """Measure the accuracy of the topic ranked first on documents later than those trained on.
+    """Measure by period how many later documents have the topic that is ranked first for them.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from textcat.corpus.vocabulary import Vocabulary
 
 
 class Change(NamedTuple):
-    """Changes of a model's documents.
+    """The changes of one update of a model's documents.
 
     `old` has the model's `n_train` training documents, then its test documents. The documents that are `gone` or
     `corrected` are given by their positions in `old`. If a document is in `partly`, its correction adds topics that it
@@ -80,9 +80,9 @@ class Change(NamedTuple):
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
     def order(self) -> np.ndarray:
-        """Return where the terms of each document of the new corpus are counted.
+        """Return for each document of the new corpus the number by which its term counts are found.
 
-        This is the document's position in `old` or, if it is in `counted`, its position there plus `len(old)`.
+        This number is the document's position in `old` or, if it is in `counted`, its position there plus `len(old)`.
         """
         position_of = {document.id: len(self.old) + i for i, document in enumerate(self.counted)}
         order = [
@@ -100,7 +100,7 @@ class Change(NamedTuple):
         former = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.labelled_for or ())))}
         learnt = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
         brought = {topic for document in learnt for topic in document.topics}
-        relabelled = partial(_labelled, former, brought - former, new_topics_negative)
+        relabelled = partial(_relabelled, former, brought - former, new_topics_negative)
 
         def current(i: int) -> Document:
             old, new = self.old[i], self.corrected.get(i)
@@ -119,7 +119,7 @@ class Change(NamedTuple):
         # Topics of which all documents were removed must be forgotten, as if no document had been judged for them.
         left = {topic for part in staying for document in part for topic in document.topics}
         forgotten = {topic for i in self.gone for topic in self.old[i].topics} - left
-        train, test = ([_without(document, forgotten) for document in part] for part in staying)
+        train, test = ([_without_judged(document, forgotten) for document in part] for part in staying)
         if not train:
             raise TextcatError("No training document would be left: remove fewer documents, or add others.")
         has, had = topic_counts(train), topic_counts(before.train)
@@ -132,20 +132,20 @@ class Change(NamedTuple):
         return replace(before, **changed)  # type: ignore[arg-type]
 
 
-def _labelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:
-    """Return a document from before the update, with its field `labelled_for` set as the new topics require.
+def _relabelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:
+    """Return a document of the former corpus, with new topics taken into account in its field `labelled_for`.
 
-    `labelled_for` names the topics that the document was judged for. A document from before the update was judged for
-    the `former` topics only. If `are_negative` is set, it counts as judged for the topics `new`, too, and is a negative
-    example of these topics.
+    `labelled_for` names the topics that the document was judged for; None: all. It was judged for topics in `former`
+    only. If `are_negative` is set, it counts as a negative example of the topics `new`; otherwise, it is left out for
+    these.
     """
     if not new or (document.labelled_for is None) == are_negative:
         return document
     return replace(document, labelled_for=(*(document.labelled_for or ()), *sorted(new if are_negative else former)))
 
 
-def _without(document: Document, topics: set[str]) -> Document:
-    """Return a document whose `labelled_for` lacks the given topics."""
+def _without_judged(document: Document, topics: set[str]) -> Document:
+    """Return a document without the given topics in `labelled_for`, the topics that it was judged for."""
     if document.labelled_for is None or topics.isdisjoint(document.labelled_for):
         return document
     return replace(document, labelled_for=tuple(topic for topic in document.labelled_for if topic not in topics))
@@ -154,9 +154,9 @@ def _without(document: Document, topics: set[str]) -> Document:
 def all_names(
     names: Mapping[str, tuple[str, ...]], language: str, topics: Iterable[str], vocabulary: Vocabulary
 ) -> tuple[dict[str, tuple[str, ...]], str]:
-    """Return the names of topics, updated by a vocabulary, and their language; "" if the languages differ.
+    """Return the names of topics, updated by a vocabulary, and the language of the names; "" if it is not one.
 
-    `names` are the names so far, in `language`; a topic that the vocabulary names gets the names there instead.
+    `names` are the former names, in `language`; the vocabulary's names for a topic replace them.
     """
     read = vocabulary.of(topics)
     is_one = language == vocabulary.language or names.keys() <= read.keys()

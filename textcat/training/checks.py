@@ -154,7 +154,7 @@ def _warn_of_missing_values(topics: Collection[str], documents: Sequence[Documen
 
 
 def _warn_of_topics_written_alike(topics: Collection[str]) -> None:
-    """Warn of topics that differ in case or in the Unicode form only, such as "Grain" and "grain"."""
+    """Warn of topics that differ only in case or in Unicode normalization, such as "Grain" and "grain"."""
     alike = defaultdict[str, list[str]](list)
     for topic in sorted(topics):
         alike[folded_name(topic)].append(topic)

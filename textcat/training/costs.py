@@ -1,4 +1,4 @@
-"""Train on a sample of a corpus; measure time and memory of each stage, and the size of the model on disk."""
+"""Train on a sample of a corpus, and measure the time and memory of each stage, and the size of the model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Seconds(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Time and memory used to train a model on `documents` documents and to evaluate it on `tested` documents.
+    """The time and memory that training a model on `documents` documents, and evaluating it on `tested`, took.
 
     `seconds` and `memory` (bytes at the peak) have an entry for each stage; `used_memory` is the memory of the process
     before the first stage, None if unknown; `model_bytes` is the size of the saved model.
@@ -95,7 +95,7 @@ class MeasuredStages(Stages):
             self.memory[name] = max(self.memory[name], float(peak - self.used))
 
 
-def at_equal_distances(items: Sequence[_Item], n: int) -> list[_Item]:
+def evenly_spaced(items: Sequence[_Item], n: int) -> list[_Item]:
     """Return n of the items, evenly spaced from the first to the last; all items if there are at most n."""
     return [items[i] for i in np.linspace(0, len(items) - 1, min(n, len(items))).astype(int)]
 
@@ -107,16 +107,16 @@ def sampled(corpus: Corpus, n: int, n_topics: int) -> Corpus:
     these topics: as large a share of all test documents as n is of the training documents or, with 1,000 topics or
     more, as many as are scored at a time. The documents are copies, because training may clear their texts.
     """
-    train, topics = at_equal_distances(corpus.train, n), corpus.topics
+    train, topics = evenly_spaced(corpus.train, n), corpus.topics
     if n_topics < len(topics):
         seen = {topic for document in train for topic in document.topics}
-        topics = tuple(at_equal_distances([topic for topic in topics if topic in seen] or topics, n_topics))
+        topics = tuple(evenly_spaced([topic for topic in topics if topic in seen] or topics, n_topics))
     kept = set(topics)
     tested = [document for document in corpus.test if not kept.isdisjoint(document.topics)]
     n_tested = max(len(corpus.test) * n // len(corpus.train), 1)
     if len(corpus.topics) >= MANY_TOPICS:
         n_tested = max(CELLS_AT_ONCE // len(corpus.topics), 1)
-    parts = (train, at_equal_distances(tested, n_tested))
+    parts = (train, evenly_spaced(tested, n_tested))
     train, test = ([replace(document, zones=dict(document.zones)) for document in part] for part in parts)
     return replace(corpus, train=train, test=test, topics=topics)
 

@@ -82,7 +82,7 @@ def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldO
 
 @contextmanager
 def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | None]:
-    """Yield a path for rows in a temporary folder next to `rows_dir`; yield None if `rows_dir` is None."""
+    """Yield a path for document vectors on disk, in a temporary folder next to `rows_dir`; None if that is None."""
     if rows_dir is None:
         yield None
         return
@@ -91,7 +91,7 @@ def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | No
 
 
 def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
-    """Return the number to divide each topic's scores by, so that scores of all folds have the same scale."""
+    """Return for each topic the number to divide its scores by, so that scores of several trainings are comparable."""
     return np.array([solution.unit for solution in solutions], dtype)
 
 
@@ -137,8 +137,8 @@ def cross_validated_scores(
 ) -> np.ndarray:
     """Return the out-of-fold score of each training document for each topic.
 
-    There are at most as many folds as documents. Rows are kept in memory or, if `rows_dir` is given, in a temporary
-    folder next to `rows_dir`.
+    There are at most as many folds as documents. Document vectors are kept in memory or, if `rows_dir` is given, in a
+    temporary folder next to it.
     """
     labels = counts.labels
     fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
@@ -151,9 +151,10 @@ def cross_validated_scores(
 
 
 def affordable_splits(n_terms: np.ndarray, most: int) -> int:
-    """Return how often to split documents into folds: up to `most` times, but once at least, and for `MOST_TERMS`.
+    """Return how many splits into training and held-out documents to use: at least 1, and at most `most`.
 
-    `n_terms` is the number of different terms of each document.
+    Their number times the number of terms of all documents is at most `MOST_TERMS`, unless it is 1. `n_terms` is the
+    number of different terms of each document.
     """
     return max(min(most, MOST_TERMS // max(int(n_terms.sum()), 1)), 1)
 
@@ -188,7 +189,10 @@ def scores_of_split(
 
 
 def is_first_right(labels: sp.csr_matrix, documents: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return whether each document has the topic of its highest score; `scores` has a row for each of `documents`."""
+    """Return whether each document has the topic with its highest score: shape (n_documents,), bool.
+
+    `scores` has the shape (n_documents, n_topics); `documents` are their row numbers in `labels`.
+    """
     return np.asarray(labels[documents, scores.argmax(axis=1)]).ravel() > 0
 
 
@@ -233,7 +237,7 @@ class Trial:
 
     @classmethod
     def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
-        """Return a trial of `recipe` with the measures in a dict from `as_dict`, whose own recipe is ignored."""
+        """Return a trial of `recipe` with the measures that `as_dict` stored; the recipe that it stored is ignored."""
         measures = {name: value for name, value in figures.items() if isinstance(value, dict) and name != "recipe"}
         return cls(recipe, measures, figures.get("measured_on", ""))
 
@@ -251,8 +255,8 @@ def measure_by_folds(
     """Measure recipes by k-fold cross-validation on the training documents of a corpus.
 
     Features are fitted without the held-out documents. In each fold, a ranker is trained for every pair of a topic and
-    a recipe, without the held-out rows. Consecutive recipes with the same features share their rows. Each repeat splits
-    the documents with the next seed, because a single split is noisy for topics of few documents.
+    a recipe, without the held-out documents. Consecutive recipes with the same features share document vectors. Each
+    repeat splits the documents with the next seed, because a single split is noisy for topics of few documents.
     """
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
@@ -282,7 +286,7 @@ def measure_by_folds(
 
 
 def feature_key(recipe: Recipe) -> str:
-    """Return a string that is equal for recipes that make the same rows from the same documents."""
+    """Return a string that is equal for recipes that turn a document into the same feature vector."""
     return json.dumps([recipe.settings(section) for section in ("tokens", "features", "topics")], sort_keys=True)
 
 
@@ -352,7 +356,7 @@ class _RareTopic(NamedTuple):
 
 
 class HeldOutFold:
-    """A fold of held-out documents: select the rows to train on without it, and measure trained rankers on it.
+    """A fold of held-out documents: select the examples to train on without it, and measure rankers on it.
 
     `held_out` has the positions of the fold's documents, and `labels` has the labels of all documents. If a random
     generator is given, common topics are also trained as if they were rare, with positives that it draws.
@@ -378,9 +382,9 @@ class HeldOutFold:
                 yield _RareTopic(topic, np.sort(trained[:n_kept]), trained[n_kept:])
 
     def rows(self, examples: Examples) -> list[ProblemRows]:
-        """Return the positives and the left-out rows of each topic, then of each simulated rare topic.
+        """Return for each topic, then each simulated rare topic, its positive examples and those not to train on.
 
-        Rows of descriptions are never held out, and are examples of simulated topics, too.
+        Both are row numbers of `examples`. Descriptions are never held out, and are examples of simulated topics, too.
         """
         n_documents = self.labels.shape[0]
         never = [NO_ROWS] * len(self.sizes) if examples.left_out is None else rows_by_column(examples.left_out)

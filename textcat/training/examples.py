@@ -35,9 +35,9 @@ _OF_COUNTING = ("zones", "zone_terms", "ngrams", "chars")
 
 
 class Examples(NamedTuple):
-    """Rows to train on, one per example, with their labels.
+    """Training examples: a matrix with a feature vector per row, and their labels.
 
-    `labels` and `left_out` are int8 matrices with a row per example and a column per topic.
+    `labels` and `left_out` are int8 matrices of shape (n_examples, n_topics).
     """
 
     rows: scipy.sparse.csr_matrix | StoredRows  # documents, then copies of the topics' descriptions
@@ -48,7 +48,7 @@ class Examples(NamedTuple):
 
 
 class _CountedWords(NamedTuple):
-    """Hold the ids, among the counted terms, of the words that have a vector."""
+    """The words of a table of word vectors, given by their ids in the list of counted terms."""
 
     vectors: WordVectors
     ids: np.ndarray  # shape (n_words,), int32
@@ -56,7 +56,7 @@ class _CountedWords(NamedTuple):
 
 
 class _Texts(NamedTuple):
-    """Hold what is counted of a document; a `Document` takes several times as long to be made."""
+    """The texts of a document to count, in an object that is made several times as fast as a `Document`."""
 
     zones: dict[str, str]
 
@@ -73,12 +73,13 @@ class CorpusStream(Protocol):
 class CountedCorpus:
     """Counts of the terms of a corpus' training documents and topic descriptions, to build examples from.
 
-    Build training examples from document positions; texts are no longer needed. The texts of a stream are counted while
-    they are read, including those of test documents; `serves` then switches to the recipe that suits them. `tokens`
-    must have the recipe's settings; its token cache may have been filled by other recipes. Without `keep_texts`, the
-    zones (the named texts of a document, such as its title) are emptied once a document is counted. The attributes
-    `labels` and `unjudged` describe the training documents. If `updatable`, test documents are counted, too, and the
-    attribute `document_counts` has the counts of the training documents, followed by those of the test documents.
+    Training examples are then built from the positions of documents, without their texts. The texts of a stream are
+    counted while they are read, including those of test documents; `serves` then switches to the recipe that suits
+    them. `tokens` must have the recipe's settings; its token cache may have been filled by other recipes. Without
+    `keep_texts`, the zones (the named texts of a document, such as its title) are emptied once a document is counted.
+    The attributes `labels` and `unjudged` describe the training documents. If `updatable`, test documents are counted,
+    too, and the attribute `document_counts` has the counts of the training documents, followed by those of the test
+    documents.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class CountedCorpus:
         if tokens is not None:
             features.set_params(tokens=tokens)
         features.take_tokens()
-        self._take_vectors(recipe)
+        self._load_vectors(recipe)
         zones: list[dict[str, str]] = []  # the texts of all counted documents, by zone
         counted_parts = (corpus.train, corpus.test if updatable else []) if isinstance(corpus, Corpus) else ()
 
@@ -129,7 +130,7 @@ class CountedCorpus:
 
     @classmethod
     def of_document_counts(cls, corpus: Corpus, recipe: Recipe, counts: StoredCounts, features: TfIdf) -> CountedCorpus:
-        """Return a counted corpus, given the counts of its training and test documents."""
+        """Return a counted corpus, given the stored term counts of its training and test documents."""
         self = cls.__new__(cls)
         self.tokens, self._words = features.tokens, None
         self.corpus, self.document_counts, self._recipe, self._copies = (
@@ -139,7 +140,7 @@ class CountedCorpus:
             recipe.topics.description_copies,
         )
         self._take_labels()
-        self._take_vectors(recipe)
+        self._load_vectors(recipe)
         n = len(counts)
         if self._copies:
             described = features.count_all(corpus.described())
@@ -158,7 +159,7 @@ class CountedCorpus:
         self._counts, self._least_df = features.drop_rare_ngrams(*self._all_counts), features.ngram_min_df
         self._all_counts = None
 
-    def _take_vectors(self, recipe: Recipe) -> None:
+    def _load_vectors(self, recipe: Recipe) -> None:
         """Load the word vectors that a recipe trains on; None if it trains on terms only."""
         self.vectors = named_vectors(recipe.topics.vectors) if recipe.topics.uses_vectors else None
 
@@ -175,7 +176,7 @@ class CountedCorpus:
             self._recipe, self._copies = recipe, recipe.topics.description_copies
             if self._all_counts is not None:
                 self._drop_rare_ngrams(recipe.make_features())
-            self._take_vectors(recipe)
+            self._load_vectors(recipe)
         return serves
 
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
@@ -198,7 +199,7 @@ class CountedCorpus:
         return features.fit_counted(self._counts, chosen, named, ids)
 
     def _counted_words(self, vectors: WordVectors) -> _CountedWords:
-        """Return the ids of the words that have a vector; words that no document has are added to the terms."""
+        """Return the words that have a vector, with their ids; words that no document has are added to the terms."""
         if self._words is None or self._words.vectors is not vectors:
             counts = self._counts.counts
             first_added = len(counts.terms) if self._words is None else self._words.first_added
@@ -213,7 +214,7 @@ class CountedCorpus:
         return self._words
 
     def column_vectors(self, features: TfIdf) -> ColumnVectors | None:
-        """Return the vectors of the columns of fitted features, times the recipe's weight; None without vectors."""
+        """Return the word vectors of the features' columns, times the recipe's weight; None if it uses no vectors."""
         if self.vectors is None:
             return None
         words, (parts, counts, _) = self._counted_words(self.vectors), self._counts
@@ -233,7 +234,7 @@ class CountedCorpus:
         return float(n_of[is_word & is_known].sum() / max(n_of[is_word].sum(), 1))
 
     def n_terms(self) -> np.ndarray:
-        """Return the number of different terms of each training document; terms of two zones count twice.
+        """Return the number of different terms of each training document; a term in two zones counts twice.
 
         The time of training and of scoring is about proportional to it.
         """
@@ -242,7 +243,7 @@ class CountedCorpus:
         return np.diff(np.append(0, np.cumsum(of_parts))[np.append(0, parts.ends)])[self._train]
 
     def held_out_rows(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
-        """Return the rows of the training documents at the positions `documents`, for rankers trained on others.
+        """Return the feature vectors of the training documents at the positions `documents`, to score them.
 
         If the recipe uses word vectors, their dimensions are further columns. `features` were fitted by `fit`.
         """
@@ -250,11 +251,11 @@ class CountedCorpus:
         return rows if vectors is None else vectors.beside(rows)
 
     def test_rows(self, features: TfIdf) -> scipy.sparse.csr_matrix | None:
-        """Return the rows of the test documents; None if they were not counted. `features` were fitted by `fit`."""
+        """Return the test documents' vectors by `features`, which `fit` has fitted; None if they were not counted."""
         return features.rows_of(self._counts, self._test) if (self._test >= 0).all() else None
 
     def counts_of(self, documents: np.ndarray) -> StoredCounts:
-        """Return the counts of the training documents at the given positions, then those of the topics' descriptions.
+        """Return the term counts of the training documents at some positions, then of the topics' descriptions.
 
         Descriptions are left out if the recipe does not train on descriptions.
         """
@@ -272,14 +273,14 @@ class CountedCorpus:
         """Add a recipe's character n-grams to the counts; its other terms must have been counted already."""
         n, divides_runs = recipe.features.chars, recipe.make_tokens().divides_runs
         self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n, divides_runs=divides_runs)
-        self._take_vectors(recipe)
+        self._load_vectors(recipe)
         if self.document_counts is not None:
             zones, n_texts, zone_of, counts = self.document_counts
             with_chars = StoredCounts(zones, n_texts, zone_of, with_char_ngrams(counts, n, divides_runs=divides_runs))
             self.document_counts = with_chars.select(np.arange(len(with_chars)))
 
     def clear(self) -> None:
-        """Delete the counts to free memory; no more rows can be made."""
+        """Delete the counts to free memory; no more document vectors can be made."""
         del self._counts
 
     def _positions(self, documents: np.ndarray | None) -> np.ndarray:
@@ -294,14 +295,14 @@ class CountedCorpus:
         left_out: bool = True,
         advance: Advance = lambda n: None,
     ) -> Examples:
-        """Return rows and labels of the training documents at the positions `documents`, and of topics' descriptions.
+        """Return vectors and labels of training documents (at the positions `documents`) and topics' descriptions.
 
         If `documents` is None, all training documents are used; `features` were fitted by `fit`. With vectors, their
         dimensions are further columns.
 
         Each description is repeated `description_copies` times (a setting of the recipe); a description none of whose
-        terms has a column is not used. If `rows_dir` is given, rows are written to this folder, and `advance` is called
-        with the number of rows written. A topic is trained without the descriptions of other topics, which
+        terms has a column is not used. If `rows_dir` is given, the vectors are written to this folder, and `advance` is
+        called with the number of vectors written. A topic is trained without the descriptions of other topics, which
         `Examples.left_out` marks. With `left_out` False, this matrix is not made: with thousands of topics, it takes
         much memory.
         """
@@ -324,7 +325,7 @@ class CountedCorpus:
     def _finite_rows(
         self, features: TfIdf, positions: np.ndarray, vectors: ColumnVectors | None
     ) -> scipy.sparse.csr_matrix:
-        """Return the rows at some positions in the counts (documents, then descriptions of topics).
+        """Return the vectors of documents and topics' descriptions, given their positions in the counts.
 
         Raise TextcatError if the recipe's weights lead to values that are not finite.
         """
@@ -337,7 +338,7 @@ class CountedCorpus:
         return rows if vectors is None else vectors.beside(rows)
 
     def descriptions(self, features: TfIdf) -> scipy.sparse.csr_matrix:
-        """Return one row per topic, for its description; the rows are empty if descriptions are not examples."""
+        """Return the vectors of the topics' descriptions: shape (n_topics, n_features); 0 if they are not examples."""
         if not self._copies:
             return scipy.sparse.csr_matrix((len(self.corpus.topics), len(features.idf_)), dtype=np.float32)
         return features.rows_of(self._counts, self._described)
@@ -354,8 +355,8 @@ def examples_without(
 ) -> Iterator[Examples]:
     """Yield the examples of a recipe for each set of held-out training documents.
 
-    `held_out` has an array of positions for each set. All documents have rows, but the vocabulary and the document
-    frequencies are computed without the held-out documents.
+    `held_out` has an array of positions for each set. All training documents are among the examples, but the vocabulary
+    and the document frequencies are computed without the held-out documents.
     """
     counts = CountedCorpus(corpus, recipe, tokens)
     features = recipe.make_features()

@@ -42,21 +42,21 @@ _SIGNIFICANT = 1.64  # standard errors: a one-sided test at 5 %
 
 
 class Chosen(NamedTuple):
-    """A recipe with the chosen values, and the choices as models store them, by setting."""
+    """A recipe with the chosen settings, and the facts about each choice that models store."""
 
     recipe: Recipe
     choices: dict[str, Any]
 
 
 def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = None) -> Chosen:
-    """Choose vectors, n-grams of characters, margins and λ by the accuracy of the first topic on held-out documents.
+    """Choose word vectors, character n-grams, margins and λ by the accuracy of rankings on held-out documents.
 
     The accuracy is the share of documents that have the topic of their highest score. Other values than the recipe's
     are chosen only if significantly more documents are right, by a paired comparison. Without vectors, as in languages
-    other than English, rows get n-grams of characters unless words alone are significantly better. Small corpora are
+    other than English, n-grams of characters are used unless words alone are significantly better. Small corpora are
     split into folds several times. Afterwards, `counted` has the settings and the n-grams of the chosen recipe.
 
-    If there is a single topic, it is the first topic of every document. Then only margins are chosen, together with λ,
+    If there is a single topic, every document's highest score is for it. Then only margins are chosen, together with λ,
     by the topic's average precision on held-out documents.
 
     Parameters
@@ -113,11 +113,11 @@ class _Comparison(NamedTuple):
     compared: list[tuple[Recipe, np.ndarray]]  # recipes, with what `_figures` returned
 
     def best(self, recipes: Mapping[str, Recipe]) -> tuple[Recipe, dict[str, Any]]:
-        """Return the first recipe, or the one with the largest significant lead over it; and a dict about the choice.
+        """Return the best recipe, and facts about the choice; the first recipe if no other is significantly better.
 
-        The dict has the name of the chosen recipe, the measure of each recipe, and the number of documents scored. With
-        several topics, the measure is the share of held-out documents whose topic with the highest score is right; with
-        a single topic, it is its average precision, averaged over the splits.
+        The facts are the name of the chosen recipe, the measure of each recipe, and the number of documents scored.
+        With several topics, the measure is the share of held-out documents whose topic with the highest score is right;
+        with a single topic, it is its average precision, averaged over the splits.
         """
         first, *_ = recipes
         if len(recipes) == 1 or not self.splits:
@@ -130,19 +130,19 @@ class _Comparison(NamedTuple):
         return recipes[chosen], {"chosen": chosen, self.measure: means, "held_out": n_scored}
 
     def _figures(self, recipe: Recipe) -> np.ndarray:
-        """Return the measure of each document or, of a single topic, of each split; nan where it is undefined."""
+        """Measure a recipe: return the accuracy of each document or, of a single topic, its precision in each split."""
         for other, figures in self.compared:
             if other == recipe:
                 return figures
         counted = self.counted if self.counted.serves(recipe) else self.counted.with_char_ngrams(recipe)
         scores = (scores_of_split(counted, recipe, split, self.n_jobs) for split in self.splits)
-        measured = _precisions if self.measure == AVERAGE_PRECISION else _right
+        measured = _precisions if self.measure == AVERAGE_PRECISION else _rightness
         self.compared.append((recipe, measured(counted.labels.tocsr(), self.splits, scores)))
         return self.compared[-1][1]
 
 
-def _right(labels: sp.csr_matrix, splits: Sequence[HoldOut], scores: Iterable[np.ndarray]) -> np.ndarray:
-    """Return how often each document's first topic is right when held out, from 0 to 1; nan: never held out."""
+def _rightness(labels: sp.csr_matrix, splits: Sequence[HoldOut], scores: Iterable[np.ndarray]) -> np.ndarray:
+    """Return for each document how often its highest score is for one of its topics: 0 to 1; nan: never held out."""
     n_right, n_scored = np.zeros(labels.shape[0]), np.zeros(labels.shape[0])
     for split, of_split in zip(splits, scores, strict=True):
         n_right[split.held_out] += is_first_right(labels, split.held_out, of_split)
@@ -162,8 +162,8 @@ def _splits(counted: CountedCorpus) -> Iterator[HoldOut]:
     The documents are those with a topic or, if there is a single topic, those that were judged for it. There is no
     split of fewer than `_FEWEST` documents, or if fewer than two of them have a topic. Otherwise, there are as many
     splits as it takes to hold out `_SCORED` documents in total, but at most `MOST_FOLDS`; if need be, the documents are
-    divided into folds several times. Of long texts, there are fewer splits, and in the end fewer documents, for
-    `MOST_TERMS`.
+    divided into folds several times. Long texts get fewer splits, and very long ones fewer documents, to keep to about
+    `MOST_TERMS` terms.
     """
     labels, n_terms = counted.labels, counted.n_terms()
     documents = np.random.default_rng(0).permutation(_compared_documents(counted))[:_MOST]
@@ -186,7 +186,7 @@ def _compared_documents(counted: CountedCorpus) -> np.ndarray:
 
 
 def _lead(figures: np.ndarray, of_first: np.ndarray) -> float:
-    """Return how much better a recipe is than the first one, on average; 0 if the difference may be chance."""
+    """Return by how much a recipe's mean measure is above that of the first one; 0 if that may be chance."""
     differences = figures - of_first
     differences = differences[np.isfinite(differences)]
     if len(differences) < 2:

@@ -30,7 +30,7 @@ _WIDER, _FURTHER_ERROR = 1.5, 0.2
 
 
 class Forecast(NamedTuple):
-    """A learning curve: accuracy of the topic with the highest score, on documents with a topic."""
+    """A learning curve: the share of documents with a topic for which the topic with the highest score is right."""
 
     documents: int  # number of training documents of the model
     held_out: int  # number of scored documents, counted once for each time a document was held out
@@ -61,7 +61,7 @@ def forecast_growth(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None =
     documents = np.flatnonzero(np.diff(labels.indptr))
     if len(documents) < _FEWEST or labels.shape[1] < 2:
         return None
-    right, n_scored = _right(counted, recipe, documents, n_jobs)
+    right, n_scored = _rightness(counted, recipe, documents, n_jobs)
     (n_documents, _), ahead = labels.shape, extrapolated(right, _SHARES, _GROWTH)
     measured = _points(_SHARES * n_documents, right.mean(axis=1, keepdims=True))
     return Forecast(n_documents, n_scored, measured, _points(_GROWTH * n_documents, ahead.T))
@@ -71,12 +71,14 @@ def _points(sizes: np.ndarray, figures: np.ndarray) -> list[list[float]]:
     return [[round(size), *row] for size, row in zip(sizes.tolist(), figures.tolist(), strict=True)]
 
 
-def _right(counted: CountedCorpus, recipe: Recipe, documents: np.ndarray, n_jobs: int | None) -> tuple[np.ndarray, int]:
-    """Return for each share trained on, and each document, how often its topic with the highest score is right.
+def _rightness(
+    counted: CountedCorpus, recipe: Recipe, documents: np.ndarray, n_jobs: int | None
+) -> tuple[np.ndarray, int]:
+    """Measure how often each document's highest score is for one of its topics, by the share trained on.
 
-    The array has shape (n_shares, n_held_out), with values from 0 to 1; return also the number of scored documents. A
-    topic without a document among those trained on is treated as unknown even if it has a description, as a topic of
-    new documents may be.
+    Return an array of shape (n_shares, n_documents), with values from 0 to 1, and the number of documents scored in all
+    splits. A topic without a document among those trained on is treated as unknown even if it has a description, as a
+    topic of new documents may be.
     """
     labels = counted.labels.tocsr()
     n_right, n_scored = np.zeros((len(_SHARES), labels.shape[0])), np.zeros(labels.shape[0], int)
@@ -92,7 +94,7 @@ def _right(counted: CountedCorpus, recipe: Recipe, documents: np.ndarray, n_jobs
 
 
 def _splits(documents: np.ndarray, n_terms: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield documents to train on, in random order, and documents with a topic to hold out.
+    """Yield splits into documents to train on, in random order, and held-out documents: positions of both.
 
     Folds are not stratified, because a new document may have a topic that few or no training documents have.
     Of long texts, there are fewer splits; `n_terms` is the number of different terms of each document.
@@ -112,7 +114,8 @@ def extrapolated(right: np.ndarray, shares: np.ndarray, growth: np.ndarray) -> n
     Parameters
     ----------
     right : ndarray of shape (n_shares, n_documents)
-        How often each held-out document's first topic is right, from 0 to 1, for each share of the training documents.
+        How often the highest score of each held-out document is for one of its topics, from 0 to 1, after training on
+        each share of the training documents.
     shares : ndarray of shape (n_shares,)
     growth : ndarray of shape (n_growth,)
         Numbers of training documents to forecast, as multiples of those that there are.
@@ -134,7 +137,7 @@ def extrapolated(right: np.ndarray, shares: np.ndarray, growth: np.ndarray) -> n
 
 
 def _curves(measured: np.ndarray, shares: np.ndarray, growth: np.ndarray) -> np.ndarray:
-    """Extrapolate each column of `measured` (rows: shares) to `growth` (rows of the result). No curve falls."""
+    """Extrapolate learning curves from accuracies at `shares` to those at `growth` (both: rows); no curve falls."""
     x = np.log(shares)
     at, x = (np.log(growth) - x.mean())[:, np.newaxis], x - x.mean()
 

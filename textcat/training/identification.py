@@ -60,7 +60,7 @@ def identify_languages(documents: Iterable[dict[str, str]]) -> list[str]:
 
 
 def model_language(identified: str, languages: Container[str]) -> str:
-    """Return which of the given language codes stands for the identified language; "" if none does.
+    """Return which of the codes `languages` stands for an identified language; "" if none does.
 
     The codes may be spaCy's, which differ from the identified code for Norwegian ("nb" for "no" and "nn").
     """

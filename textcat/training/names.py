@@ -178,7 +178,7 @@ def readable_documents(inputs: Sequence[str], settings: InputSettings) -> Iterat
 
 
 def _evenly_drawn(zones: Iterable[Mapping[str, str]]) -> list[Document]:
-    """Return all documents, or `MOST` evenly spaced ones, holding at most twice as many in memory."""
+    """Return all documents, or `MOST` evenly spaced ones, given their texts; hold at most `2 * MOST` in memory."""
     kept: list[Document] = []
     step = 1
     for number, texts in enumerate(zones):
@@ -201,7 +201,7 @@ def read_names(path: str | os.PathLike[str]) -> dict[str, str]:
 def _weights(
     rows: sparse.csr_matrix, named: sparse.csr_matrix, n_terms: int, recipe: Recipe, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of each topic, and which documents serve as examples of it.
+    """Return the weights of each topic, and which unlabelled documents were used as examples of it.
 
     Shapes: (n_columns, n_topics), and (n_documents, n_topics), bool. `rows` has the feature vectors of the documents,
     `named` those of the topics' names and descriptions, one per topic. Columns from `n_terms` on are dimensions of word
@@ -245,7 +245,7 @@ def _check_memory(n_columns: int, n_topics: int) -> None:
 
 
 def _thresholds(scores: np.ndarray) -> np.ndarray:
-    """Return thresholds that give each topic to as many documents as have it as their best topic; inf: none."""
+    """Return thresholds that give a topic to as many documents as have it as best topic; inf if none has."""
     n_best = np.bincount(scores.argmax(axis=1), minlength=scores.shape[1])
     least = np.sort(scores, axis=0)[-np.maximum(n_best, 1), np.arange(scores.shape[1])]
     return np.where(n_best > 0, np.nextafter(least, np.float32(-np.inf)), np.float32(np.inf))
@@ -275,7 +275,7 @@ def surest(scores: np.ndarray, share: float) -> np.ndarray:
 def _trained(
     rows: sparse.csr_matrix, named: sparse.csr_matrix, taken: np.ndarray, recipe: Recipe, n_jobs: int | None
 ) -> np.ndarray:
-    """Return the weights of rankers trained on the pseudo-labelled documents and on the topics' names."""
+    """Return the weights of rankers trained on pseudo-labelled documents (`taken`) and topics' names."""
     used = taken.any(axis=1)
     labels = np.vstack([taken[used], np.eye(taken.shape[1], dtype=bool)])
     learner = recipe.make_learner(n_jobs=n_jobs)

@@ -154,11 +154,11 @@ class _Planning:
         advance(1)
         small, large = (self._cost(n, trained) for n in (n_small, n_large))
         advance(1)
-        whole = _of_all_documents(corpus, small, large)
+        whole = _cost_of_all_documents(corpus, small, large)
         if trained < n_topics:
-            whole = _of_all_topics(whole, large, self._cost(n_large, trained // 2), trained, n_topics)
+            whole = _cost_of_all_topics(whole, large, self._cost(n_large, trained // 2), trained, n_topics)
         advance(1)
-        seconds = {stage: taken.plus(_loading(cold, warm, stage)) for stage, taken in whole.seconds.items()}
+        seconds = {stage: taken.plus(_loading_seconds(cold, warm, stage)) for stage, taken in whole.seconds.items()}
         return whole._replace(seconds=choice_seconds | seconds, memory={**choice_memory, **whole.memory})
 
     def _cost(self, n: int, n_topics: int) -> Cost:
@@ -166,10 +166,10 @@ class _Planning:
         return cost_of_training(sample, self.recipe, self.train_and_evaluate, **self.options)
 
     def _choose_rows(self) -> tuple[dict[str, Seconds], dict[str, float]]:
-        """If the recipe asks for it, choose on a sample whether rows have n-grams of characters.
+        """If the recipe asks for it, choose on a sample whether to use n-grams of characters.
 
         Return the seconds and the bytes that this choice takes for the whole corpus, by the name of the stage. The
-        recipe is replaced by the one with the chosen rows.
+        chosen recipe replaces `recipe`.
         """
         if not self.recipe.topics.chooses_chars:
             return {}, {}
@@ -197,8 +197,8 @@ def _affordable(corpus: Corpus) -> int:
     return max(int(_CHARACTERS * len(corpus.train) / max(_characters(corpus), 1)), 1)
 
 
-def _loading(cold: Cost, warm: Cost, stage: str) -> Seconds:
-    """Return how much longer a stage took in the first of two equal trainings (`cold`) than in the second (`warm`).
+def _loading_seconds(cold: Cost, warm: Cost, stage: str) -> Seconds:
+    """Return the seconds that a stage took longer in the first (`cold`) than in the second of two equal trainings.
 
     The first training also loads the code and data that later trainings find in memory.
     """
@@ -206,7 +206,7 @@ def _loading(cold: Cost, warm: Cost, stage: str) -> Seconds:
     return Seconds(*(max(taken, 0.0) for taken in loading))
 
 
-def _of_all_documents(corpus: Corpus, small: Cost, large: Cost) -> Cost:
+def _cost_of_all_documents(corpus: Corpus, small: Cost, large: Cost) -> Cost:
     """Return the estimated cost of training on all documents, given the costs of training on two samples."""
     n = len(corpus.train)
     sizes = small.documents, large.documents
@@ -214,20 +214,20 @@ def _of_all_documents(corpus: Corpus, small: Cost, large: Cost) -> Cost:
     def seconds(stage: str, kind: int) -> float:
         taken = small.seconds[stage][kind], large.seconds[stage][kind]
         if stage == "evaluate":
-            return on_line((small.tested, large.tested), taken, len(corpus.test), _LEAST_GROWTH)
-        return on_line(sizes, taken, n, _LEAST_GROWTH)
+            return extrapolate_line((small.tested, large.tested), taken, len(corpus.test), _LEAST_GROWTH)
+        return extrapolate_line(sizes, taken, n, _LEAST_GROWTH)
 
     return Cost(
         n,
         len(corpus.test),
         {stage: Seconds(seconds(stage, 0), seconds(stage, 1)) for stage in large.seconds},
         small.used_memory,
-        {stage: on_line(sizes, (small.memory[stage], peak), n) for stage, peak in large.memory.items()},
-        on_line(sizes, (small.model_bytes, large.model_bytes), n),
+        {stage: extrapolate_line(sizes, (small.memory[stage], peak), n) for stage, peak in large.memory.items()},
+        extrapolate_line(sizes, (small.model_bytes, large.model_bytes), n),
     )
 
 
-def _of_all_topics(whole: Cost, large: Cost, half: Cost, n_sampled: int, n_topics: int) -> Cost:
+def _cost_of_all_topics(whole: Cost, large: Cost, half: Cost, n_sampled: int, n_topics: int) -> Cost:
     """Return the estimated cost of training all topics on all documents.
 
     `whole` is the cost for all documents, but only `n_sampled` of the `n_topics` topics. `large` and `half` are costs
@@ -236,7 +236,11 @@ def _of_all_topics(whole: Cost, large: Cost, half: Cost, n_sampled: int, n_topic
     """
 
     def factor(of_half: float, of_sample: float) -> float:
-        return on_line((n_sampled // 2, n_sampled), (of_half, of_sample), n_topics) / of_sample if of_sample else 1.0
+        return (
+            extrapolate_line((n_sampled // 2, n_sampled), (of_half, of_sample), n_topics) / of_sample
+            if of_sample
+            else 1.0
+        )
 
     def grown(stage: str, taken: Seconds) -> Seconds:
         return taken.times(factor(half.seconds[stage].of_threads, large.seconds[stage].of_threads))
@@ -248,8 +252,8 @@ def _of_all_topics(whole: Cost, large: Cost, half: Cost, n_sampled: int, n_topic
     )
 
 
-def on_line(x: tuple[float, float], y: tuple[float, float], at: float, least: float = 0.0) -> float:
-    """Extrapolate to `at` along a straight line through the second of two points.
+def extrapolate_line(x: tuple[float, float], y: tuple[float, float], at: float, least: float = 0.0) -> float:
+    """Return y at x = `at` on a straight line through the second of two points.
 
     Its slope is that between the two points, clipped to [`least` · s, s], where s is the slope of the line from the
     origin through the second point. The points have ascending, positive x, and y of 0 or more. ::

@@ -23,19 +23,19 @@ _LISTS = ("names", "broader", "replacements")  # keys of a vocabulary
 
 
 def replayed(steps: Sequence[LearningStep]) -> Corpus:
-    """Return the corpus after these steps, where the first step is the model as it was found.
+    """Return the corpus after some steps of a model's history; the first step has the labels before the others.
 
     An answer that was retracted according to a later step is ignored. Raise TextcatError if a step depends on one that
     is left out.
     """
     found, *others = steps
     assert found.labels is not None
-    corpus, standing_of = corpus_of_labels(found.labels), _standing_answers(steps)
+    corpus, standing_of = corpus_of_labels(found.labels), _lasting_answers(steps)
     for step in others:
         if step.action == "undo":
             continue
         known = {document.id: document for part in (corpus.train, corpus.test) for document in part}
-        new = [*documents_of(step, known, standing_of.get(step.number, {}))]
+        new = [*documents_learnt(step, known, standing_of.get(step.number, {}))]
         gone = [id_ for id_ in step.removed if id_ in known]
         names = None if step.vocabulary is None else _vocabulary_of(step.vocabulary)
         options: dict[str, Any] = {"partly": judged_partly(step), "new_topics_negative": step.new_topics_negative}
@@ -47,9 +47,9 @@ def replayed(steps: Sequence[LearningStep]) -> Corpus:
 
 
 def learnt_corrections(steps: Iterable[LearningStep]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return what the steps have learnt last of each document, by folder of corrections and by the document's id.
+    """Return the latest entry of each document learnt from corrections, by their folder and the document's id.
 
-    What is stored of a document is what `answers_said` returns.
+    The entries are those of `answers_entry`.
     """
     learnt: dict[str, dict[str, dict[str, Any]]] = {}
     for step in steps:
@@ -58,8 +58,8 @@ def learnt_corrections(steps: Iterable[LearningStep]) -> dict[str, dict[str, dic
     return learnt
 
 
-def labels_said(document: Document) -> dict[str, Any]:
-    """Return what the history stores of a learnt document: its labels, and a checksum instead of its text."""
+def labels_entry(document: Document) -> dict[str, Any]:
+    """Return a learnt document's entry in the history: its labels, and a checksum instead of its text."""
     judged = document.labelled_for
     said = {
         "topics": [*document.topics],
@@ -71,19 +71,19 @@ def labels_said(document: Document) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name == "topics" or value not in (None, "")}
 
 
-def answers_said(document: Document, answers: Mapping[str, bool], numbers: Iterable[int]) -> dict[str, Any]:
-    """Return what the history stores of a document learnt from corrections; `numbers` are those of the corrections."""
+def answers_entry(document: Document, answers: Mapping[str, bool], numbers: Iterable[int]) -> dict[str, Any]:
+    """Return the entry in the history of a document learnt from the corrections with some numbers."""
     said = {"answers": {**answers}, "numbers": [*numbers], "date": document.date, "text": checksum_of_text(document)}
     return {name: value for name, value in said.items() if value != ""}
 
 
 def answers_in(document: Document) -> dict[str, bool]:
-    """Return the answers that `Corrections.documents` made a document's labels from."""
+    """Return by topic the answers (True: yes) that a document of `Corrections.documents` is labelled by."""
     return {topic: topic in document.topics for topic in document.labelled_for or ()}
 
 
 def texts_in_folders(steps: Iterable[LearningStep], wanted: set[str]) -> dict[str, Document]:
-    """Return, by checksum, the documents in the steps' folders of corrections whose text has a checksum in `wanted`."""
+    """Return the documents in the steps' folders of corrections whose text has a checksum in `wanted`, keyed by it."""
     folders = dict.fromkeys(step.corrections for step in steps if step.corrections)
     there = [folder for folder in folders if wanted and Path(folder, FILE).is_file()]
     documents = (correction.document for folder in there for correction in Corrections(folder))
@@ -98,7 +98,7 @@ def judged_partly(step: LearningStep) -> set[str]:
     return {id_ for id_, said in step.documents.items() if "answers" in said}
 
 
-def _standing_answers(steps: Sequence[LearningStep]) -> dict[int, dict[str, dict[str, bool] | None]]:
+def _lasting_answers(steps: Sequence[LearningStep]) -> dict[int, dict[str, dict[str, bool] | None]]:
     """Return, by step and document id, the answers that no later step found retracted or changed.
 
     None: according to a later step, all answers on the document were retracted.
@@ -117,10 +117,10 @@ def _standing_answers(steps: Sequence[LearningStep]) -> dict[int, dict[str, dict
     return standing_of
 
 
-def documents_of(
+def documents_learnt(
     step: LearningStep, known: Mapping[str, Document], standing: Mapping[str, Mapping[str, bool] | None]
 ) -> Iterable[Document]:
-    """Yield the documents that a step learns, given the documents before the step and the answers that still count.
+    """Yield the documents that a step learns; `known` has those before it, and `standing` the lasting answers.
 
     Each has the checksum in place of its text. Documents in `judged_partly` are labelled for the topics of their
     answers only.
@@ -159,7 +159,7 @@ def _vocabulary_of(entries: Mapping[str, Any]) -> Vocabulary:
     return Vocabulary(**{**entries, **lists})
 
 
-def vocabulary_said(vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return what the history stores of a vocabulary."""
+def vocabulary_entry(vocabulary: Vocabulary) -> dict[str, Any]:
+    """Return a vocabulary as JSON values, for the history of a model."""
     lists = {name: {topic: [*others] for topic, others in getattr(vocabulary, name).items()} for name in _LISTS}
     return {name: getattr(vocabulary, name) for name in ("place", "language", "descriptions")} | lists

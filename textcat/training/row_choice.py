@@ -92,10 +92,10 @@ def choose_rows(counted: CountedCorpus, recipe: Recipe) -> RowChoice:
 
 
 def _ndcg(stored: StoredCounts, recipe: Recipe, labels: sp.csc_matrix, relevant: sp.csc_matrix) -> float:
-    """Return nDCG@10 of held-out documents whose topics are ranked by their centroids.
+    """Return nDCG@10 of held-out documents, for which topics are ranked by the similarity to their centroids.
 
-    `stored` has the rows of the documents of `labels`, then of the held-out documents of `relevant`, then of topics'
-    descriptions if the recipe trains on them.
+    `stored` has the term counts of the documents of `labels`, then of the held-out documents of `relevant`, then of
+    topics' descriptions if the recipe trains on them.
     """
     features, n_trained, n_held_out = recipe.make_features(), labels.shape[0], relevant.shape[0]
     counted = stored.counted_for(features)

@@ -104,7 +104,7 @@ def train_with_unlabelled(
         return replace(plain, facts=replace(plain.facts, choices=choices))
     trained = np.arange(len(corpus.train))
     scores = counted.scores(trained, counted.unlabelled, counted.labels)
-    both = _with_taken(corpus, documents, counted.taken(scores, trained))
+    both = _with_pseudo_labels(corpus, documents, counted.taken(scores, trained))
     as_chosen = chosen.with_values({"topics": {"forecast": False}, "tags": {"strategy": "zero"}})
     scored = train_and_score(both, as_chosen, **{k: v for k, v in options.items() if k != "bands"})
     labels, scores = corpus.labels(corpus.train), held_out.scores
@@ -154,7 +154,7 @@ class _Counted(NamedTuple):
         return scores
 
     def taken(self, scores: np.ndarray, trained: np.ndarray) -> csc_matrix:
-        """Return labels of all documents: each topic also gets those unlabelled documents in which it leads by most.
+        """Return labels of all documents, with pseudo-labels: each topic gets the unlabelled ones where it leads most.
 
         `scores` are those of the unlabelled documents, by rankers trained on the documents `trained`. A topic without a
         document in `trained` gets none; if only one topic has documents there, it gets none either.
@@ -167,7 +167,7 @@ class _Counted(NamedTuple):
 
 
 class _HeldOut(NamedTuple):
-    """Scores of labelled documents by rankers that were not trained on them."""
+    """Held-out scores of labelled documents, and accuracies with and without unlabelled documents."""
 
     scores: np.ndarray  # by rankers trained on both kinds of documents: shape (n_documents, n_topics)
     with_unlabelled: float  # accuracy of the topic with the highest score: by these rankers,
@@ -195,8 +195,8 @@ class _HeldOut(NamedTuple):
         return cls(of_first_folds, float(with_unlabelled), float(without))
 
 
-def _with_taken(corpus: Corpus, unlabelled: Sequence[Document], taken: csc_matrix) -> Corpus:
-    """Return a corpus of the labelled and the pseudo-labelled documents."""
+def _with_pseudo_labels(corpus: Corpus, unlabelled: Sequence[Document], taken: csc_matrix) -> Corpus:
+    """Return a corpus with pseudo-labelled documents added; `taken` has the labels of all documents."""
     documents, topics = taken[len(corpus.train) :].nonzero()
     labelled = [
         replace(unlabelled[i], id=f"unlabelled {unlabelled[i].id}", topics=(corpus.topics[topic],))

@@ -1,7 +1,8 @@
 """Train thousands of topics, each on the documents whose shortlist has the topic.
 
-A document's shortlist is the list of the topics whose centroids are nearest to its row. A topic's score combines three
-kinds of evidence: its ranker's score, and the similarities of the document to its centroid and to its name.
+A document's shortlist is the list of the topics whose centroids are nearest to its feature vector. A topic's score
+combines three kinds of evidence: its ranker's score, and the similarities of the document to its centroid and to its
+name.
 """
 
 from __future__ import annotations
@@ -181,10 +182,10 @@ def train_shortlist(
 
 
 class _CombinedRankers(NamedTuple):
-    """The combined ranker of each topic: its weights are a weighted sum of three vectors.
+    """The final ranker of each topic, whose weights are a weighted sum of three vectors.
 
-    The vectors are the weights of the topic's trained ranker, its centroid, and the row of its name. For a topic
-    without documents, terms of similar spelling or meaning are added.
+    The vectors are the weights of the topic's trained ranker, its centroid, and the feature vector of its name. For a
+    topic without documents, terms of similar spelling or meaning are added.
     """
 
     columns: list[tuple[np.ndarray, np.ndarray]]  # for each topic: features, weights
@@ -265,7 +266,8 @@ def columns_in_rows(columns: list[tuple[np.ndarray, np.ndarray]], n_features: in
 def topic_centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
     """Return the centroids of the topics as columns: shape (n_features, n_topics).
 
-    A centroid is the sum of the topic's rows, divided by a power of the sum's length; its smallest entries are dropped.
+    A centroid is the sum of the vectors of the topic's documents, divided by a power of the sum's length; its smallest
+    entries are dropped.
     """
     sums = sp.csc_array(rows.T @ labels.astype(np.float32))
     sums.sort_indices()
@@ -293,7 +295,7 @@ class _Ranker(NamedTuple):
 
 
 class _Names:
-    """Rows of topics' names and, for topics without documents, of terms similar to the words of their names.
+    """Feature vectors of topics' names and, for topics without documents, of terms similar to the words of names.
 
     `alike` has a matrix of terms of similar spelling and, with vectors, one of terms of similar meaning; the columns of
     topics with documents are empty. `alike` is empty if `terms` is None: then every topic has documents, or the
@@ -312,7 +314,7 @@ class _Names:
         self.alike = self.alike_of(np.flatnonzero(sizes == 0))
 
     def alike_of(self, topics: np.ndarray) -> list[sp.csc_array]:
-        """Return the matrices of `alike` for some topics, each of shape (n_features, n_topics)."""
+        """Return matrices of terms similar to some topics' names, as in `alike`: shape (n_features, n_topics)."""
         names = sp.csr_array(self.by_topic[:, topics].T)
         alike = [] if self._look_alikes is None else [self._look_alikes.rows(names)]
         if self._vectors is not None:
@@ -324,7 +326,7 @@ class _Names:
         return sp.csc_array((rows.data, (rows.indices, columns)), shape=self.by_topic.shape)
 
     def listing(self, centroids: sp.csr_array, hidden: Sequence[sp.csc_array] = ()) -> sp.csr_array:
-        """Return the columns that shortlists are made with: centroids and, for topics without documents, similar terms.
+        """Return each topic's vector for shortlists: its centroid or, without documents, terms like its name.
 
         `hidden` has the matrices of topics whose documents are hidden, so that they are treated as topics without
         documents.
@@ -335,7 +337,7 @@ class _Names:
 
 
 def _vectors_of_terms(terms: Sequence[str], vectors: WordVectors, names: sp.csr_matrix) -> ColumnVectors | None:
-    """Return the vectors of terms; None if most words of names, rows of `terms`, have none."""
+    """Return the word vectors of terms; None if most words of the topics' names have no vector."""
     column_of = dict(zip(terms, range(len(terms)), strict=True))
     found = vectors.of_columns(np.array([column_of.get(word, -1) for word in vectors.words]), 1)
     is_word = np.array([term.isalpha() for term in terms], bool)[names.indices]
@@ -378,13 +380,13 @@ class _ListedTopics:
         listed = np.empty((len(documents), self.size), dtype)
         blocks = [documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS)]
         shared = self._shared, self._workers.share(centroids)
-        done = self._workers.in_order(partial(list_block, self.size), blocks, *shared)
+        done = self._workers.in_order(partial(shortlists_of_block, self.size), blocks, *shared)
         for start, block in zip(range(0, len(documents), _DOCUMENTS), done, strict=True):
             listed[start : start + _DOCUMENTS] = block
         return listed
 
     def train(self, topics: Sequence[int], is_held_out: np.ndarray | None = None) -> Iterator[_Ranker]:
-        """Yield the ranker of each topic in `topics`, in this order.
+        """Train the ranker of each topic in `topics`; yield them in this order.
 
         Rows for which the mask `is_held_out` is True are left out of training; None: train on all rows.
         """
@@ -419,12 +421,12 @@ def are_labels(labels: sp.csr_matrix, documents: np.ndarray, column: np.ndarray)
 
 
 def rows_in_memory(rows: Any) -> sp.csr_matrix:
-    """Return rows, given in memory or on disk, as a csr_matrix of float32."""
+    """Return a matrix of feature vectors, in memory or on disk, as a csr_matrix of float32."""
     return (rows if sp.issparse(rows) else rows[:]).astype(np.float32, copy=False)
 
 
-def list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
-    """Return the `size` topics whose centroids are nearest to each document: shape (n_documents, size).
+def shortlists_of_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
+    """Return for each document the `size` topics with the nearest centroids: shape (n_documents, size).
 
     `documents` are row numbers; `sent` is the handle of the rows from `Workers.share`.
     """
@@ -432,7 +434,7 @@ def list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> n
 
 
 def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
-    """Train a block of topics, each over its positives and negatives, and over the features that occur in these rows.
+    """Train a block of topics, each on its positives and negatives, and on the features that these have.
 
     `sent` is the handle of the rows from `Workers.share`.
     """

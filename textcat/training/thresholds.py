@@ -71,9 +71,9 @@ def decisions_by_scores(recipe: Recipe, topics: Sequence[str], scores: np.ndarra
 def _with_promises(
     decisions: Decisions, asked: PromiseSettings, topics: Sequence[str], scores: np.ndarray, labels: sp.csc_matrix
 ) -> Decisions:
-    """Return decisions with promises; a topic's threshold becomes the lower one, above which tags are reviewed."""
+    """Return decisions with promises and, unless each document gets a single topic, with the thresholds for review."""
     precision, recall = (
-        _by_topic(*wanted, topics)
+        _shares_by_topic(*wanted, topics)
         for wanted in ((asked.precision, asked.precision_of), (asked.recall, asked.recall_of))
     )
     curves, confidence, in_sample = decisions.curves(), asked.confidence, scores
@@ -116,8 +116,8 @@ def _limit_missed(asked: PromiseSettings, probabilities: np.ndarray, labels: sp.
         raise TextcatError(f"{error}: give a higher share, or label more documents.") from error
 
 
-def _by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]) -> np.ndarray:
-    """Return the share to promise for each topic; nan: none."""
+def _shares_by_topic(share: float, share_of: Mapping[str, float], topics: Sequence[str]) -> np.ndarray:
+    """Return for each topic the precision or recall to promise, in (0, 1]; nan: none."""
     known = set(topics)
     if unknown := next((topic for topic in share_of if topic not in known), None):
         raise TextcatError(
@@ -147,10 +147,10 @@ def promise_scores(
 ) -> np.ndarray:
     """Return held-out scores that are distributed like the scores of future documents, as promises need.
 
-    They differ from those of `held_out_scores` in two ways. What a document's own surplus of α (see
-    `textcat.margin._folds`) adds is subtracted in full. And a row is scaled to length 1 without the terms that training
-    without the document's fold would lack, as the row of a future document is; otherwise, scores would be lower than
-    those of future documents by some 5 %.
+    They differ from those of `held_out_scores` in two ways. What a document itself contributes to its score by its
+    surplus of α (see `textcat.margin._folds`) is subtracted in full. And a document's vector is scaled to length 1
+    without the terms that training without its fold would lack, as the vector of a future document is; otherwise,
+    scores would be lower than those of future documents by some 5 %.
     """
     scores = held_out_scores(examples, learner, fold_of, own=1.0, progress=progress)
     biases = learner.intercept_ / score_units(learner.solutions_, learner.intercept_.dtype)
@@ -159,9 +159,10 @@ def promise_scores(
 
 
 def _lengths_without_unknown(rows: Any, fold_of: np.ndarray, features: TfIdf) -> np.ndarray:
-    """Return for each document the length of its row without terms that other folds lack, divided by its full length.
+    """Return for each document the length of its vector without terms unknown in other folds, as a share.
 
-    A term is lacking if it is in fewer documents of the other folds than the minimum document frequency.
+    The share is of the vector's full length. A term is unknown if it is in fewer documents of the other folds than the
+    minimum document frequency.
     """
     X = (rows if sp.issparse(rows) else rows[:])[: len(fold_of)]
     least = np.full(X.shape[1], -1)  # dimensions of vectors are never lacking
@@ -199,8 +200,8 @@ def held_out_scores(
     trained only for as many folds as hold enough positives; its scores are nan in the other folds. The learner must be
     fitted, and must not have a kernel.
 
-    In the first method, a document's score is lowered by the share `own` of what its own surplus of α adds to it: see
-    `textcat.margin._folds`.
+    `own` is for the first method: the share, from 0 to 1, of a document's own contribution to its score, by its surplus
+    of α, that is subtracted: see `textcat.margin._folds`.
     """
     topics, n_folds = TopicProblems(examples, learner, fold_of, own), fold_of.max() + 1
     scores = np.full((len(fold_of), examples.labels.shape[1]), np.nan, topics.rows.dtype, order="F")

@@ -207,7 +207,7 @@ def evaluation_of(
 
 
 class Trained(NamedTuple):
-    """A tagger with the data to evaluate it: out-of-fold scores, a held-out sample's evaluation, or test rows.
+    """A tagger, with what its evaluation needs: out-of-fold scores, a sample's evaluation, or test documents' vectors.
 
     At most one of the three is set; the others are None.
     """
@@ -232,10 +232,10 @@ def train_and_score(
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
 ) -> Trained:
-    """Train a tagger; return it with the rows of the test documents or, if `n_folds` is not 0, with held-out results.
+    """Train a tagger; return it with the test documents' vectors or, if `n_folds` is not 0, held-out results.
 
     The held-out results are scores by cross-validation or, with a shortlist, the evaluation on a held-out sample. They
-    are computed before the tagger is trained, so that the rows of both are not in memory at the same time.
+    are computed before the tagger is trained, so that document vectors of both are not in memory at the same time.
     """
     keep = check_training(corpus, recipe, keep_support=keep_support, rows_dir=rows_dir, updatable=updatable)
     warn_of_corpus(corpus, recipe)
@@ -294,7 +294,7 @@ class _Training:
         return counted
 
     def with_chosen_rows(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
-        """Choose whether rows get n-grams of characters; if so, add these n-grams to `counted`.
+        """Choose whether to use n-grams of characters; if so, add these n-grams to `counted`.
 
         Return the training with the chosen recipe, and the entry of `TrainingFacts.choices` about this choice.
         """
@@ -305,7 +305,7 @@ class _Training:
         return replace(self, recipe=choice.recipe), {"rows": choice.facts()}
 
     def with_choices_for_few(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
-        """Make the choices for few documents; return the training with them, and the entries that the model stores."""
+        """Choose settings for few documents; return the training with them, and facts about them for the model."""
         from textcat.training.few_choices import choose_for_few
 
         with self.stages.stage("choose settings"):
@@ -350,10 +350,10 @@ class _Training:
     def tagger(
         self, counted: CountedCorpus, kept: Corpus | None, keep_support: str, *, with_test_rows: bool
     ) -> tuple[Tagger, sparse.csr_matrix | None]:
-        """Train the tagger, and clear `counted`; return the tagger and the rows of the test documents.
+        """Train the tagger, and clear `counted`; return the tagger and the test documents' vectors.
 
         Support documents are taken from the corpus `kept`, with their texts if `keep_support` is "texts"; if it is
-        "none", `kept` is not used, and may be None. The rows are None unless `with_test_rows` is set and the test
+        "none", `kept` is not used, and may be None. The vectors are None unless `with_test_rows` is set and the test
         documents were counted.
         """
         corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
@@ -394,7 +394,7 @@ class _Training:
         if described is not None:
             with self.stages.stage("train topics", len(corpus.topics)) as advance:
                 options = recipe, n_documents, self.n_jobs, advance
-                scorer, decisions, trained = _train_listed(examples, described, features, *options)
+                scorer, decisions, trained = _train_with_shortlist(examples, described, features, *options)
             return tagger_of(scorer, decisions, facts=replace(facts, **trained)), test_rows
         learner = self._fitted(examples)
         decisions = self._decisions(examples, learner, labels, features)
@@ -461,10 +461,10 @@ def train_without(
 ) -> tuple[Tagger, sparse.csr_matrix]:
     """Train a tagger with a shortlist (it scores only a document's nearest topics) without the held-out documents.
 
-    Return the tagger, and the rows of the held-out documents.
+    Return the tagger, and the vectors of the held-out documents.
 
-    `sample` says which documents are held out. Training rows are kept in memory or, if `rows_dir` is given, in a
-    temporary folder next to it.
+    `sample` has the positions of the held-out documents. The vectors of the others are kept in memory or, if `rows_dir`
+    is given, in a temporary folder next to it.
     """
     features, n_documents = counts.fit(recipe.make_features(), sample.trained), len(sample.trained)
     with folder_beside(rows_dir) as folder:
@@ -472,7 +472,7 @@ def train_without(
         _check_terms(examples, recipe, n_documents)
         described = counts.descriptions(features)
         options = recipe, n_documents, n_jobs, advance
-        scorer, decisions, trained = _train_listed(examples, described, features, *options)
+        scorer, decisions, trained = _train_with_shortlist(examples, described, features, *options)
         del examples
         release_memory()
     sizes = counts.labels[sample.trained].sum(axis=0).A1.astype(int)
@@ -489,7 +489,7 @@ def _check_terms(examples: Examples, recipe: Recipe, n_documents: int) -> None:
         )
 
 
-def _train_listed(
+def _train_with_shortlist(
     examples: Examples,
     described: sparse.csr_matrix,
     features: TfIdf,
@@ -500,8 +500,8 @@ def _train_listed(
 ) -> tuple[Scorer, Decisions, dict[str, Any]]:
     """Train each topic on the documents whose shortlist has it; return scorer, decisions, and facts about topics.
 
-    A shortlist has the topics whose centroids are nearest to a document. `described` has one row per topic, for its
-    description. The first `n_documents` examples are documents, the others descriptions.
+    A shortlist has the topics whose centroids are nearest to a document. `described` has the vectors of the topics'
+    descriptions. The first `n_documents` examples are documents, the others descriptions.
     """
     from textcat.training.related import relate_topics
     from textcat.training.shortlist import train_shortlist

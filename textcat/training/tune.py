@@ -327,7 +327,7 @@ def _checksum(corpus: Corpus) -> str:
 
 
 def margin_settings(recipe: Recipe) -> list[Recipe]:
-    """Return a copy of a recipe for each combination of τ₋, τ₊, κ and S that docs/background/tau-study.md compares.
+    """Return copies of a recipe with the margin settings that docs/background/tau-study.md compares.
 
     Raise TextcatError if the recipe's learner is not PAUM.
     """
@@ -357,7 +357,7 @@ def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
 
 
 def is_yardstick(trial: Trial) -> bool:
-    """Return whether a trial was cross-validated with the margins τ₊ and τ₋ that Li et al. (2002) chose."""
+    """Return whether a trial is the reference of `best_trial`: margins of Li et al. (2002), cross-validated."""
     learner = trial.recipe.learner
     has_margins = (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
     return MAP in trial.measures and learner["name"] == "paum" and has_margins

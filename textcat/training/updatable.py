@@ -1,4 +1,4 @@
-"""Retrain a model on changed documents with stored term counts, put it in place, and log the step in its history."""
+"""Retrain a model on changed documents, from stored term counts; write it, and log the step in its history."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class UpdatableModel:
         """The training documents, followed by the test documents."""
         return [*self.corpus.train, *self.corpus.test]
 
-    def with_new_texts(self, documents: Sequence[Document], *, in_zones: bool = True) -> list[Document]:
-        """Return documents, without the texts that the model has already (same document, same text).
+    def without_stored_texts(self, documents: Sequence[Document], *, in_zones: bool = True) -> list[Document]:
+        """Return documents; a text that equals the one that the model has of the same document is removed.
 
         With `in_zones` False, two texts are the same if they have the same words, in any zones and any order.
         """
@@ -143,11 +143,11 @@ class UpdatableModel:
     def with_texts(
         self, before: Mapping[str, Document], then: Corpus, texts: Mapping[str, Document]
     ) -> tuple[Corpus, list[Document], np.ndarray]:
-        """Return a replayed corpus with its texts, the documents to count, and the positions of each document's counts.
+        """Return a corpus with its texts, the documents to count, and the positions of each document's counts.
 
-        `before` has the documents in the model, as replayed; `texts` has other documents, by the checksums of their
-        texts. The positions refer to the counts in the model, followed by those of the documents to count. Raise
-        TextcatError if a text is missing.
+        The corpus `then`, and the model's documents, `before`, have checksums in place of texts; `texts` has documents
+        with other texts, by their checksums. The positions refer to the counts in the model, followed by those of the
+        documents to count. Raise TextcatError if a text is missing.
         """
         documents = self.documents
         position_of = {document.id: i for i, document in enumerate(documents)}
@@ -196,7 +196,7 @@ class UpdatableModel:
         step = replace(step, figures=main_figures(tagger.evaluation), figures_before=main_figures(self.evaluation))
         with stages.stage("save"):
             write = partial(storage.write_model, tagger)
-            write_noted(write, self.folder, self.target, self.history, step, labels_of(corpus))
+            write_and_log(write, self.folder, self.target, self.history, step, labels_of(corpus))
         return tagger
 
     def result(self, tagger: Tagger, step: LearningStep | None, kept: tuple[str, ...] = ()) -> UpdateResult:
@@ -204,7 +204,7 @@ class UpdatableModel:
         if step is None:
             return UpdateResult(tagger, self.folder, (), (), (), self.manifest.sizes, self.evaluation)
         ids = tuple(step.added), tuple(step.corrected), (*step.removed, *step.unlearnt)
-        named = renamed(self.manifest, tagger.topic_names)
+        named = newly_named(self.manifest, tagger.topic_names)
         return UpdateResult(tagger, self.target, *ids, self.manifest.sizes, self.evaluation, named, step.number, kept)
 
     def _recipe(self) -> Recipe:
@@ -221,7 +221,7 @@ def stored_labels(folder: Path) -> dict[str, Any] | None:
     return labels_of(storage.load_training_counts(folder)[0].corpus)
 
 
-def write_noted(
+def write_and_log(
     write: Callable[[Path], None],
     folder: Path,
     target: Path,
@@ -249,7 +249,7 @@ def write_noted(
     history.note_elsewhere(target, replace(step, model=model), labels)
 
 
-def renamed(manifest: Manifest, names: Mapping[str, str]) -> tuple[str, ...]:
+def newly_named(manifest: Manifest, names: Mapping[str, str]) -> tuple[str, ...]:
     """Return the topics whose preferred name in `names` differs from the model's manifest, or is not in it."""
     before = manifest.names
     return tuple(topic for topic, name in names.items() if before.get(topic) != name)

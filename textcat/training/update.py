@@ -29,17 +29,17 @@ from textcat.reading import as_documents, named_in_training
 from textcat.training.change import all_names, change_corpus
 from textcat.training.replay import (
     TEXT,
+    answers_entry,
     answers_in,
-    answers_said,
-    documents_of,
+    documents_learnt,
     judged_partly,
-    labels_said,
+    labels_entry,
     learnt_corrections,
     replayed,
     texts_in_folders,
-    vocabulary_said,
+    vocabulary_entry,
 )
-from textcat.training.updatable import UpdatableModel, UpdateResult, renamed, stored_labels, write_noted
+from textcat.training.updatable import UpdatableModel, UpdateResult, newly_named, stored_labels, write_and_log
 
 log = logging.getLogger(__name__)
 
@@ -144,8 +144,8 @@ def learn(
             )
         step = opened.history.next_step(
             "learn",
-            documents={document.id: labels_said(document) for document in opened.with_new_texts(new)},
-            vocabulary=None if names is None else vocabulary_said(names),
+            documents={document.id: labels_entry(document) for document in opened.without_stored_texts(new)},
+            vocabulary=None if names is None else vocabulary_entry(names),
             **options,
         )
         return _learn(opened, step, new, gone, names)
@@ -215,7 +215,7 @@ def undo_step(
 
 
 def _are_none(inputs: Any) -> bool:
-    """Return whether the inputs of `learn` are empty: the default, or an empty list or text."""
+    """Return whether an argument of `learn` is not given: the default, or an empty list or text."""
     return isinstance(inputs, str | list | tuple) and not inputs
 
 
@@ -243,7 +243,7 @@ def _learn_corrections(
     learnt = learnt_corrections(active_steps(steps)).get(folder, {})
     made_of = corrections.by_document()
     numbers, document_of = dict[str, list[int]](), dict[str, Document]()
-    for document, named in _named_apart(opened, corrections.documents(), learnt):
+    for document, named in _with_distinct_ids(opened, corrections.documents(), learnt):
         numbers[named.id] = [correction.number for correction in made_of[document.id]]
         document_of[named.id] = named
     answers = {id_: answers_in(document) for id_, document in document_of.items()}
@@ -263,8 +263,8 @@ def _learn_corrections(
     taken_back = [id_ for id_, said in learnt.items() if said["answers"] and id_ in known and id_ not in answers]
     if not (new or taken_back):
         return opened.result(storage.load(opened.folder, prepare=False), None)
-    documents = opened.with_new_texts([document_of[id_] for id_ in new], in_zones=False)
-    said = {document.id: answers_said(document, answers[document.id], numbers[document.id]) for document in documents}
+    documents = opened.without_stored_texts([document_of[id_] for id_ in new], in_zones=False)
+    said = {document.id: answers_entry(document, answers[document.id], numbers[document.id]) for document in documents}
     step = opened.history.next_step(
         "learn",
         corrections=folder,
@@ -279,14 +279,14 @@ def _learn_corrections(
     ):
         return _replay(opened, step, text_of)  # an answer was retracted: unlearn it
     standing = {id_: entries["answers"] for id_, entries in step.documents.items()}
-    learnt_now = documents_of(step, {document.id: document for document in opened.documents}, standing)
+    learnt_now = documents_learnt(step, {document.id: document for document in opened.documents}, standing)
     return _learn(opened, step, [replace(d, zones=text_of[d.zones[TEXT]].zones if d.zones else {}) for d in learnt_now])
 
 
-def _named_apart(
+def _with_distinct_ids(
     opened: UpdatableModel, documents: Iterable[Document], learnt: Collection[str]
 ) -> Iterator[tuple[Document, Document]]:
-    """Yield corrected documents, each as it is and with the id by which it is learnt.
+    """Yield pairs: a corrected document, and the same document with the id by which the model learns it.
 
     Several collections may have the same ids, such as numbers from 1. So a document of an archive that has the id of a
     document in the model, but other words, is another document, and gets another id. `learnt` are the ids by which
@@ -295,7 +295,7 @@ def _named_apart(
     documents = [*documents]
     new = [d for d in documents if archive_place(d) is not None and not {d.id, with_text_in_id(d).id} & {*learnt}]
     in_model = {document.id for document in opened.documents}
-    others = {d.id for d in opened.with_new_texts(new, in_zones=False) if d.id in in_model and d.zones}
+    others = {d.id for d in opened.without_stored_texts(new, in_zones=False) if d.id in in_model and d.zones}
     if others:
         log.warning(
             "%s corrected documents, such as %r, have the ids of training documents, and other texts: they are added "
@@ -308,7 +308,10 @@ def _named_apart(
 
 
 def _replay(opened: UpdatableModel, step: LearningStep, texts: Mapping[str, Document] | None = None) -> UpdateResult:
-    """Apply a step by replaying the history with it; `texts` are documents by the checksums of their texts."""
+    """Retrain a model on the corpus that its history, with an added step, leads to; return the result.
+
+    `texts` are documents with new texts, by the checksums of these texts.
+    """
     active, then_active = active_steps(opened.history.steps), active_steps([*opened.history.steps, step])
     now, then = replayed(active), replayed(then_active)
     if labels_of(now) != labels_of(opened.corpus):
@@ -346,9 +349,9 @@ def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Voca
         MODEL.write_manifest(sibling, named)
 
     history = History(folder, manifest.sha256, lambda: None)
-    step = history.next_step("learn", vocabulary=vocabulary_said(vocabulary))
+    step = history.next_step("learn", vocabulary=vocabulary_entry(vocabulary))
     with stages.stage("save"):
-        write_noted(write, folder, target, history, step, None)
+        write_and_log(write, folder, target, history, step, None)
     tagger = storage.load(target)
     return UpdateResult(
         tagger,
@@ -358,13 +361,13 @@ def _give_names(folder: Path, target: Path, manifest: Manifest, vocabulary: Voca
         (),
         manifest.sizes,
         tagger.evaluation,
-        renamed(manifest, preferred),
+        newly_named(manifest, preferred),
         step.number,
     )
 
 
 def _checked_documents(documents: Any, origin: Mapping[str, Any], **columns: Any) -> Sequence[Document]:
-    """Return the documents given to `learn`; raise TextcatError for other things, or if an id is missing.
+    """Return the argument `documents` of `learn` as a list; raise TextcatError if it is wrong, or lacks an id.
 
     `origin` is the `Corpus.origin` of the training corpus, and `columns` are arguments of `as_documents`.
     """
@@ -386,7 +389,7 @@ def _checked_documents(documents: Any, origin: Mapping[str, Any], **columns: Any
                     f"{wrong[0]!r:.60} is not a document: give a Document, or a dict with an id and a text."
                 )
             return documents
-    for called, id_ in _called_with_ids(documents):
+    for called, id_ in _names_and_ids(documents):
         if is_missing(id_):
             raise TextcatError(f"{called} has no id: give each its own, to tell it from others.")
     return as_documents(documents, trained_on=named_in_training(origin), **columns)
@@ -397,8 +400,8 @@ def documents_to_learn(corpus: Corpus) -> list[Document]:
     return [*corpus.train, *(replace(document, split="test") for document in corpus.test)]
 
 
-def _called_with_ids(records: Any) -> Iterable[tuple[str, Any]]:
-    """Yield a name for messages, and the id, of each dict, or of each row of a table with a column "id".
+def _names_and_ids(records: Any) -> Iterable[tuple[str, Any]]:
+    """Yield pairs of a name for messages and an id: of each dict, or each row of a table with a column "id".
 
     Yield nothing for other inputs, such as a table whose index has the ids. Raise TextcatError if a table has no column
     "id", and its index only numbers the rows.
