@@ -17,7 +17,7 @@ _URI_SCHEME = re.compile(r"(?:https?|tag|urn):")
 
 
 class Tag(NamedTuple):
-    """A tag as news formats have it: its subject, and its confidence and relevance from 0 to 100, or None."""
+    """A tag for a news item: its concept, and its confidence and relevance from 0 to 100, or None."""
 
     concept: Subject
     confidence: int | None  # the topic's probability in per cent
@@ -25,7 +25,7 @@ class Tag(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """A change of a file: new bytes that replace those from `start` to before `end`."""
+    """A change of a file: the bytes `data` replace those from `start` to before `end`."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class Edit(NamedTuple):
 
 
 def concept_of(code: str, name: str = "", scheme: str = "") -> Subject:
-    """Return the concept for a code; the code may be a URI, or begin with its scheme: "medtop:20000065"."""
+    """Return the concept that a code stands for; it may be a URI, or begin with its scheme: "medtop:20000065"."""
     if _URI_SCHEME.match(scheme) and not scheme.endswith(("/", "#", ":")):
         scheme += "/"
     concept = subject_as_given(code, name, scheme)

@@ -66,7 +66,9 @@ def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
     examples = defaultdict[str, tuple[list[str], list[str]]](lambda: ([], []))
     unmatched: _Unmatched = ({}, {})
     documents = changed = 0
-    for id_, topics, topics_now in chain(_in_place(before, now, unmatched), _moved(before, now, unmatched)):
+    for id_, topics, topics_now in chain(
+        _unmoved_documents(before, now, unmatched), _moved_documents(before, now, unmatched)
+    ):
         documents += 1
         changed += topics != topics_now
         for topic in topics:
@@ -87,8 +89,8 @@ def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
     return TagDifference(documents, changed, len(unmatched[0]), len(unmatched[1]), rows)
 
 
-def _in_place(before: Path, now: Path, unmatched: _Unmatched) -> Iterator[_Pair]:
-    """Yield documents that have the same id, source and position in both runs; put the others into `unmatched`."""
+def _unmoved_documents(before: Path, now: Path, unmatched: _Unmatched) -> Iterator[_Pair]:
+    """Yield documents with the same id, source and position in both runs; add all others to `unmatched`."""
     for rows in zip_longest(read_tags(before), read_tags(now)):
         for side, row in enumerate(rows):
             if row is None:
@@ -101,8 +103,8 @@ def _in_place(before: Path, now: Path, unmatched: _Unmatched) -> Iterator[_Pair]
                 yield (row.id, partner, topics) if side else (row.id, topics, partner)
 
 
-def _moved(before: Path, now: Path, unmatched: _Unmatched) -> Iterator[_Pair]:
-    """Yield the documents that the two runs read from different files or positions; remove them from `unmatched`.
+def _moved_documents(before: Path, now: Path, unmatched: _Unmatched) -> Iterator[_Pair]:
+    """Yield documents of `unmatched` that both runs have read, but from different files or positions; remove them.
 
     They are found by their ids, if an id occurs once in each run.
     """

@@ -143,7 +143,7 @@ def _run(
 ) -> Duplicates:
     facts = {"command": "duplicates", "textcat": __version__, "sketch format": SKETCH_FORMAT}
     facts |= facts_of_reading(sources, settings)
-    inputs, growing = [source.fingerprint() for source in sources], Growing(sources, _without_files)
+    inputs, growing = [source.fingerprint() for source in sources], Growing(sources, _shard_without_files)
     with (
         open_workers(jobs, total_size(sources)) as workers,
         open_folder(folder, facts, inputs, restart=restart, growing=growing) as state,
@@ -198,8 +198,8 @@ def _frame(sketches: np.ndarray, names: bytes) -> bytes:
     return np.array([len(sketches), len(names)], _SIZES).tobytes() + sketches.tobytes() + names
 
 
-def _frames(data: bytes) -> Iterator[tuple[np.ndarray, list[bytes]]]:
-    """Yield for each frame (the documents of a batch) their sketches, and their names: ids, sources and positions."""
+def _read_frames(data: bytes) -> Iterator[tuple[np.ndarray, list[bytes]]]:
+    """Yield for each batch in a shard its documents' sketches and names (ids, sources and positions)."""
     begin = 0
     while begin < len(data):
         n, length = map(int, np.frombuffer(data, _SIZES, 2, begin))
@@ -208,11 +208,11 @@ def _frames(data: bytes) -> Iterator[tuple[np.ndarray, list[bytes]]]:
         yield sketches, data[begin - length : begin].splitlines(keepends=True)
 
 
-def _without_files(path: Path, files: Collection[str], rows: OldRows) -> RemovedRows:
-    """Return a shard without the documents of some files; the argument `rows` (replaced news rows) is empty."""
+def _shard_without_files(path: Path, files: Collection[str], rows: OldRows) -> RemovedRows:
+    """Return the content of a shard without the documents of some files; `rows` is not used."""
     frames, counts = [], Counts()
     removed = is_within({escape_undecodable(name) for name in files})
-    for sketches, names in _frames(path.read_bytes()):
+    for sketches, names in _read_frames(path.read_bytes()):
         sources = [orjson.loads(name)[1] for name in names]
         kept = np.array([not removed(source) for source in sources])
         n_removed = len(kept) - int(kept.sum())
@@ -230,7 +230,7 @@ class _Assignment:
         self.counts, self.changes = Counts(), list[InputChange]()
         self.missing = Counter[str]()  # bytes of each input that could not be read
         self.counts.add(state.counts)
-        self._groups, self._names, self._lines = Groups(), _Names(folder), folder / f"_groups.jsonl{UNFINISHED}"
+        self._groups, self._names, self._lines = Groups(), _StoredNames(folder), folder / f"_groups.jsonl{UNFINISHED}"
         disk.remove(self._lines)
         self._file = disk.create(self._lines)
         self._exact = self._near = 0
@@ -239,8 +239,8 @@ class _Assignment:
         self._started, self._memory = time.monotonic(), dict[str, int]()
 
     def replay(self, shard: Path) -> None:
-        """Assign the documents of a shard."""
-        for sketches, names in _frames(shard.read_bytes()):
+        """Assign the documents of a shard of an earlier run to groups."""
+        for sketches, names in _read_frames(shard.read_bytes()):
             self._add(sketches, names)
 
     def watched(
@@ -255,7 +255,7 @@ class _Assignment:
                 self.missing.update(bytes_missing(batch, sources))
                 self._memory[result.process] = result.memory
                 for frame in result.rows:
-                    for sketches, names in _frames(frame):
+                    for sketches, names in _read_frames(frame):
                         self._add(sketches, names)
                 if self._progress is not None:
                     records, n_bytes = self.counts.records - self._state.counts.records, batch.read - self._state.read
@@ -275,7 +275,7 @@ class _Assignment:
         disk.write_all(self._file, b"".join(lines))
 
     def write(self, out: Path) -> None:
-        """Move the finished file of lines to its place."""
+        """Close the file of duplicates, and move it from its temporary path to `out`."""
         with disk.raise_write_errors(out, "fix that, and the same command resumes the run"):
             disk.sync(self._file)
             self._file.close()
@@ -303,8 +303,8 @@ def _line(name: bytes, first: bytes, similarity: float) -> bytes:
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 
 
-class _Names:
-    """Keep the names of documents in temporary files, so that memory does not grow with their number."""
+class _StoredNames:
+    """A list of documents' names in temporary files, so that memory does not grow with their number."""
 
     def __init__(self, folder: Path):
         self._names: BinaryIO

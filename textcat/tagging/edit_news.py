@@ -71,9 +71,10 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
     A TextcatError is raised as by `tag_batch`.
     """
     blocks = [
-        _refused(block, work.job.input) if isinstance(block, Block) else _unread(block, work) for block in batch.blocks
+        _reject_encoding(block, work.job.input) if isinstance(block, Block) else _excused(block, work)
+        for block in batch.blocks
     ]
-    kept = [block for block in blocks if isinstance(block, Rejection) or not _lacks_place(block)]
+    kept = [block for block in blocks if isinstance(block, Rejection) or not _format_without_place(block)]
     # all versions, as each file is written
     tagged = tag_batch(work.job, batch._replace(blocks=tuple(kept)), all_versions=True)
     tags: dict[tuple[str, int], dict[str, Any]] = {}  # rows of documents
@@ -82,14 +83,14 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
             tags[row["source"], row["position"]] = row
     tagged.rows = []
     places: set[tuple[str, int]] = set()
-    edited = [_edited(work, block, tags, places, tagged) for block in blocks]
+    edited = [_edits_of_block(work, block, tags, places, tagged) for block in blocks]
     reasons = {rejection.source: rejection.reason for rejection in reversed(tagged.rejections)}  # keep the first one
     due = {rejection.source for rejection in tagged.rejections if rejection.due is not None}
     return tagged, [item._replace(reason=reasons.get(item.source, ""), is_due=item.source in due) for item in edited]
 
 
-def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
-    """Return a Rejection for a block that has an editor, but an encoding that allows no edits; otherwise the block."""
+def _reject_encoding(block: Block, settings: InputSettings) -> Block | Rejection:
+    """Return a block of a file or, if tags cannot be written in its encoding, a Rejection of the file."""
     encoding = settings.for_file(block.source).encoding
     if not block.decoded or block.format not in EDITORS or is_cut_by_characters(encoding):
         return block
@@ -97,8 +98,8 @@ def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
     return Rejection(block.source, 0, reason)
 
 
-def _unread(rejection: Rejection, work: EditJob) -> Rejection:
-    """Return the rejection; if it is of a whole file that is copied unchanged, such as a picture, it is no error.
+def _excused(rejection: Rejection, work: EditJob) -> Rejection:
+    """Return a rejection; it becomes no error if its whole file, such as a picture, is copied unchanged.
 
     The kind of such a rejection becomes `FaultKind.LEFT_OUT`.
     """
@@ -106,25 +107,25 @@ def _unread(rejection: Rejection, work: EditJob) -> Rejection:
     return rejection._replace(kind=FaultKind.LEFT_OUT) if work.copies_rest and is_whole else rejection
 
 
-def _lacks_place(block: Block) -> str:
-    """Return the format of a block if it has no place for tags, otherwise ""."""
+def _format_without_place(block: Block) -> str:
+    """Return the format of a block if items of this format cannot contain tags; otherwise ""."""
     if block.format == "rss" and _RSS_1.search(block.header):
         return "RSS 1"
     return "" if block.format in EDITORS else block.format
 
 
-def _edited(
+def _edits_of_block(
     work: EditJob,
     block: Block | Rejection,
     tags: Mapping[tuple[str, int], dict[str, Any]],
     places: set[tuple[str, int]],
     tagged: BatchResult,
 ) -> EditedBlock:
-    """Return the edits of a block; add the positions of its items to `places`, and rejections to `tagged`."""
+    """Return the edits that write tags into a block; add its items to `places`, and rejections to `tagged`."""
     if isinstance(block, Rejection):
         is_part = block.position or block.kind is FaultKind.LEFT_OUT
         return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not is_part)
-    if unwritable := _lacks_place(block):
+    if unwritable := _format_without_place(block):
         return EditedBlock(block.source, lacks_place=unwritable if block.data else "")
     edits, n, source, table = list[Edit](), 0, escape_undecodable(block.source), work.codes.concepts()
     settings = work.job.input.for_file(block.source)
@@ -141,7 +142,7 @@ def _edited(
         places.add(place)
         try:
             row = tags.get(place)
-            changes = row and edit(span.data, _tags(row["topics"], table), _signed(work.creator, row))
+            changes = row and edit(span.data, _tags(row["topics"], table), _signature(work.creator, row))
         except (LookupError, UnicodeError):
             name = settings.encoding or declared or "UTF-8"
             reason = f"It is in {name}, in which tags cannot be written into it: convert it to UTF-8."
@@ -158,7 +159,7 @@ def _edited(
 
 
 def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:
-    """Return the tags of a document, given its topics as in a line of JSON, and a table with the codes of topics.
+    """Return the tags for a news item, given its topics as rows of JSON Lines have them, and a table of codes.
 
     Each concept appears once.
     """
@@ -174,8 +175,8 @@ def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> lis
     return list(tags.values())
 
 
-def _signed(creator: str, row: Mapping[str, Any]) -> str:
-    """Return the creator, followed by the id of the model that tagged the document of a row."""
+def _signature(creator: str, row: Mapping[str, Any]) -> str:
+    """Return the name that signs tags: `creator`, followed by the id of the model that tagged the row's document."""
     return f"{creator}-{row[MODEL]}" if MODEL in row else creator
 
 

@@ -12,7 +12,7 @@ Editor = Callable[[bytes, Sequence[Tag], str], list[Edit]]
 
 
 def edits_in(encoding: str, editor: Editor, data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
-    """Return the edits of an item in an encoding that extends ASCII; `editor` computes them for the item in UTF-8.
+    """Return the edits that write tags into an item whose encoding extends ASCII; `editor` returns those for UTF-8.
 
     `encoding` "" stands for UTF-8. LookupError is raised if the encoding is unknown. UnicodeError is raised if the item
     is not valid in the encoding, if its characters can also be written as other bytes, or if the bytes of one character

@@ -42,7 +42,7 @@ _PACKERS = {
 
 
 class Repacked:
-    """Decompress a file that is compressed, and write an edited copy of it in the same compression.
+    """Give access to the decompressed bytes of a file, and write a copy in the same compression.
 
     `stream` has the decompressed bytes of the file; `write` takes the new bytes, uncompressed.
     """
@@ -117,7 +117,7 @@ class EditedStream:
         return bool(data)
 
     def _as_stored(self, data: bytes) -> bytes:
-        """Return the stored bytes of a part of the piece."""
+        """Convert UTF-8 back to the file's encoding; raise ChangedError unless the file has these bytes."""
         try:
             stored = data.decode().encode(self._encoding)
         except UnicodeError as error:

@@ -20,7 +20,7 @@ _LINE = 1 << 10  # usual maximum number of bytes of a line
 
 
 class GroupsMark(NamedTuple):
-    """The length of a file of groups in bytes, and the beginning of its checksum."""
+    """The length of a file of groups of duplicates in bytes, and the beginning of its checksum."""
 
     n_bytes: int
     sha256: str

@@ -10,14 +10,14 @@ from textcat.model.stored_decisions import read_decisions
 from textcat.tagging.job import Job
 
 
-def given_when_held_out(job: Job) -> dict[str, tuple[float, float]]:
-    """Return how many of how many held-out training documents get each topic, summed over the models of a job.
+def held_out_tag_counts(job: Job) -> dict[str, tuple[float, float]]:
+    """Return for each topic how many held-out training documents get it, and their number, summed over models.
 
-    Topics for which this is unknown are missing. Rules are not taken into account.
+    The models are those of `job`. Topics for which this is unknown are missing. House rules are ignored.
     """
     of_models = [read_decisions(of_model.model) for of_model in job.jobs().values()]
     options = job.output.min_probability, job.output.automatic
-    counts = [_given(decisions.with_options(*options), manifest) for decisions, manifest in of_models]
+    counts = [_held_out_counts(decisions.with_options(*options), manifest) for decisions, manifest in of_models]
     n_documents = [manifest.train_documents for _, manifest in of_models]
     given = {}
     for topic in dict.fromkeys(topic for of_model in counts for topic in of_model):
@@ -28,8 +28,8 @@ def given_when_held_out(job: Job) -> dict[str, tuple[float, float]]:
     return given
 
 
-def _given(decisions: Decisions, manifest: Manifest) -> dict[str, tuple[float, float]]:
-    """Return how many of how many held-out documents get each topic of a model; nan if that is unknown."""
+def _held_out_counts(decisions: Decisions, manifest: Manifest) -> dict[str, tuple[float, float]]:
+    """Return for each topic of a model how many held-out documents get it (nan: unknown), and their number."""
     n_topics, curves = len(manifest.topics), decisions.calibration
     if decisions.single and decisions.automatic_only:
         n_given, n_held_out = [math.nan] * n_topics, [0.0] * n_topics

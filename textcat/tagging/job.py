@@ -40,7 +40,7 @@ class ReplacedError(TextcatError):
 
 
 class Job(NamedTuple):
-    """Hold the model and the settings by which a run tags each batch."""
+    """The model and the settings by which a run tags each batch."""
 
     model: str  # the model's folder, as seen by a worker
     digest: str  # checksum that the model must have
@@ -182,7 +182,7 @@ def tag_records(
 ) -> None:
     """Tag records, and add their encoded rows and counts to `tagged`; records that cannot be tagged are rejected.
 
-    `job` is the job of this tagger's model: see `Job.jobs`.
+    `job` is the job of this tagger's model, as `Job.jobs` returns it.
 
     If the records were scored before, `scored` has for each record its scores, and whether it has a term of the model.
     """
@@ -233,8 +233,8 @@ def _count_by_month(
 ) -> None:
     """Count records by the month of their date.
 
-    `above` says which topics each record has by thresholds and rules, whatever topics are written; `has_terms` says
-    which records have a term of the model.
+    The mask `above`, of shape (n_records, n_topics), marks the topics that records get by thresholds and rules,
+    whatever topics are written; `has_terms` marks the records that have a term of the model.
     """
     months = months_of([record.date for record in records])
     counts.months.update(months)
@@ -247,7 +247,7 @@ def _count_by_month(
 
 
 def _stacked(scored: "list[tuple[np.ndarray, np.bool_]]") -> "tuple[np.ndarray, np.ndarray]":
-    """Stack the scores of records into an array with one row per record; return it with the mask `has_terms`."""
+    """Return the scores of records as an array of shape (n_records, n_topics), and the mask `has_terms`."""
     import numpy as np  # imported here, so that a process that only distributes work stays small
 
     scores, has_terms = zip(*scored, strict=True)

@@ -14,7 +14,7 @@ from textcat.base.errors import TextcatError
 from textcat.model import Reason
 from textcat.reading.dates import day_of
 from textcat.runs.records import facts_of_run
-from textcat.tagging.shards import TaggedDocument, check_present, distinct_folders, present_models, read_tags
+from textcat.tagging.shards import TaggedDocument, check_has_present_tags, distinct_folders, present_models, read_tags
 from textcat.trends.alarms import LEVEL, YEAR, Alarm, find_alarms
 
 NO_TOPIC, NO_KNOWN_TERM = "(no topic)", "(no known term)"
@@ -121,7 +121,7 @@ def monitor_tags(
             )
     models = present_models(paths)
     read = _Tags((document for path in paths for document in _tags_of(path)), models)
-    check_present(len(read.days) + read.undated > 0, read.left_out)
+    check_has_present_tags(len(read.days) + read.undated > 0, read.left_out)
     days = np.array(read.days)
     if not len(days):
         raise TextcatError(
@@ -168,7 +168,7 @@ def _tags_of(folder: Path) -> Iterator[TaggedDocument]:
 
 
 def _alarms(read: "_Tags", days: NDArray[np.int32], first: int, level: float) -> list[Alarm]:
-    """Return the alarms in the order of detection; days are counted from `first`.
+    """Find changed rates of topics; return the alarms in the order of detection, with days counted from `first`.
 
     Years are counted one by one, and those without documents left out, so that a single document of another century
     takes neither time nor memory.
@@ -190,7 +190,7 @@ def _alarms(read: "_Tags", days: NDArray[np.int32], first: int, level: float) ->
 
 
 class _Tags:
-    """The days of documents, and their tags: for each tag, the number of its document and the number of its topic.
+    """The dates and tags of an archive's documents: for each tag, the numbers of its document and its topic.
 
     Documents tagged by models that are not in `models` are left out, and so are those that repeat another one. Those
     dated in the future, such as 9999-12-31 for "never", count as undated.

@@ -60,7 +60,7 @@ def open_news_folder(folder: Path, base: str, facts: Mapping[str, Any], *, resta
 
 
 class NewsFolder:
-    """The files written to a folder, with the state of their input files, as listed in its journal.
+    """The folder of written files, and its journal, which lists them with the states of their input files.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class NewsFolder:
         self._new, self._targets = array("Q"), {}
 
     def _may_hold(self, folder: Path) -> bool:
-        """Return whether a folder, created if necessary, is inside this one (or the same), after resolving links."""
+        """Create a folder if it is missing; return whether it is this one or inside it, after resolving links."""
         if folder not in self._targets:
             self._targets[folder] = os.path.commonpath([os.path.realpath(folder), self._real]) == self._real
             if self._targets[folder]:

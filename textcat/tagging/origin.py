@@ -84,8 +84,8 @@ class RunOrigin:
         rows : collection of tuple of (str, int, str)
             The source, the position and the id of each document, as the tags have them.
         files : dict of str to TaggedFile, optional
-            The files that were tagged, as of `tagged_files`: those that were renamed since are read by their present
-            names, and documents of those that have changed since are missing.
+            The files that were tagged, as `tagged_files` returns them: those that were renamed since are read by their
+            present names, and documents of those that have changed since are missing.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class RunOrigin:
         settings = InputSettings.from_entries(self.settings)
         at: dict[tuple[str, int], list[tuple[str, Row]]] = {}  # news may have several items at one position
         for row in rows:
-            now = escape_undecodable(_renamed(row[0], files or {}))
+            now = escape_undecodable(_present_name(row[0], files or {}))
             id_ = now + row[2][len(row[0]) :] if row[2].startswith(row[0]) else row[2]  # it may be made of the name
             at.setdefault((self._absolute(now), row[1]), []).append((id_, row))
         above = {part for name, _ in at for part in paths_above(name)}
@@ -129,14 +129,14 @@ class RunOrigin:
                 continue  # the file is gone: its documents are missing
 
     def _is_same(self, id_: str, record: Record) -> bool:
-        """Return whether a record has an id; the id may have been made of the name of the record's source."""
+        """Return whether a record has the id `id_`, which may have been made from the name of its source."""
         return escape_undecodable(record.id) in (id_, self._absolute(id_))
 
     def _absolute(self, name: str) -> str:
         return name if is_url(name) else os.path.join(self.folder, name) if name != "." else self.folder
 
 
-def _renamed(source: str, files: Mapping[str, TaggedFile]) -> str:
-    """Return the present name of a source, which may be in a file that was renamed."""
+def _present_name(source: str, files: Mapping[str, TaggedFile]) -> str:
+    """Return the present name of a source; it differs if the source is, or is in, a file that was renamed."""
     above = next((part for part in paths_above(source) if part in files), "")
     return files[above].name + source[len(above) :] if above else source

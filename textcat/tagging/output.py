@@ -110,7 +110,7 @@ class OutputSettings(NamedTuple):
     def shows_counted(self) -> bool:
         """Whether the topics that the summary counts, by thresholds and rules, can be read from the rows again.
 
-        They cannot if rows have others, and are not read from CSV.
+        They cannot if topics are written by rank, or all; and they are never read from CSV.
         """
         return not self.is_ranking and self.to != "csv"
 
@@ -245,7 +245,7 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
 
 
 def _kept_cells(record: Record, settings: OutputSettings) -> list[str]:
-    """Return the values of the fields to copy from a record to its row, each converted to a text.
+    """Return the values of a record's fields that `settings.keep_fields` names, each converted to a text.
 
     A list of texts is joined by "; ", a missing value is "", and any other value that is not a text is written as JSON.
     """
@@ -305,7 +305,7 @@ def _encode_csv(
 
 
 def _columns_of(tags: Tags, names: Mapping[str, str] | None) -> list[list[str]]:
-    """Return the cells of a document's topics, as lists of texts: topics, names, scores, probabilities and statuses.
+    """Return a document's tags as lists of texts: topics, names, scores, probabilities and statuses.
 
     If `names` is None, there is no list of names. The list of probabilities is empty if no tag has a probability, and
     the list of statuses if no tag has a status.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.runs.records import facts_of_run
 from textcat.tagging.score_bins import NO_DAY, FrameArrays, ModelCounts, read_frames, read_model_counts
-from textcat.tagging.shards import check_present, present_models, read_field, read_shard, shards_of
+from textcat.tagging.shards import check_has_present_tags, present_models, read_field, read_shard, shards_of
 from textcat.trends.bins import N_BINS
 from textcat.trends.sample import Judged
 
@@ -82,7 +82,7 @@ def read_periods(
             values = None if by in PERIODS else read_field(shard, by)
             for frame in read_frames(shard.path):
                 sums.add(folder, frame, kept, values)
-    check_present(sums.model_counts is not None, sums.left_out)
+    check_has_present_tags(sums.model_counts is not None, sums.left_out)
     if sums.model_counts is None:
         raise TextcatError(f"{folders[0] if folders else 'No folder'} has no documents: name a folder with tags.")
     return sums.periods(sums.model_counts)
@@ -100,7 +100,7 @@ def _check_kept(folders: Sequence[Path], field: str) -> None:
 
 
 class _Sums:
-    """Add up frames (documents that were scored together) by period."""
+    """Count the documents of frames by period; a frame has documents that were scored together."""
 
     def __init__(self, by: str, once: bool, models: Set[str], judged: Mapping[Path, Mapping[Place, Collection[str]]]):
         self._by, self._once, self._models, self._judged = by, once, models, judged
@@ -114,12 +114,12 @@ class _Sums:
     def add(
         self, folder: Path, frame: FrameArrays, kept: Counter[Place] | None, values: Mapping[Place, str] | None
     ) -> None:
-        """Add a frame: documents that were scored together.
+        """Count the documents of a frame.
 
         Documents that are not in `kept` are left out; if `kept` is None, none is left out. `values` has the value of
         the field by which documents are counted; None: they are counted by date.
         """
-        counts = np.ones(len(frame.days), bool) if kept is None else _are_kept(frame, kept)
+        counts = np.ones(len(frame.days), bool) if kept is None else _take_kept(frame, kept)
         if frame.model not in self._models:
             self.left_out += int(counts.sum())
             return
@@ -166,7 +166,7 @@ class _Sums:
             )
 
     def periods(self, model_counts: ModelCounts) -> Periods:
-        """Return the sums in the order of the periods' names; documents without a date or a value come last."""
+        """Return the counts in the order of the periods' names; documents without a date or a value come last."""
         last = (UNDATED, NO_VALUE)
         names = sorted((name for name, n in self._documents.items() if n), key=lambda name: (name in last, name))
         counts = np.array([self._counts[name] for name in names]).reshape(len(names), len(model_counts.topics), N_BINS)
@@ -197,8 +197,8 @@ def _places(frame: FrameArrays) -> Iterator[Place]:
     return zip(frame.sources, frame.positions.tolist(), strict=True)
 
 
-def _are_kept(frame: FrameArrays, kept: Counter[Place]) -> NDArray[np.bool_]:
-    """Return which documents of a frame are still in their shard; remove each of them from `kept`."""
+def _take_kept(frame: FrameArrays, kept: Counter[Place]) -> NDArray[np.bool_]:
+    """Return which documents of a frame are still in their shard: those in `kept`, from which they are removed."""
     are_kept = np.zeros(len(frame.days), bool)
     for row, place in enumerate(_places(frame)):
         if kept[place]:

@@ -84,7 +84,7 @@ def make_plan(
             f"The model {folder} makes no promises: leave out --automatic and --expected-recall, or train it with "
             "--promise."
         )
-    trained, kept = _trained([*manifests.values()]), output_settings.keep_fields
+    trained, kept = _training_counts([*manifests.values()]), output_settings.keep_fields
     topics = tuple(find_topic(trained.sizes, trained.names, topic) for topic in output_settings.topics)
     groups = open_groups(output_settings.duplicates).mark if output_settings.duplicates else None
     if groups is not None:
@@ -105,9 +105,9 @@ def make_plan(
     digest = "" if by_language else manifests[""].sha256
     job = Job(str(folder), digest, installed_spacy(), reading, output._replace(rules=""), by_language, rules, groups)
     if not any(_rules_of(job)):  # rules may change the topics of any number of documents
-        from textcat.tagging.held_out_tags import given_when_held_out  # imported here, because it needs numpy
+        from textcat.tagging.held_out_tags import held_out_tag_counts  # imported here, because it needs numpy
 
-        trained = trained._replace(given=given_when_held_out(job))
+        trained = trained._replace(given=held_out_tag_counts(job))
     share, limit = Share.parse(part) if part else None, RejectionLimit.parse(str(max_rejected))
     if share is not None and any(source.kind == "pipe" for source in sources):
         raise TextcatError("A pipe cannot be tagged in parts, as only one of them would read it: name files.")
@@ -138,7 +138,7 @@ def _fields_of_rules(folder: Path, manifests: dict[str, Manifest], rules: str | 
 
 
 def _manifests_by_language(folder: Path, lang: str, output: OutputSettings) -> dict[str, Manifest]:
-    """Return manifests by language of the models in a folder; key "": the folder is a single model."""
+    """Return the manifests of the models in a folder, by language; the key is "" if it is a single model."""
     models = [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))] if not (folder / MANIFEST).exists() else []
     languages = ", ".join(model.name for model in models)
     if lang not in ("", _AUTO):
@@ -166,7 +166,7 @@ def _check_calibrated(folder: Path, manifests: Iterable[Manifest]) -> None:
         )
 
 
-def _trained(manifests: Sequence[Manifest]) -> Trained:
+def _training_counts(manifests: Sequence[Manifest]) -> Trained:
     """Return the topics of one or several models, with their numbers of training documents summed.
 
     The name of a topic comes from the first model that has one for it. `Trained.given` is still empty.
@@ -180,7 +180,7 @@ def _trained(manifests: Sequence[Manifest]) -> Trained:
 
 
 def _rules_of(job: Job) -> list[str]:
-    """Return the texts of the rules of each model; "": it has none."""
+    """Return the text of the house rules of each model of a job; "": it has none."""
     return [rules_beside(one.model) if job.rules is None else job.rules for one in job.jobs().values()]
 
 

@@ -40,7 +40,7 @@ _LENGTH, _GIVEN = 4, 0x80  # bytes of a frame's length; bit that marks a topic t
 
 
 class _Frame(msgspec.Struct, array_like=True):
-    """The documents of a frame; arrays are stored as little-endian bytes."""
+    """Documents that were scored together, as stored; arrays are stored as little-endian bytes."""
 
     model: str  # the id of the model
     sources: list[tuple[str, int]]  # each source, with the number of consecutive documents from it
@@ -53,7 +53,7 @@ class _Frame(msgspec.Struct, array_like=True):
 
 
 class FrameArrays(NamedTuple):
-    """The documents of a frame, which were scored together, as parallel arrays."""
+    """Documents that were scored together (a frame), with their bins, as parallel arrays."""
 
     model: str
     sources: list[str]

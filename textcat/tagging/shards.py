@@ -1,4 +1,4 @@
-"""Read the shards of a run again: remove the documents of some files, or replaced versions, or list all documents."""
+"""Read the shards (output files) of a run again, to list their documents or to remove some of them."""
 
 import csv
 import io
@@ -84,15 +84,15 @@ def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], ro
             return row.is_removed
         return False
 
-    content = _without(settings, path, is_removed)
+    content = _content_without(settings, path, is_removed)
     content.counts.records += len(rejections)
     content.counts.add_rejections(rejections)
     return content._replace(rejections=rejections)
 
 
-def _without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocument], bool]) -> RemovedRows:
+def _content_without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocument], bool]) -> RemovedRows:
     counts, form = Counts(), file_format(settings)
-    counted = None if settings.shows_counted else _counted(path)
+    counted = None if settings.shows_counted else _counted_topics(path)
 
     def count(document: TaggedDocument) -> None:
         """Subtract a document, with its topics, from the counts."""
@@ -124,8 +124,8 @@ def _without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocu
     return RemovedRows(data, counts)
 
 
-def _counted(shard: Path) -> dict[tuple[str, int], Sequence[str]]:
-    """Return the topics counted for each row that a shard had, by source and position."""
+def _counted_topics(shard: Path) -> dict[tuple[str, int], Sequence[str]]:
+    """Return the topics that the run's summary counts for each row of a shard, by source and position."""
     path = counted_topics_path(shard)
     try:
         lines = map(orjson.loads, path.read_bytes().splitlines())
@@ -144,7 +144,7 @@ def _unpacked(path: Path) -> bytes:
 
 
 def _rows_of(shard: TagShard) -> Iterator[tuple[TaggedDocument, bytes]]:
-    """Yield each document of a shard of JSON Lines or CSV, with its rows as written."""
+    """Yield each document of a shard of JSON Lines or CSV, with the bytes of its rows."""
     is_csv = ".csv" in shard.path.name
     return _csv_rows(shard) if is_csv else _json_rows(_unpacked(shard.path))
 
@@ -167,10 +167,10 @@ def _document_of(row: dict[str, Any]) -> TaggedDocument:
 
 
 def _csv_cells(shard: TagShard) -> Iterator[tuple[dict[str, str], bytes]]:
-    """Yield the texts of each row of CSV by column, and the row as written; the first line has the columns' names."""
+    """Yield the cells of each row of a CSV shard by the names of their columns, and the bytes of the row."""
     head, _, rest = _unpacked(shard.path).partition(b"\n")
     names = _texts_of_row(head, shard)
-    for row in _records(rest):
+    for row in _csv_records(rest):
         yield dict(zip(names, _texts_of_row(row, shard), strict=True)), row
 
 
@@ -217,8 +217,8 @@ def _texts(cells: dict[str, str], one: str, all_: str) -> tuple[str, ...]:
     return tuple(texts_of_cell(cells[all_])) if all_ in cells else tuple(filter(None, [cells.get(one, "")]))
 
 
-def _records(data: bytes) -> Iterator[bytes]:
-    """Yield the records of CSV, some of which have line ends within quotation marks."""
+def _csv_records(data: bytes) -> Iterator[bytes]:
+    """Split CSV into rows; line ends within quotation marks end no row."""
     begin, end, is_quoted = 0, 0, False
     for line in data.split(b"\n")[:-1]:
         end += len(line) + 1
@@ -352,7 +352,7 @@ def distinct_folders(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
 
 def present_models(folders: Iterable[Path]) -> set[str]:
-    """Return the id of the model by which folders were tagged last, or the ids of the models by language.
+    """Return the id of the model by which folders were tagged last; with models by language, all their ids.
 
     A TextcatError is raised if the folders were last tagged by different models.
     """
@@ -365,7 +365,7 @@ def present_models(folders: Iterable[Path]) -> set[str]:
     return {named.rpartition(" ")[2] for text in models for named in text.split(", ")}
 
 
-def check_present(has_some: bool, left_out: int) -> None:
+def check_has_present_tags(has_some: bool, left_out: int) -> None:
     """Raise a TextcatError if the present model has tagged no document, but former models have."""
     if left_out and not has_some:
         raise TextcatError(

@@ -46,7 +46,7 @@ def log_likelihood_ratio(k: float, n: float, other_k: float, other_n: float) -> 
 
 
 class Trained(NamedTuple):
-    """The topics of one or several models, with their training counts, to compare an archive with."""
+    """For each topic of one or several models, its numbers of training documents, to compare an archive with."""
 
     sizes: dict[str, int]  # the number of training documents of each topic, in the order of the model
     documents: int  # the number of all training documents
@@ -85,7 +85,7 @@ class Summary(NamedTuple):
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Names of the inputs that changed while they were read, so that documents may be missing."""
+        """The names of inputs that changed, other than by growing, while they were read: documents may be missing."""
         return tuple(change.name for change in self.changes if not change.grew)
 
     @property
@@ -101,12 +101,12 @@ class Summary(NamedTuple):
 
     @property
     def given_in_training(self) -> dict[str, tuple[float, float]]:
-        """The entries of `Trained.given` of the requested topics."""
+        """How many held-out training documents get each requested topic, and their number: see `Trained.given`."""
         return {topic: given for topic, given in self.trained.given.items() if topic in self.train_sizes}
 
     @property
     def drifts(self) -> list[Drift]:
-        """Topics that more than three times, or less than a third of, the share of documents get that did in training.
+        """Topics whose share of documents is more than three times, or less than a third of, that in training.
 
         The share in training is that of held-out documents, by the same thresholds: see `Trained.given`. The most
         significant topic comes first. A topic is listed only if the difference is significant: if archive and training

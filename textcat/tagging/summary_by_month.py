@@ -45,7 +45,7 @@ def _by_month(counts: Counts, training: "_Training") -> Iterator[tuple[str, dict
 
 
 class _Training:
-    """Hold what is known of the topics in training: see `Trained`."""
+    """The shares of held-out training documents that get each topic: see `Trained`."""
 
     def __init__(self, trained: Trained, topics: Sequence[str]):
         wanted = {*topics}
@@ -56,7 +56,7 @@ class _Training:
         self._most = max((n_held_out for _, n_held_out in self.given.values()), default=1)
 
     def compared(self, topics: Mapping[str, int], n: int) -> dict[str, tuple[float, float]]:
-        """Return the entries of `Trained.given` of the topics to compare with `n` documents.
+        """Return the entries of `Trained.given` for the topics whose frequency among `n` documents is compared.
 
         These are the topics that the documents have, and those so frequent in training that it would be significant if
         no document had them. Models may have thousands of other topics.

@@ -16,7 +16,7 @@ _CREATORS = ("creator", "rel")
 
 
 def edits_of_ninjs(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
-    """Return the edits that write the tags into an item as subjects, and remove those of earlier runs.
+    """Return the edits that write tags into an item of ninjs as subjects, and remove those of earlier runs.
 
     Versions 1.x have the subjects in ``subject``, later versions in ``subjects``.
     """
@@ -33,7 +33,7 @@ def edits_of_ninjs(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]
 
 
 def _version(data: bytes, members: Mapping[str, ValueSpan]) -> tuple[int, int]:
-    """Return an item's version of ninjs: the declared one, or else the lowest version with its members."""
+    """Return an item's version of ninjs: the declared one or, without one, a version that has its members."""
     declared = members.get("standard") or members.get("$standard")
     if declared is not None:
         declared_by = _loaded(data, declared)
@@ -58,7 +58,7 @@ def _loaded(data: bytes, value: ValueSpan) -> Any:
 
 
 def _subject(tag: Tag, creator: str, version: tuple[int, int]) -> dict[str, Any]:
-    """Return a tag as an object; in versions without a member for the creator, the creator becomes the relation."""
+    """Return a tag as a JSON object; in versions of ninjs without a creator, its member "rel" is the creator."""
     concept = tag.concept
     scheme = IPTC_URIS.get(concept.scheme, concept.scheme)
     is_uri = scheme.endswith(("/", "#", ":")) and " " not in concept.code
@@ -75,7 +75,7 @@ def _subject(tag: Tag, creator: str, version: tuple[int, int]) -> dict[str, Any]
 
 
 def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, Any]]) -> list[Edit]:
-    """Return the edits that replace our own subjects in the list at `found`; if it has none, new ones are appended."""
+    """Return the edits of a list of subjects: new ones replace those that textcat has written, or are appended."""
     values, _ = values_in(data, found.start)
     owned = [_is_own(_loaded(data, value)) for value in values]
     is_spaced = b'": ' in data[found.start : found.end] or not values
@@ -89,7 +89,7 @@ def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, A
     if subjects:
         between = _between(data, values[first], is_spaced)
         if owned[first + 1 : first + 2] == [True]:
-            between = _comma(data, values[first], values[first + 1]) or between
+            between = _separator(data, values[first], values[first + 1]) or between
         edits = [Edit(values[first].start, values[first].end, between.join(_encoded(subjects, is_spaced)))]
     has_before = bool(subjects) or first > 0  # whether a subject that stays precedes
     for i in range(first + bool(subjects), len(values)):
@@ -102,8 +102,8 @@ def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, A
     return edits
 
 
-def _comma(data: bytes, value: ValueSpan, other: ValueSpan) -> bytes:
-    """Return the separator of two neighbours in a list; b"" if it is too long to repeat."""
+def _separator(data: bytes, value: ValueSpan, other: ValueSpan) -> bytes:
+    """Return the bytes between two neighbours in a list; b"" if they are too many to repeat."""
     return data[value.end : other.start] if other.start - value.end <= _MOST_SPACE else b""
 
 

@@ -30,11 +30,13 @@ def edits_of_newsml_g2(data: bytes, tags: Sequence[Tag], creator: str) -> list[E
         if meta is not None or child.name == "contentSet":
             break
     if meta is None:
-        return _nested(data, item, about, [item.prefix + b"contentMeta"], _subjects(tags, creator, item.prefix))
+        return _nested_insertion(
+            data, item, about, [item.prefix + b"contentMeta"], _subjects(tags, creator, item.prefix)
+        )
     children = [*child_elements(data, meta.start)]
     earlier = [child for child in children if child.name == "subject" and is_own(child.attributes.get("creator", ""))]
     before = _last(children, {"subject"}) or _last(children, _BEFORE_SUBJECT)
-    return _replaced(data, meta, earlier, before, _subjects(tags, creator, meta.prefix))
+    return _replacement_edits(data, meta, earlier, before, _subjects(tags, creator, meta.prefix))
 
 
 def edits_of_nitf(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
@@ -46,12 +48,14 @@ def edits_of_nitf(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
         element = next((child for child in children if child.name == name), None)
         if element is None:
             before = _last(children, _BEFORE_IN_NITF.get(name, {child.name for child in children}))
-            return _nested(data, above, before, [above.prefix + tag.encode() for tag in _OF_NITF[depth:]], elements)
+            return _nested_insertion(
+                data, above, before, [above.prefix + tag.encode() for tag in _OF_NITF[depth:]], elements
+            )
         above = element
     children = [*child_elements(data, above.start)]
     earlier = [child for child in children if child.name == "classifier" and is_own(child.attributes.get("class", ""))]
     before = _last(children, {"classifier"}) or _last(children, {child.name for child in children})
-    return _replaced(data, above, earlier, before, elements)
+    return _replacement_edits(data, above, earlier, before, elements)
 
 
 def edits_of_rss(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
@@ -79,7 +83,9 @@ def _edits_of_feed(data: bytes, of_creator: str, made: Sequence[tuple[dict[str, 
     categories = [child for child in children if (child.prefix, child.name) == (item.prefix, "category")]
     earlier = [category for category in categories if is_own(category.attributes.get(of_creator, ""))]
     before = next(reversed(categories or children), None)
-    return _replaced(data, item, earlier, before, [_element(item.prefix + b"category", *parts) for parts in made])
+    return _replacement_edits(
+        data, item, earlier, before, [_element(item.prefix + b"category", *parts) for parts in made]
+    )
 
 
 def _last(elements: Sequence[ElementSpan], names: Set[str]) -> ElementSpan | None:
@@ -131,22 +137,22 @@ def _escaped(text: str) -> bytes:
 # -----------------------------------------------------------------------------------------
 
 
-def _replaced(
+def _replacement_edits(
     data: bytes, parent: ElementSpan, own: Sequence[ElementSpan], before: ElementSpan | None, elements: Sequence[bytes]
 ) -> list[Edit]:
-    """Return the edits that replace our own elements or, if there are none, insert elements after `before`.
+    """Return the edits that replace the elements `own`, of earlier runs; without any, insert after `before`.
 
     Each element is preceded by the same white space as its neighbours.
     """
     if not own:
-        return _put(data, parent, before, elements) if elements else []
+        return _insertion(data, parent, before, elements) if elements else []
     spaces = [_space_before(data, element.start) for element in own]
     new = b"".join(spaces[0] + element for element in elements)
     edits = [Edit(element.start - len(space), element.end, b"") for element, space in zip(own, spaces, strict=True)]
     return [edits[0]._replace(data=new), *edits[1:]]
 
 
-def _put(data: bytes, parent: ElementSpan, before: ElementSpan | None, elements: Sequence[bytes]) -> list[Edit]:
+def _insertion(data: bytes, parent: ElementSpan, before: ElementSpan | None, elements: Sequence[bytes]) -> list[Edit]:
     """Return the edit that inserts elements after `before` or, if it is None, at the start of their parent."""
     if before is None and parent.content == parent.end:  # an empty-element tag, without an end tag
         tag = parent.prefix + parent.name.encode()
@@ -155,7 +161,7 @@ def _put(data: bytes, parent: ElementSpan, before: ElementSpan | None, elements:
     return [Edit(place, place, b"".join(space + element for element in elements))]
 
 
-def _nested(
+def _nested_insertion(
     data: bytes,
     parent: ElementSpan,
     before: ElementSpan | None,
@@ -171,7 +177,7 @@ def _nested(
     inner = b"".join(spaces[-1] + element for element in elements)
     for depth, tag in reversed([*enumerate(missing)]):
         inner = b"%s<%s>%s%s</%s>" % (spaces[depth] if depth else b"", tag, inner, spaces[depth], tag)
-    return _put(data, parent, before, [inner])
+    return _insertion(data, parent, before, [inner])
 
 
 def _space_at(data: bytes, parent: ElementSpan, before: ElementSpan | None) -> bytes:

@@ -126,7 +126,7 @@ def estimate_trends(
 
 
 class _Judged(NamedTuple):
-    """All topics of a folder's judged documents, by source and position, and how many of these documents are gone."""
+    """The topics of a folder's judged documents, by source and position, and how many of them it no longer has."""
 
     topics: Mapping[Place, Collection[str]]
     n_gone: int

@@ -69,7 +69,7 @@ def watch_archive(
     seen, clock, renew = SettledFiles(), _Clock(), Event()
     done: States | None = None
     trusted = False  # whether no other run has written to the folder since the last round
-    for is_changed in _looks(inputs, lambda: bool(seen.waiting), renew):
+    for is_changed in _when_to_check(inputs, lambda: bool(seen.waiting), renew):
         is_due = clock.is_due()
         if not (is_changed or is_due):
             continue
@@ -149,8 +149,8 @@ class _Clock:
 class SettledFiles:
     """Decide which input files are complete, that is, no longer being written.
 
-    `waiting` has each file that may be incomplete, by name: its size and time, and when it was first seen with this
-    size and time. A file that has just disappeared is also in it.
+    `waiting` has the files that may be incomplete, by name: their size and time, and when these were first seen. A file
+    that has just disappeared is also in it.
     """
 
     def __init__(self) -> None:
@@ -187,11 +187,11 @@ class SettledFiles:
         return self.restricted(sources, complete), complete
 
     def restricted(self, sources: Sequence[Source], states: States) -> list[Source]:
-        """Return the sources with only their files in `states`, which were complete; leave out other single files."""
+        """Return the sources, restricted to the files in `states`."""
         states_of = defaultdict[str, States](dict)
         for name, state in states.items():
             states_of[self._source_of[name]][name] = state
-        return [part for source in sources for part in _with_states(source, states_of[source.name])]
+        return [part for source in sources for part in _restricted_source(source, states_of[source.name])]
 
 
 def _is_fresh(state: FileState) -> bool:
@@ -199,8 +199,8 @@ def _is_fresh(state: FileState) -> bool:
     return isinstance(state.state, int) and abs(time.time_ns() - state.state) < SETTLED * 1e9
 
 
-def _with_states(source: Source, states: States) -> Iterator[Source]:
-    """Yield a folder with only the files in `states`; yield a file if it is in `states`, otherwise nothing."""
+def _restricted_source(source: Source, states: States) -> Iterator[Source]:
+    """Yield a folder, restricted to the files in `states`; yield a single file only if it is in `states`."""
     if source.kind != "folder":
         if state := states.get(source.name):
             size = state.size if state.size >= 0 else None
@@ -213,10 +213,10 @@ def _with_states(source: Source, states: States) -> Iterator[Source]:
 
 
 def _unchanged() -> None:
-    """Return None ("not changed") instead of comparing: a change is found at the next check of the inputs."""
+    """Report no change of a file, without looking: a change is found at the next check of the inputs."""
 
 
-def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool], renew: Event) -> Iterator[bool]:
+def _when_to_check(inputs: Sequence[str], is_waiting: Callable[[], bool], renew: Event) -> Iterator[bool]:
     """Yield True whenever the inputs should be checked: at first, after a change, and while `is_waiting()` is True.
 
     False is yielded when nothing has happened for a while. If the event `renew` is set, notification of changes is set
@@ -256,7 +256,7 @@ def _polls(is_waiting: Callable[[], bool]) -> Iterator[bool]:
 
 
 def folder_of(text: str) -> str:
-    """Return the folder to watch for changes to an input."""
+    """Return the folder in which to watch for changes of an input (a file, folder or pattern)."""
     path = text
     while not _PATTERN.isdisjoint(path) and not os.path.exists(path):
         path = os.path.dirname(path)

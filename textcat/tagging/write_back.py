@@ -157,7 +157,7 @@ class _Tally:
 
 
 def _why_copied(reason: str) -> str:
-    """Return the kind of reason why a file has no tags, without clauses on the remedy or on its being left out."""
+    """Shorten the reason why a file has no tags, so that equal reasons can be counted."""
     return kind_of_reason(re.split(r"[;:] |, so it is left out|\.$", reason, maxsplit=1)[0] + ".")
 
 

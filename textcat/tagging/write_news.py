@@ -1,6 +1,6 @@
 """Write edited copies of news files; a copy gets its name when it is complete on disk.
 
-`Fate` lists the reasons why a file that was read is not written.
+`Fate` lists the reasons why a copy is not written.
 """
 
 from collections import deque
@@ -23,7 +23,7 @@ _NO_NEWS = "It has no news item that could be tagged."
 
 
 class Fate(Enum):
-    """The possible outcomes for a file to be written back with its tags."""
+    """What can become of a news file: a copy with tags is written, or the reason why not."""
 
     WRITTEN = auto()
     NO_PLACE = auto()  # its format has no place for tags
@@ -34,7 +34,7 @@ class Fate(Enum):
 
 
 class Outcome(NamedTuple):
-    """The outcome for a file, with the Rejection that reports it unless it was reported before."""
+    """What became of a file (see `Fate`), with the Rejection that reports it, unless it was reported before."""
 
     fate: Fate
     format: str = ""  # the format of a file without a place for tags
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
 
 class EditedFile:
-    """Copy one file while its edits arrive, block by block (a block is some whole records of the file)."""
+    """Write an edited copy of one file while its edits arrive by block (some whole records of the file)."""
 
     def __init__(self, name: str, state: FileState | None) -> None:
         self.name, self._state = name, state  # None: the file was not there in its listed state
