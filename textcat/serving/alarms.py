@@ -110,7 +110,10 @@ class Alarms:
         return int(self._days[:, -1].sum())
 
     def count(self, name: str, documents: Sequence[Any], choice: Choice, answers: Sequence[Answer]) -> None:
-        """Count tags that clients got from a model, if all are above thresholds and the hour's limit is not reached."""
+        """Count the tags of clients' documents, if the clients asked for tags by thresholds, not for other tags.
+
+        Nothing is counted for other models than the monitored one, or beyond a maximum number of documents per hour.
+        """
         if self._room <= 0 or name != self.name or choice[:3] != (None, None, False) or not self.is_served:
             return
         self._room -= len(answers)
@@ -137,7 +140,7 @@ class Alarms:
         return today != self._evaluated
 
     def evaluate(self) -> None:
-        """Find the topics that have changed by the end of yesterday."""
+        """Find the topics whose share has changed by the end of yesterday, and put them into `changes`."""
         first, self._evaluated = int(self._head[0]), self._now().toordinal()
         days = self._days[: max(self._evaluated - first, 0)].copy()
         found = find_alarms(self._reference, self._n_reference, days[:, :-1], days[:, -1], LEVEL) if len(days) else []

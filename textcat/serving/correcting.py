@@ -47,7 +47,7 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
     id_ = body.id or _id_of(whole.zones)
     # Who adds a topic that the model lacks must be able to retract it.
     is_new = not {*body.wrong} <= served.columns.keys()
-    _check_topics(served, body, await _on_disk(call, call.app.corrections.topics_of, id_) if is_new else set())
+    _check_topics(served, body, await _call_in_thread(call, call.app.corrections.topics_of, id_) if is_new else set())
     correction = Correction(
         replace(whole, id=id_, topics=tuple(served.work.topics_of(document))),
         {**dict.fromkeys(body.right, True), **dict.fromkeys(body.wrong, False)},
@@ -56,7 +56,7 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
         model=served.version,
         note=body.note,
     )
-    (saved,) = await _on_disk(call, call.app.corrections.add, correction)
+    (saved,) = await _call_in_thread(call, call.app.corrections.add, correction)
     return {
         **served.named,
         "number": saved.number,
@@ -68,8 +68,8 @@ async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[
     }
 
 
-async def _on_disk(call: Call, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
-    """Call a function that uses the stored corrections, in a thread; raise a Problem if that fails."""
+async def _call_in_thread(call: Call, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
+    """Call a function that reads or writes stored corrections, in a thread; raise a Problem if it fails."""
     try:
         return await asyncio.to_thread(function, argument)
     except TextcatError as error:
@@ -81,7 +81,7 @@ async def _on_disk(call: Call, function: Callable[[_Argument], _Result], argumen
 
 
 def _check_topics(served: Served, body: s.CorrectText | s.CorrectZones, added: Set[str]) -> None:
-    """Raise a Problem if a correction has no topic, one as both right and wrong, or an unknown one as wrong.
+    """Raise a Problem if a correction names no topic, calls one both right and wrong, or an unknown one wrong.
 
     `added` are the document's topics by former corrections.
     """

@@ -91,7 +91,7 @@ class _Guard:
         self._fingerprint = fingerprint.encode()
 
     def check(self, call: Call) -> None:
-        """Raise a Problem if a request comes from such a page."""
+        """Raise a Problem if a request must be refused: see the class."""
         host = call.head.get(b"host", b"").decode("latin-1")
         crosses = call.head.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none")
         origin = call.head.get(b"origin")

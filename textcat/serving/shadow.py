@@ -136,7 +136,7 @@ class Shadow:
                 os.waitpid(process, 0)
 
     def _run(self, parent: int) -> None:
-        """Compare what arrives until SIGTERM, or until the parent has ended."""
+        """Tag and compare the documents that arrive, until SIGTERM, or until the parent process has ended."""
         ended: list[int] = []
         signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
         for number in (signal.SIGINT, signal.SIGHUP):
@@ -218,7 +218,7 @@ def _beginning(text: str | dict[str, str]) -> str | dict[str, str]:
 
 
 def _be_idle() -> None:
-    """Let this process run only when no other one wants to."""
+    """Give this process the lowest priority, so that it runs only when no other process wants to."""
     os.nice(19)
     if hasattr(os, "SCHED_IDLE"):
         with suppress(OSError):

@@ -33,7 +33,7 @@ Identity: TypeAlias = tuple[int, ...] | None
 
 @dataclass(eq=False)
 class Served:
-    """Hold a version of a model that is served; a request uses the same version from beginning to end."""
+    """A loaded version of a served model; a request uses the same version from beginning to end."""
 
     name: str
     version: str  # the first digits of the sha256 of its manifest

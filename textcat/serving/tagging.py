@@ -193,7 +193,7 @@ async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, 
     """Return the text of each zone of a file: HTML, mail, Markdown, docx, PDF, news or text, by its name."""
     name = query.name or files.NAMES.get(call.kind, "")
     data, seconds = await call.data(()), call.front.limits.timeout
-    return {"zones": await files.of_file(name, data, seconds, main_text=call.app.main_text)}
+    return {"zones": await files.read_texts(name, data, seconds, main_text=call.app.main_text)}
 
 
 _LINE: TypeAdapter[Any] = TypeAdapter(s.TagRequest)

@@ -20,7 +20,7 @@ Tags: TypeAlias = list[dict[str, Any]]
 
 
 class Answer(NamedTuple):
-    """A document's tags, the reason if it gives no evidence for any topic, and its expected recall if requested."""
+    """A document's tags, the reason if it has no evidence for any topic, and its expected recall if requested."""
 
     tags: Tags
     reason: Reason | None

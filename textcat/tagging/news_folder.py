@@ -144,7 +144,7 @@ class NewsFolder:
         self._new, self._targets = array("Q"), {}
 
     def _may_hold(self, folder: Path) -> bool:
-        """Create a folder if it is missing; return whether it is this one or inside it, after resolving links."""
+        """Return whether a folder is this one or inside it, with links resolved; if so, create it if it is missing."""
         if folder not in self._targets:
             self._targets[folder] = os.path.commonpath([os.path.realpath(folder), self._real]) == self._real
             if self._targets[folder]:

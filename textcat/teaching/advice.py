@@ -89,7 +89,7 @@ def last_band(stopper: Stopper, history: History, estimate: Estimate, cached: Ca
     earlier call, whose estimates are not computed again.
     """
     n = len(history.answers)
-    if _tells_something(estimate, history):
+    if _is_informative(estimate, history):
         return Band(estimate, n)
     if cached is not None and not cached.is_of(history):
         cached = None
@@ -97,12 +97,12 @@ def last_band(stopper: Stopper, history: History, estimate: Estimate, cached: Ca
     for k in range(n - 1, max(n - _PREFIXES, n_cached), -1):
         earlier = history.first(k)
         made = stopper.estimate(earlier)
-        if _tells_something(made, earlier):
+        if _is_informative(made, earlier):
             return Band(made, k)
     return None if cached is None else cached.band
 
 
-def _tells_something(estimate: Estimate, history: History) -> bool:
+def _is_informative(estimate: Estimate, history: History) -> bool:
     """Return whether an estimate is informative: relevant documents were found, and the estimated total is small.
 
     The total is the estimated number of relevant documents. It is small if it is at most half of all documents, or if

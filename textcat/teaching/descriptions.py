@@ -23,12 +23,12 @@ _WEIGHT = 0.5  # weight of all terms added for a word together, relative to the 
 
 
 class Descriptions:
-    """Turn descriptions, queries and names of topics into rows, with the features of a pool.
+    """Turn descriptions, queries and names of topics into feature vectors like those of a pool's documents.
 
     A description has few words, and people write some of these differently from the documents: "alum" for aluminium,
-    "sunseed" for sun seed. So a word that occurs in at most 1 % of the documents is expanded: the row also gets up to
-    five longer words that begin with the word, the most frequent ones. If no document has the word, the row also gets
-    the two words of which it is composed.
+    "sunseed" for sun seed. So a word that occurs in at most 1 % of the documents is expanded: the vector also gets up
+    to five longer words that begin with the word, the most frequent ones. If no document has the word, the vector also
+    gets the two words of which it is composed.
     """
 
     def __init__(self, features: Any) -> None:
@@ -37,9 +37,9 @@ class Descriptions:
         self._kept: dict[str, csr_matrix] = {}
 
     def rows(self, texts: Sequence[str]) -> csr_matrix:
-        """Return a row of length 1 for each text; a text without known terms gets an empty row.
+        """Return a feature vector of length 1 (L2 norm) for each text: shape (n_texts, n_terms), float32.
 
-        Shape (n_texts, n_terms), float32.
+        The vector of a text without known terms is 0.
         """
         for text in set(texts) - self._kept.keys():
             self._kept[text] = self._row(text)

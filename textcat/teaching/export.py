@@ -53,7 +53,7 @@ _BIBLIOGRAPHIC = ("title", "authors", "year", "journal", "doi")
 
 
 class _Decision(NamedTuple):
-    """What was decided on a document for a topic: its label, the reason to exclude it, persons' answers and notes."""
+    """The label of a document for a topic, with the reason to exclude it, persons' answers and notes, and its rank."""
 
     label: bool | None  # the label; None: it has none
     exclusion_reason: str
@@ -64,7 +64,7 @@ class _Decision(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The label as a word; "" if there is none."""
+        """The label as a word, "yes" or "no"; "" if there is none."""
         return "" if self.label is None else "yes" if self.label else "no"
 
 
@@ -182,7 +182,7 @@ def _write_records(
 
 
 def _exported(view: View, topics: list[str]) -> Iterator[_Exported]:
-    """Yield all documents of the pool, near-duplicates together, each with its decision and rank for the given topics.
+    """Yield all documents of the pool, near-duplicates together, with their decisions and ranks for topics.
 
     Decisions and ranks are those at the time when iteration begins: later answers change nothing.
     """

@@ -128,12 +128,12 @@ class SessionJournal:
                     self.steps.append(step)
                 except BaseException:  # also after Ctrl-C
                     del self.steps[n:]
-                    self._take_back()
+                    self._cut_incomplete_line()
                     raise
             self._length += len(data)
         return step
 
-    def _take_back(self) -> None:
+    def _cut_incomplete_line(self) -> None:
         """Cut off an incomplete line at the end of the file, so that the next line begins on a line of its own.
 
         If this fails, too, close the file: later calls of `append` raise TextcatError.

@@ -320,7 +320,7 @@ class Judgements:
             raise
 
     def _apply(self, step: SessionStep) -> None:
-        """Change the current answers as a step says, such as an answer, a split of near-duplicates, or an undo."""
+        """Update the current answers by a step of the journal, such as an answer, a split of duplicates, or an undo."""
         if isinstance(step, Undone):
             last = self._done[step.person].pop()
             assert last.step == step.undo

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from textcat.teaching.pool import Pool
 
 
-def keep(
+def save_prior(
     pool: Pool, folder: Path | None, model: Tagger | str | os.PathLike[str], topic: str, *, number: int
 ) -> dict[str, Any]:
-    """Save a model's weights for a topic, matched to a pool's terms by name; return an entry for `read`.
+    """Save a model's weights for a topic, matched to a pool's terms by name; return an entry for the journal.
 
     A weight is multiplied by the idf of its term in the model, and divided by the term's idf in the pool, so that an
     occurrence of the term counts as much as in the model. Terms that the pool does not have are left out. The weights
@@ -68,8 +68,8 @@ def keep(
     return {**entry, "file": path.name, "sha256": disk.sha256_of_file(path)}
 
 
-def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
-    """Return the weights that `keep` saved, by its entry; raise TextcatError if their file is missing or damaged."""
+def read_prior(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
+    """Return the weights that `save_prior` saved, by its entry; raise TextcatError unless their file is intact."""
     if folder is None:
         return Weights(np.array(entry["columns"], np.int32), np.array(entry["values"], np.float32), 0.0)
     path = folder / entry["file"]

@@ -1,4 +1,4 @@
-"""Train a linear ranker on the judged rows of a pool, from scratch after every answer, and score all rows."""
+"""Train a linear ranker on the judged documents of a pool, from scratch after every answer, and score all documents."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Weights(NamedTuple):
 
     f is the document's entry in `Ranker.factors`: 1 if `RankerSettings.length` is 0. If the attribute `background` is
     not 0, ``score(x) = f (x - m)·(w - background·m) + bias``. In this formula, `background` is that attribute, a number
-    that training finds; m is the mean row of the pool times another number, the recipe's setting
+    that training finds; m is the mean document vector of the pool times another number, the recipe's setting
     `RankerSettings.background`. See `Ranker.whole`.
     """
 
@@ -58,7 +58,7 @@ WITH_EMBEDDINGS = RankerSettings(C=0.25, growth=0.3, embeddings=1.0)
 
 
 class _Background(NamedTuple):
-    """The mean row of a pool, multiplied by `RankerSettings.background`."""
+    """The mean document vector of a pool, multiplied by `RankerSettings.background`."""
 
     row: NDArray[np.float32]
     products: NDArray[np.float32]  # dot products of `row` and each row of the pool
@@ -66,19 +66,21 @@ class _Background(NamedTuple):
 
 
 class Ranker:
-    """A linear support vector machine with squared hinge loss over the rows of a pool.
+    """A linear support vector machine with squared hinge loss over the documents of a pool.
 
     It minimises ``(|w - w₀|² + v²)/2 + C Σ c_i max(0, 1 - y_i (w·x_i + v·bias))²`` over w and v, where the sum is over
-    the judged rows, the examples, and the rows presumed negative. C (which grows with the number n of these rows, by
+    the judged documents, the examples, and random documents presumed negative. C (which grows with their number n, by
     the factor ``(n/100)^growth``), bias, ratio and background are those of `RankerSettings`; the ranker's bias is
-    v·bias. y_i is 1 or -1, and c_i is the weight of row i (1 for a judged document). The weights are rescaled so that
-    the weights of negatives sum to 1/ratio of those of positives; their total is unchanged. w₀ is 0 unless there is a
-    prior, or an anchor (see `RankerSettings`). x_i is row i or, if there are examples, row i minus ``background · mean
-    row of the pool``; then `RankerSettings.described_bias` takes the place of bias.
+    v·bias. y_i is 1 or -1, and c_i is the weight of example i (1 for a judged document). The weights are rescaled so
+    that the weights of negatives sum to 1/ratio of those of positives; their total is unchanged. w₀ is 0 unless there
+    is a prior, or an anchor (see `RankerSettings`). x_i is the feature vector of example i or, if there are further
+    examples, this vector minus ``background · mean vector of the pool``; then `RankerSettings.described_bias` takes the
+    place of bias.
 
-    Without embeddings the rows are not copied, and may be memory-mapped. If `RankerSettings.embeddings` is not 0,
-    embeddings are appended to the rows as columns. The seed determines the order in which rows are presented, and the
-    draw of the rows presumed negative. Scores are the same to the bit for any number of threads.
+    Without embeddings, `rows` (the feature vectors of the pool's documents) is not copied, and may be memory-mapped. If
+    `RankerSettings.embeddings` is not 0, embeddings are appended to it as columns. The seed determines the order in
+    which training presents documents, and the draw of those presumed negative. Scores are the same to the bit for any
+    number of threads.
     """
 
     def __init__(
@@ -118,11 +120,11 @@ class Ranker:
         examples: Examples | None = None,
         prior: Weights | None = None,
     ) -> Weights:
-        """Train on judged rows and examples, and return the weights.
+        """Train on judged documents and further examples, and return the weights.
 
-        `positions` and `labels` have an entry for each judged row; a label above 0 or True means relevant. w and the
-        bias are regularised towards `prior`, such as the weights of a model's topic; without a prior, towards 0. The
-        result is the same to the bit for any order of the rows. TextcatError is raised if a row is given twice.
+        `positions` and `labels` have an entry for each judged document; a label above 0 or True means relevant. w and
+        the bias are regularised towards `prior`, such as the weights of a model's topic; without a prior, towards 0.
+        The result is the same to the bit for any order of the documents. TextcatError is raised if one is given twice.
         """
         positions, labels = np.asarray(positions, np.int64).reshape(-1), np.asarray(labels).reshape(-1) > 0
         order = np.argsort(positions)
@@ -136,7 +138,7 @@ class Ranker:
         c = [np.ones(len(positions)), np.full(len(presumed), self._settings.presumed_weight)]
         means = [np.zeros(n_judged)]
         if examples is not None and len(examples.labels):
-            arrays, ranks = _arrays(examples.rows), _ranks(examples)
+            arrays, ranks = _arrays(examples.rows), _sorted_by_content(examples)
             blocks.append((arrays, ranks))
             y.append(np.sign(np.asarray(examples.labels)[ranks]))
             c.append(np.asarray(examples.weights, float)[ranks])
@@ -148,7 +150,7 @@ class Ranker:
         return self._solved(blocks, *parts, n_judged, prior)
 
     def scores(self, weights: Weights) -> NDArray[np.float32]:
-        """Return the score of every row: shape (n_documents,). Larger = more relevant; 0 = on the boundary."""
+        """Return the score of every document: shape (n_documents,). Larger = more relevant; 0 = on the boundary."""
         scores = self._times(weights.columns, weights.values)
         if weights.background:
             scores -= np.float32(weights.background) * self._background.products
@@ -158,10 +160,10 @@ class Ranker:
         return scores
 
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
-        """Return the weights w of the terms and a bias such that ``x·w + bias`` is the score of a row x of the pool.
+        """Return weights w of the terms and a bias such that ``x·w + bias`` is the score of a document vector x.
 
-        The background (the multiplied mean row of the pool, see `Weights`) is included in w and the bias, so that it
-        need not be subtracted from x. w is multiplied by `factor`, the entry of the row in `factors`. Embeddings are
+        The background (the multiplied mean vector of the pool, see `Weights`) is included in w and the bias, so that it
+        need not be subtracted from x. w is multiplied by `factor`, the document's entry in `factors`. Embeddings are
         left out.
         """
         w = weights.dense(self._n_terms)
@@ -184,7 +186,7 @@ class Ranker:
         return product - weights.background * self._background.square
 
     def _times(self, columns: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the dot products of all rows and w, which has `values` at `columns`: shape (n_documents,)."""
+        """Return the dot products of all document vectors and w (`values` at `columns`): shape (n_documents,)."""
         scores = np.empty(self._shape[0], np.float32)
         ends = self._row_arrays[0]
         shares = ends[0] + (ends[-1] - ends[0]) * np.arange(1, self.n_parts) / self.n_parts
@@ -204,9 +206,9 @@ class Ranker:
         return scores
 
     def presumed(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the positions of random unjudged rows, which are presumed negative.
+        """Draw unjudged documents at random, to be trained on as presumed negatives; return their positions.
 
-        `positions` are those of the judged rows, in ascending order.
+        `positions` are those of the judged documents, in ascending order.
         """
         n = min(self._settings.presumed, self._shape[0] - len(positions))
         if n <= 0:
@@ -227,7 +229,7 @@ class Ranker:
         prior: Weights | None,
     ) -> Weights:
         costs = self._settings.C * (len(y) / 100) ** self._settings.growth * _balanced(y, c, self._settings.ratio)
-        columns, ends, numbers, values = self._gathered(blocks, len(y), prior)
+        columns, ends, numbers, values = self._gather_rows(blocks, len(y), prior)
         w = np.zeros(len(columns))
         bias, along, times, square = 0.0, 0.0, 0.0, 0.0
         constant = self._settings.described_bias if n_judged < len(y) else self._settings.bias
@@ -264,11 +266,11 @@ class Ranker:
         )
         return Weights(columns.copy(), w.astype(np.float32), bias * constant, n_epochs, times if square else 0.0)
 
-    def _gathered(self, blocks: list[Any], n: int, prior: Weights | None) -> tuple[NDArray[Any], ...]:
-        """Return the columns in which the prior or one of the n rows in `blocks` has an entry, and these rows.
+    def _gather_rows(self, blocks: list[Any], n: int, prior: Weights | None) -> tuple[NDArray[Any], ...]:
+        """Collect the n vectors to train on, with only the columns in which one of them or the prior has an entry.
 
-        A block is a tuple (arrays of a CSR matrix, positions of rows). The rows are returned as three arrays: where
-        each row ends, and for each entry the index of its column among the returned columns, and its value.
+        A block is a tuple (arrays of a CSR matrix, row numbers). Four arrays are returned: the columns; where each
+        vector ends; and for each entry, the index of its column among these columns, and its value.
         """
         sizes = [int((ends[rows + 1] - ends[rows]).sum()) for (ends, _, _), rows in blocks]
         n_columns = n_prior = len(prior.columns) if prior else 0
@@ -288,7 +290,7 @@ class Ranker:
 
 
 def _balanced(y: NDArray[np.int8], c: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
-    """Rescale the weights c of rows: the negatives' sum is 1/ratio of the positives' sum; the total stays the same."""
+    """Rescale weights c of examples: the negatives' sum is 1/ratio of the positives' sum; the total is unchanged."""
     of_positives, of_negatives = float(c[y > 0].sum()), float(c[y < 0].sum())
     if not of_positives or not of_negatives:
         return c
@@ -305,7 +307,7 @@ def _arrays(rows: csr_matrix) -> tuple[Any, Any, Any]:
     return rows.indptr, rows.indices.astype(np.int32, copy=False), rows.data.astype(np.float32, copy=False)
 
 
-def _ranks(examples: Examples) -> NDArray[np.int64]:
+def _sorted_by_content(examples: Examples) -> NDArray[np.int64]:
     """Return the indices of the examples, sorted by content, so that their order has no effect."""
     ends, indices, data = _arrays(examples.rows)
     keys = [

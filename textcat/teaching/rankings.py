@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Rankings:
-    """Hold the latest ranking of each topic of a session, and train rankers when a ranking lacks answers."""
+    """The latest ranking of each topic of a session; rankers are trained when a ranking lacks answers."""
 
     def __init__(self, pool: Pool, ranker: Ranker, folder: Path | None, seed: int):
         self._pool, self._ranker, self._folder, self._seed = pool, ranker, folder, seed
@@ -95,7 +95,7 @@ class Rankings:
 
     def _prior(self, state: TopicState) -> Weights | None:
         if "model" in state.about and state.name not in self._priors:
-            self._priors[state.name] = prior.read(self._folder, state.about["model"])
+            self._priors[state.name] = prior.read_prior(self._folder, state.about["model"])
         return self._priors.get(state.name)
 
     def _examples(self, state: TopicState) -> Examples | None:

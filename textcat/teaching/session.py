@@ -273,7 +273,7 @@ class Session:
             about |= shown_to_persons(criteria, exclusion_reasons)
             positions = [_position_of(self._pool, id) for id in dict.fromkeys(examples)]
             if model is not None:
-                about["model"] = prior.keep(self._pool, self.folder, *model, number=len(topics) + 1)
+                about["model"] = prior.save_prior(self._pool, self.folder, *model, number=len(topics) + 1)
             answers = [self._entry(name, position, "yes", "example") for position in positions]
             self._judgements.write(TopicAdded(topic=name, about=about, person=person, answers=answers))
 
@@ -504,7 +504,7 @@ class Session:
     def _entry(
         self, topic: str, position: int, answer: str, source: str, note: str = "", question: Question | None = None
     ) -> JournalAnswer:
-        """Return the journal's record of an answer on a topic, with the document's rank, score, and the model's number.
+        """Return the journal's record of an answer, with the document's rank and score, and the ranking's number.
 
         `question` is the question that the person answers; None if the person was not asked about the document. The
         record has the rank and score of the question. Without a question, it has the rank and score by the latest
@@ -532,18 +532,18 @@ def _position_of(pool: Pool, id: str) -> int:
 def _header(
     pool: Pool, folder: Path | None = None, seed: int = 0, overlap: float = 1.0, settings: RankerSettings | None = None
 ) -> SessionHeader:
-    """Return the header of a new journal; parameters as of `Session.create`."""
+    """Return the header of a new journal; for the parameters, see `Session.create`."""
     path = ""
     if pool.folder is not None:
         resolved = pool.folder.resolve()
         path = str(resolved) if folder is None else os.path.relpath(resolved, folder.resolve())
-    return SessionHeader(path, len(pool), _sum_of(pool), seed, overlap, settings or pool.recipe.ranker)
+    return SessionHeader(path, len(pool), _checksum_of_pool(pool), seed, overlap, settings or pool.recipe.ranker)
 
 
 def _check_pool(pool: Pool, journal: SessionJournal) -> None:
     """Raise TextcatError if a journal was started with other documents."""
     header, refusal = journal.header, f"The documents are not those that the session {journal.folder} was started with"
-    if (header.documents, header.sum) != (len(pool), _sum_of(pool)):
+    if (header.documents, header.sum) != (len(pool), _checksum_of_pool(pool)):
         raise TextcatError(f"{refusal} ({header.documents:,}, now {len(pool):,}): start a new one in another folder.")
     for answer in chain.from_iterable(map(answers_of, journal.steps)):
         if not 0 <= answer.position < len(pool) or pool.ids[answer.position] != answer.id:
@@ -552,8 +552,8 @@ def _check_pool(pool: Pool, journal: SessionJournal) -> None:
             )
 
 
-def _sum_of(pool: Pool) -> int | str:
-    """Return a checksum that identifies a pool; for a pool in memory, it is made of the rows' lengths and some ids."""
+def _checksum_of_pool(pool: Pool) -> int | str:
+    """Return a checksum that identifies a pool; in memory, it is made of the numbers of terms and some ids."""
     if pool.sum:
         return pool.sum
     n = len(pool)

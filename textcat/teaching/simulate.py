@@ -231,7 +231,7 @@ def supervised(ranker: RanksDocuments, labels: ArrayLike, run: Run, examples: Ex
 
 @dataclass(frozen=True)
 class SimulatedTopic:
-    """A topic of a labelled corpus, with the rows and labels of all documents."""
+    """A topic of a labelled corpus, with the feature vectors and labels of all documents."""
 
     corpus: str
     topic: str
@@ -242,7 +242,7 @@ class SimulatedTopic:
 
     @cached_property
     def checksum(self) -> str:
-        """A checksum of the rows, labels, examples and embeddings."""
+        """A checksum of the feature vectors, labels, examples and embeddings."""
         digest = hashlib.sha256(np.packbits(self.labels).data)
         parts = [] if self.examples is None else [self.examples.rows.data, self.examples.rows.indices]
         parts += [] if self.embeddings is None else [self.embeddings]
@@ -259,7 +259,7 @@ def simulated_topics(
     *,
     embeddings: bool = False,
 ) -> list[SimulatedTopic]:
-    """Return topics of a corpus, by default all, over the rows of its training and test documents.
+    """Return topics of a corpus, by default all, with the vectors of its training and test documents.
 
     Topics that no document has, or all documents have, are left out.
 

@@ -115,7 +115,7 @@ class Stopper:
         documents found, and M(q) is the upper bound of the number of missing documents at confidence q.
         """
         course = course_of_history(history)
-        n_more = self._more(course)
+        n_more = self._answers_to_stop(course)
         missing, least, most = _bounds(course, self.rule, self.confidence)
         low, recall, high = (course.r / (course.r + m) if course.r + m else 1.0 for m in (most, missing, least))
         return Estimate(self.rule, recall, low, high, course.r + missing, n_more)
@@ -130,8 +130,8 @@ class Stopper:
             return True  # even if all open documents belonged to the topic
         return bool(course.r and SURE[self.rule](course)(allowed) >= self.confidence)
 
-    def _more(self, course: Course) -> int | None:
-        """Return how many answers "no" it takes until a person can stop; None if the rule cannot tell.
+    def _answers_to_stop(self, course: Course) -> int | None:
+        """Return after how many more answers, all "no", a person can stop; None if the rule cannot tell.
 
         Bisection finds the number, because an answer "no" never makes a rule less sure.
         """

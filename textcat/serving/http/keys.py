@@ -35,7 +35,7 @@ class Keys:
         self._sums: list[tuple[str, bytes]] = []
         self._fault: TextcatError | None = None  # the present error in the file
         if self._path is not None:
-            self._sums, self._fault = _sums_in(self._path, lambda path: path.open("rb"))
+            self._sums, self._fault = _read_hashes(self._path, lambda path: path.open("rb"))
         if self._fault:
             raise self._fault
 
@@ -61,7 +61,7 @@ class Keys:
         if identity == self._seen and not self._fault:
             return False
         reported, self._seen = self._fault, identity
-        self._sums, self._fault = _sums_in(self._path, open_regular)
+        self._sums, self._fault = _read_hashes(self._path, open_regular)
         if self._fault and str(self._fault) != str(reported):
             raise self._fault
         return not self._fault
@@ -83,7 +83,9 @@ class Keys:
         return owner
 
 
-def _sums_in(path: Path, open_file: Callable[[Path], BinaryIO]) -> tuple[list[tuple[str, bytes]], TextcatError | None]:
+def _read_hashes(
+    path: Path, open_file: Callable[[Path], BinaryIO]
+) -> tuple[list[tuple[str, bytes]], TextcatError | None]:
     """Return the names and hashes of the keys in a file, and the error if it is unreadable, empty or invalid."""
     try:
         with open_file(path) as file:

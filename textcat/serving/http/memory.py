@@ -31,7 +31,7 @@ class Trimmer:
         self._timer = self._loop.call_later(_SECONDS, self._look)
 
     def look(self, size: Callable[[], int]) -> None:
-        """Check the size of the process, and give memory back if it is time; `size` returns the size in bytes."""
+        """Check the size of the process, by `size` (in bytes), and give memory back to the system if it is time."""
         self._looks += 1
         if size() > self._size + _GROWN:
             self._looks = self._due = 1

@@ -287,7 +287,7 @@ class _Uvicorn(uvicorn.Server):
             cast(Any, self.config.app).reload()
 
     def _give_back(self) -> None:
-        """Give unused memory back; the numbers of the metrics would keep much of it in use."""
+        """Give unused memory back to the system, after the metrics' numbers are moved: they would keep it in use."""
         cast("Application", self.config.app).front.metrics.renew()
         give_memory_back()
 

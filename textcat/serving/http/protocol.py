@@ -159,14 +159,14 @@ class Protocol(HttpToolsProtocol):
                 waiting.keep_alive = True  # otherwise, the connection would end before the last answer
 
     def _take_host_of_url(self) -> None:
-        """Put the host of a request's whole URL, if it sends one, in place of the header Host, which then is void."""
+        """If the request line has a whole URL, replace the header Host by the URL's host, which takes precedence."""
         if host := httptools.parse_url(self.url).host:
             self.headers[:] = [(name, host if name == b"host" else value) for name, value in self.headers]
 
     def on_body(self, body: bytes) -> None:
-        """Collect a part of the body; all parts in the data received at one time are passed on together.
+        """Collect a part of a request's body; parts received at one time are passed on together.
 
-        If the client sends tiny chunks, these data have many parts.
+        There are many such parts if the client sends tiny chunks.
         """
         self._parts.append(body)
 

@@ -176,7 +176,7 @@ class Supervisor:
                     os.read(self._signals, 4096)
 
     def _bury(self) -> None:
-        """Log the processes that have died, and plan to replace them; other children are left to whoever made them."""
+        """Log the serving processes that have died, and plan to replace them; do not wait for other child processes."""
         for process in list(self._started):
             ended, status = os.waitpid(process, os.WNOHANG)
             if not ended:

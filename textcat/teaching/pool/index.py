@@ -1,4 +1,4 @@
-"""Build and read the index of a pool: vocabulary, ids, positions of the texts, groups of near-duplicates, and rows."""
+"""Build and read the index of a pool: vocabulary, ids, positions of texts, near-duplicates, document vectors."""
 
 import json
 import logging
@@ -90,7 +90,7 @@ class Index(NamedTuple):
 
 
 class _PoolFeatures(TfIdf):
-    """Features that skip a preparation of `transform`, which takes about a second.
+    """tf-idf features that skip the preparation of `transform`, which takes about a second.
 
     The preparation pays only if many texts are transformed.
     """
@@ -146,7 +146,7 @@ def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
 def rows_and_groups(
     documents: Documents, recipe: Recipe, identities: Sequence[Identity | None]
 ) -> tuple[TfIdf, csr_matrix, NDArray[np.int32]]:
-    """Fit features to documents in memory; return the features, the documents' rows, and their near-duplicate groups.
+    """Fit features to documents in memory; return the features, the documents' vectors, and near-duplicate groups.
 
     `identities` has, for each document, the facts that identify its work (DOI, title and so on), or None. Reading
     `documents` may append to it; it is used only after the last document is read.
@@ -194,8 +194,8 @@ def single_terms(names: Sequence[str], prefixes: tuple[str, ...], *, of_zones: b
     return np.fromiter(singles, np.bool_, len(names))
 
 
-class _Made(NamedTuple):
-    """Everything computed from the texts of a pool, except its rows."""
+class _IndexContents(NamedTuple):
+    """The contents of a pool's index, computed from its texts; the document vectors are stored apart."""
 
     features: TfIdf
     groups: NDArray[np.int32]
@@ -205,7 +205,7 @@ class _Made(NamedTuple):
 
 
 def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
-    """Compute and write the rows of an archive's texts, and then the index; each folder is written atomically."""
+    """Compute and write the vectors of an archive's documents, then the index; each folder is written atomically."""
     folder, made = archive.folder, None
     recipe_before, recipe = recipe, recipe_for(recipe, archive.n_documents)
     if recipe != recipe_before:
@@ -250,8 +250,8 @@ def _as_json(terms: list[str]) -> bytes:
         return json.dumps(terms).encode()
 
 
-def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Count the terms of an archive's texts, write their rows, and return the other contents of the index.
+def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _IndexContents:
+    """Count the terms of an archive's texts, write their feature vectors, and return the contents of the index.
 
     The counts of all texts are held in memory, unlike the texts. `stages` shows the progress.
     """
@@ -272,24 +272,24 @@ def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
         n = rows.shape[0]
         blocks = (rows[start : start + _ROWS_PER_BLOCK] for start in range(0, max(n, 1), _ROWS_PER_BLOCK))
         write_rows(archive.folder / ROWS, blocks)
-    return _Made(features, groups, np.array(lines), np.array([len(id) for id in ids]), b"".join(ids))
+    return _IndexContents(features, groups, np.array(lines), np.array([len(id) for id in ids]), b"".join(ids))
 
 
-def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Compute rows from pieces (batches of documents' term counts), two at a time in parallel, and write them.
+def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _IndexContents:
+    """Compute document vectors from pieces (batches of term counts), two at a time in parallel, and write them.
 
-    Return what the index needs besides the rows.
+    Return the contents of the index.
     """
     pieces, features = Pieces(archive.folder / PIECES, archive.n_documents), recipe.make_features()
     with stages.stage("weigh terms", 2 * archive.n_documents) as advance:
         with closing(Groups(NEAR)) as groups:
             facts = pieces.fit(features, groups, advance)
         with ThreadPoolExecutor(_THREADS) as threads:
-            blocks = _ahead(threads, lambda k: pieces.rows(features, k), len(pieces))
+            blocks = _computed_ahead(threads, lambda k: pieces.rows(features, k), len(pieces))
             stored = write_rows(archive.folder / ROWS, map(features.matrix, _advancing(blocks, advance)))
     with stages.stage("near-duplicates"):
         works = _works(features, stored[:], facts.firsts, [*map(_identity_in, archive.lines())])
-    return _Made(features, works, facts.lines, facts.id_sizes, facts.id_bytes.tobytes())
+    return _IndexContents(features, works, facts.lines, facts.id_sizes, facts.id_bytes.tobytes())
 
 
 def _identity_in(line: bytes) -> Identity | None:
@@ -299,7 +299,7 @@ def _identity_in(line: bytes) -> Identity | None:
     return identity_of(fields["zones"], fields.get("fields"))
 
 
-def _ahead(threads: ThreadPoolExecutor, function: Callable[[int], Rows], n: int) -> Iterator[Rows]:
+def _computed_ahead(threads: ThreadPoolExecutor, function: Callable[[int], Rows], n: int) -> Iterator[Rows]:
     """Yield the results of a function for 0 to n - 1, in this order, while threads compute the next results."""
     futures: deque[Future[Rows]] = deque()
     for k in range(n):

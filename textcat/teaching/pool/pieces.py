@@ -1,4 +1,4 @@
-"""Count the terms of many documents in pieces, and make rows piece by piece, with few pieces in memory at a time.
+"""Count the terms of many documents in pieces, and make document vectors of one piece after the other.
 
 A piece is a batch of documents with their counts, made by a worker. It is saved, so that an interrupted build of a pool
 can be resumed. Each piece has its own numbering of terms, so that it depends only on the batch.
@@ -42,7 +42,7 @@ class Piece(NamedTuple):
         return len(self.counted)
 
     def text_lengths(self) -> NDArray[np.int64]:
-        """Return the number of terms of each text."""
+        """Return the length of each text, as a number of terms."""
         return text_lengths(self.counted.counts.ends, self.counted.counts.counts)
 
 
@@ -60,8 +60,8 @@ def for_many(recipe: Recipe) -> Recipe:
     return recipe.with_values({"tokens": _MANY_TOKENS, "features": {**_MANY_FEATURES, "min_df": least}})
 
 
-def may_be_pieces(features: TfIdf) -> bool:
-    """Return whether the rows of a pool can be made batch by batch.
+def can_use_pieces(features: TfIdf) -> bool:
+    """Return whether a pool's document vectors can be made from pieces (batches of documents' term counts).
 
     They can if the features have no terms of single zones and no n-grams of characters.
     """
@@ -177,7 +177,7 @@ class Pieces:
         return _Facts(first_positions(assigned), *(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
     def rows(self, features: TfIdf, k: int) -> Rows:
-        """Return the rows of the documents in piece number k, by features that `fit` has fitted.
+        """Return the feature vectors of the documents in piece number k, by features that `fit` has fitted.
 
         Several threads may call this at the same time.
         """
@@ -188,7 +188,7 @@ class Pieces:
 
 
 class _Facts(NamedTuple):
-    """Facts about all documents of a pool, besides their rows: near-duplicates, ids, and sizes of their lines."""
+    """Arrays about all documents of a pool: their near-duplicates, their ids, and the sizes of their lines on disk."""
 
     firsts: NDArray[np.int64]  # the position of the first near-duplicate of each document
     lines: NDArray[Any]

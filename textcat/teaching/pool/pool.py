@@ -57,11 +57,11 @@ class Pool:
     Parameters
     ----------
     recipe : Recipe
-        The recipe that was used: for more than 30,000 documents, rows have single words only.
+        The recipe that was used: for more than 30,000 documents, its terms are single words only.
     features : TfIdf
-        Fitted on the pool: `pool.features.transform([description])` gives rows of other texts.
+        Fitted on the pool: `pool.features.transform([description])` gives the vectors of other texts.
     rows : csr_matrix of shape (n_documents, n_terms), float32
-        A pool on disk has memory-mapped arrays.
+        The documents' feature vectors; of a pool on disk, their arrays are memory-mapped.
     ids : sequence of str
         The documents' own ids, not necessarily unique.
     groups : ndarray of shape (n_documents,), int32
@@ -157,7 +157,7 @@ class Pool:
         return dict(zones)
 
     def rows_of(self, texts: Iterable[str]) -> csr_matrix:
-        """Return a row for each text, read as the title and the body of a document: shape (n_texts, n_terms)."""
+        """Return a feature vector for each text, read as title and body of a document: shape (n_texts, n_terms)."""
         return self.features.transform([Document("", {"title": text, "body": text}) for text in texts])
 
     def checked(self, position: int) -> int:
@@ -259,7 +259,7 @@ def build_pool(
     folder : path
         Created if missing.
     recipe : str, Path or Recipe
-        How documents become rows; its learner is not used.
+        How documents become feature vectors; its learner is not used.
     settings : InputSettings
         How inputs are read.
     jobs : int, default=-1

@@ -50,7 +50,7 @@ from textcat.runs.records import Log
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.shard_writer import write_shards
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
-from textcat.teaching.pool.pieces import for_many, may_be_pieces, name_of, piece_of
+from textcat.teaching.pool.pieces import can_use_pieces, for_many, name_of, piece_of
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class _ReadBatch(BatchResult):
 
 
 class _Reading(NamedTuple):
-    """What is read to make a pool: input files or a corpus; with the settings for reading, and the pool's features."""
+    """The inputs of a pool, files or a corpus, with the settings for reading them, and the pool's features."""
 
     facts: dict[str, Any]  # the `facts` that `open_folder` takes
     inputs: list[dict[str, Any]]  # the `inputs` that `open_folder` takes
@@ -170,7 +170,7 @@ def _read_with_pieces(
         for batch, read in results:
             read.counts.inputs = documents_of_inputs(read.counts.inputs, reading.sources, batch)
             if read.piece:  # written before the journal records the batch
-                _keep_piece(pieces, position, read.piece)
+                _write_piece(pieces, position, read.piece)
             yield batch, read
             position += read.counts.tagged
             bar(read.counts.records)
@@ -184,7 +184,7 @@ def _archive_in(folder: Path, log: Log) -> Archive:
     return Archive(folder, shards, log.counts.tagged, log.counts.rejected)
 
 
-def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
+def _write_piece(folder: Path, position: int, piece: bytes) -> None:
     """Write a piece (the counts of a batch of documents, the first at `position`) without syncing it to disk.
 
     If a power failure damages the file, its checksums show this, and all terms are counted again.
@@ -229,7 +229,7 @@ def _reading_of(
     if reading.n_bytes is not None and reading.n_bytes < PIECES_FROM:
         return reading
     features = TfIdf(**for_many(recipe).feature_settings())
-    return reading._replace(features=features if may_be_pieces(features) else None)
+    return reading._replace(features=features if can_use_pieces(features) else None)
 
 
 def _read(
@@ -302,7 +302,7 @@ def _line(record: Record) -> bytes:
 
 
 def _encodable(value: Any) -> Any:
-    """Make a JSON value writable: escape what UTF-8 cannot encode, and turn integers beyond 64 bits into texts."""
+    """Convert a JSON value for orjson: escape what UTF-8 cannot encode, and turn integers beyond 64 bits into texts."""
     if isinstance(value, Mapping):
         return {escape_undecodable(str(name)): _encodable(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
