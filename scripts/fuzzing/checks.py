@@ -13,7 +13,7 @@ from typing import Any
 from textcat.reading import Batch, Block, InputSettings, Record, Rejection, Source, formats, read_batches
 from textcat.reading.decoding import exact_encoding, is_like_ascii
 from textcat.reading.recognition import format_by_name
-from textcat.reading.streams import of_file, pipe_stream
+from textcat.reading.streams import file_stream, pipe_stream
 
 Item = Record | Rejection
 LONE_RETURN = re.compile(rb"\r(?!\n)")
@@ -35,8 +35,8 @@ class _Dribbling(io.BytesIO):
 
 
 _STREAMS: tuple[tuple[str, Callable[[bytes], Any]], ...] = (
-    ("file", lambda data: of_file(io.BytesIO(data))),
-    ("file", lambda data: of_file(_Forwards(data))),
+    ("file", lambda data: file_stream(io.BytesIO(data))),
+    ("file", lambda data: file_stream(_Forwards(data))),
     ("pipe", lambda data: pipe_stream(_Dribbling(data))),
 )
 

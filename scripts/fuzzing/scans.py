@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 
 from textcat.reading.containers import Neighbours, listed_neighbours
-from textcat.reading.streams import of_file
+from textcat.reading.streams import file_stream
 
 from .checks import check_file, check_items, check_sources, source
 from .inputs import chosen, documents, with_settings
@@ -83,7 +83,7 @@ def _neighbours(files: dict[str, bytes]) -> Neighbours:
 
 
 def _opened(data: bytes) -> object:
-    return of_file(io.BytesIO(data))
+    return file_stream(io.BytesIO(data))
 
 
 def _check_mets(data: bytes) -> None:

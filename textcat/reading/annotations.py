@@ -50,25 +50,25 @@ def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool,
     record, what = fields, "questions"
     answers: _Answers = {}
     if isinstance(fields.get("data"), Mapping) and ("annotations" in fields or "completions" in fields):
-        record, answers = _of_label_studio(fields, topics_field, asked, labelled)
+        record, answers = _label_studio_answers(fields, topics_field, asked, labelled)
         what = "controls"
     elif isinstance(fields.get("fields"), Mapping) and ("responses" in fields or "suggestions" in fields):
-        record, answers = _of_argilla(fields, asked, labelled)
+        record, answers = _argilla_answers(fields, asked, labelled)
     elif "annotation" in fields and not fields.keys().isdisjoint(("annotation_agent", "prediction", "inputs")):
-        record = _of_older_argilla(fields, topics_field, asked, labelled)
+        record = _older_argilla_record(fields, topics_field, asked, labelled)
     elif labelled and asked in ("", "annotations") and fields.get("annotations") and "topics" not in fields:
-        answers = _of_doccano(fields)
+        answers = _doccano_answers(fields)
     elif labelled and topics_field != "answer" and fields.get("answer") in ANSWERS:
-        record = _of_prodigy(fields, topics_field, asked)
+        record = _prodigy_record(fields, topics_field, asked)
     if not answers:
         return record
-    return {**record, topics_field: _agreed(answers[_chosen(answers, asked, what)], topics_field)}
+    return {**record, topics_field: _majority_topics(answers[_name_of_topics(answers, asked, what)], topics_field)}
 
 
-def _of_label_studio(
+def _label_studio_answers(
     fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool
 ) -> tuple[dict[str, Any], _Answers]:
-    """Return the data of a task (the fields of a record) and its choices by the name of their control.
+    """Return a task's data (the fields of a record), and by the name of each control, the choices of each person.
 
     There are no choices unless labels are read (`labelled`), or if `asked` (the field or control of topics) is a field
     of the data.
@@ -97,8 +97,8 @@ def _of_label_studio(
     return record, answers
 
 
-def _of_argilla(fields: Mapping[str, Any], asked: str, labelled: bool) -> tuple[dict[str, Any], _Answers]:
-    """Return the fields of a record and the responses to each question, as `_of_label_studio` does."""
+def _argilla_answers(fields: Mapping[str, Any], asked: str, labelled: bool) -> tuple[dict[str, Any], _Answers]:
+    """Return a record's fields, and by question, the response of each person; see `_label_studio_answers`."""
     record = {"id": fields.get("id"), **fields["fields"]}
     if not labelled:
         return record, {}
@@ -121,7 +121,9 @@ def _of_argilla(fields: Mapping[str, Any], asked: str, labelled: bool) -> tuple[
     return record, counted
 
 
-def _of_older_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool) -> Mapping[str, Any]:
+def _older_argilla_record(
+    fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool
+) -> Mapping[str, Any]:
     inputs = fields.get("inputs")
     record = {**(inputs if isinstance(inputs, Mapping) else {}), **fields}
     if record.get("text") is None and isinstance(inputs, Mapping):
@@ -134,8 +136,8 @@ def _of_older_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, 
     return {**record, topics_field: record["annotation"]}
 
 
-def _of_doccano(fields: Mapping[str, Any]) -> _Answers:
-    """Return the labels of each person; {} if `annotations` is an ordinary field without labels."""
+def _doccano_answers(fields: Mapping[str, Any]) -> _Answers:
+    """Return {"annotations": the labels that each person gave}; {} if this is an ordinary field without labels."""
     by_person: dict[Any, list[Any]] = {}
     for annotation in fields["annotations"]:
         if not isinstance(annotation, Mapping) or not isinstance(annotation.get("label"), str | int):
@@ -144,7 +146,7 @@ def _of_doccano(fields: Mapping[str, Any]) -> _Answers:
     return {"annotations": [*by_person.values()]}
 
 
-def _of_prodigy(fields: Mapping[str, Any], topics_field: str, asked: str) -> Mapping[str, Any]:
+def _prodigy_record(fields: Mapping[str, Any], topics_field: str, asked: str) -> Mapping[str, Any]:
     field = asked or next((name for name in (topics_field, "accept", "label") if name in fields), "")
     if field not in fields:
         return fields
@@ -152,7 +154,7 @@ def _of_prodigy(fields: Mapping[str, Any], topics_field: str, asked: str) -> Map
     labels = labels_in(fields[field], field)
     if is_choice and fields["answer"] == "reject":
         raise _left_out("Choices that were rejected are left out")
-    judged = answered(labels, fields["answer"])
+    judged = prodigy_labels(labels, fields["answer"])
     if is_choice:
         options = [
             option["id"] for option in fields.get("options") or () if isinstance(option, Mapping) and "id" in option
@@ -161,8 +163,8 @@ def _of_prodigy(fields: Mapping[str, Any], topics_field: str, asked: str) -> Map
     return {**fields, topics_field: list(judged.topics), "labelled_for": judged.labelled_for}
 
 
-def answered(labels: Labels, answer: object) -> Labels:
-    """Return the labels that an answer in Prodigy gives a document; `labels` are those that the question is about.
+def prodigy_labels(labels: Labels, answer: object) -> Labels:
+    """Return a document's labels by an answer in Prodigy; `labels` are those that the question is about.
 
     The answer "reject" makes the document a negative example of the topic, and leaves other topics unjudged.
     UnreadableError is raised if the record was ignored. An answer that Prodigy does not have changes nothing.
@@ -174,8 +176,8 @@ def answered(labels: Labels, answer: object) -> Labels:
     return Labels(labels.topics if answer == "accept" else (), labels.topics)
 
 
-def _chosen(answers: _Answers, asked: str, what: str) -> str:
-    """Select the control or question that has the topics: `asked`, the one with a usual name, or the only one.
+def _name_of_topics(answers: _Answers, asked: str, what: str) -> str:
+    """Return the control or question that has the topics: `asked`, the one with a usual name, or the only one.
 
     `what` names them in the error that is raised if it is unclear which one is meant.
     """
@@ -188,7 +190,7 @@ def _chosen(answers: _Answers, asked: str, what: str) -> str:
     return usual or next(iter(answers))
 
 
-def _agreed(values: Iterable[Any], field: str) -> list[str]:
+def _majority_topics(values: Iterable[Any], field: str) -> list[str]:
     """Return the topics that more than half of several persons gave; raise UnreadableError if they do not agree.
 
     They do not agree if exactly half gave a topic, or if half or more gave topics, but no topic was given by more than

@@ -51,13 +51,13 @@ def read_batches(
     taken = None if pipes is None else sums
     if share is None:
         begin: Checkpoint = tuple(start or Place().checkpoint(0))
-        for batch in _Cutting(begin, settings, sums, observed).batches(_steps(sources, settings, begin, taken)):
+        for batch in _BatchBuilder(begin, settings, sums, observed).batches(_steps(sources, settings, begin, taken)):
             yield batch._replace(number=BatchNumber())
         return
     stretches = Stretches(sources, settings.block_bytes)
     numbers = stretches.range_of(share)
     begin = tuple(start or stretches.start(numbers[0]))
-    cutting = _Cutting(begin, settings, sums, observed, last)
+    cutting = _BatchBuilder(begin, settings, sums, observed, last)
     for batch in cutting.batches(_steps(sources, settings, begin, taken, stretches), numbers[-1]):
         if stretches.owner(batch.number, share.n) == share.number:
             yield batch
@@ -78,7 +78,7 @@ def check_pipes(sources: Iterable[Source], pipes: Mapping[str, PipeState], start
 
 
 class _Step(NamedTuple):
-    """A block or a Rejection, the checkpoint after it, the bytes read so far, and its stretch (consecutive files)."""
+    """A block or a Rejection, with the checkpoint after it, the bytes read so far, and the number of its stretch."""
 
     item: Block | Rejection
     end: Checkpoint
@@ -86,10 +86,10 @@ class _Step(NamedTuple):
     stretch: int
 
 
-class _Cutting:
-    """Gather blocks and Rejections (as `_Step`) into batches; each stretch of files has its own, numbered from 0.
+class _BatchBuilder:
+    """Gather blocks and Rejections (as `_Step`) into batches; a batch ends with its stretch, a group of files.
 
-    For stretches, which are consecutive files, see `textcat.reading.shares`.
+    Batches are numbered from 0 in each stretch (some consecutive files): see `textcat.reading.shares`.
     """
 
     def __init__(
@@ -106,10 +106,10 @@ class _Cutting:
         self._size = 0
 
     def batches(self, steps: Iterator[_Step | None], last: int | None = None) -> Iterator[Batch]:
-        """Yield batches up to the end of the stretch `last`; a None among the steps ends a batch."""
+        """Yield batches, up to the end of the stretch number `last`; a None among the steps ends a batch."""
         for step in chain(steps, [None]):
             if self._steps and (step is None or step.stretch != self._number.stretch):
-                yield self._ended()
+                yield self._finish_batch()
             if step is None:
                 continue
             if last is not None and step.stretch > last:
@@ -119,9 +119,9 @@ class _Cutting:
             self._steps.append(step)
             self._size += _OF_ONE + (len(step.item.data) if isinstance(step.item, Block) else 0)
             if self._size >= self._settings.block_bytes:
-                yield self._ended()
+                yield self._finish_batch()
 
-    def _ended(self) -> Batch:
+    def _finish_batch(self) -> Batch:
         """Return the batch of the steps gathered so far, and begin the next batch."""
         states = {pipe.name: pipe.state for pipe in self._observed if pipe.state.n_bytes}
         *_, (_, end, read, _) = self._steps

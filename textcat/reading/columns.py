@@ -156,13 +156,13 @@ def _check_field(field: str, names: Collection[str], setting: str, what: str) ->
 def _no_field(field: str, names: Collection[str], setting: str, what: str) -> UnreadableError:
     kind, option = "field" if isinstance(names, Mapping) else "column", SETTINGS[setting][0].option
     return UnreadableError(
-        f"has no {kind} {field!r} (only {', '.join(names):.200}){that_may_hold(names, what)}: name the {what}' {kind} "
+        f"has no {kind} {field!r} (only {', '.join(names):.200}){hint_of_fields(names, what)}: name the {what}' {kind} "
         f"with {option} (in some files only, with --for)"
     )
 
 
-def that_may_hold(names: Iterable[str], what: str) -> str:
-    """Return a part of a sentence: which of several fields may hold "texts" or "topics"; "" if they are not several."""
+def hint_of_fields(names: Iterable[str], what: str) -> str:
+    """Return a clause for messages: which fields may hold "texts" or "topics"; "" if fewer than two may."""
     alike = names_alike(names, {"texts": "body", "topics": "topics"}.get(what, ""))
     return f", and {' or '.join(map(repr, alike))} may hold the {what}" if len(alike) > 1 else ""
 

@@ -154,7 +154,7 @@ class _Unpacking:
             if self._is_warc is None:
                 first = next(member, b"")
                 self._is_warc, member = first.startswith(WARC), chain([first], member)
-            yield from self._whole(member) if self._is_warc else member
+            yield from self._when_complete(member) if self._is_warc else member
             # Zeros as padding, and another compressed stream, may follow.
             self._data = self._data.lstrip(b"\0")
             while not self._data and (piece := self._source.read(STEP)):
@@ -184,8 +184,8 @@ class _Unpacking:
                 yield unpacked
         self._data = decompressor.unused_data
 
-    def _whole(self, member: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the data of a member when it is complete; instead of a damaged member, a WARC record that reports it.
+    def _when_complete(self, member: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield a member's data when it is complete; in place of a damaged one, yield a WARC record that reports it.
 
         If no member follows a damaged one, yield its data, and then raise the error. The data of a member that unpacks
         to more than `FLOOR` bytes are yielded before it is known to be whole.
@@ -210,7 +210,7 @@ class _Unpacking:
         yield from held
 
     def _go_to_next_member(self) -> bool:
-        """Put the data from the next member that holds a record on in `_data`; return False if there is none."""
+        """Skip to the next member that begins with a WARC record (in `_data`); return False if there is none."""
         data, start, left = b"".join(self._fed), 1, _MOST_TRIALS
         while left:
             if len(data) - start < _PROBED and (piece := self._source.read(_PROBED)):
@@ -228,7 +228,7 @@ class _Unpacking:
         return False
 
     def _begins_record(self, data: bytes) -> bool:
-        """Return whether the packed data of a member begin with those of a record of WARC."""
+        """Return whether the packed data of a member unpack to the start of a WARC record."""
         decompressor, unpacked = self._compression.unpack(), b""
         try:
             for start in range(0, len(data), _BITE):

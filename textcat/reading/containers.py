@@ -30,8 +30,8 @@ from textcat.reading.streams import (
     STEP,
     ByteStream,
     StoredBytes,
-    of_file,
-    sought_in,
+    file_stream,
+    seekable_file,
     unreadable,
 )
 
@@ -198,7 +198,7 @@ class MemberNames:
         return i
 
 
-class _Walked(NamedTuple):
+class _FolderFile(NamedTuple):
     """A file of a folder, or a folder that cannot be listed."""
 
     name: str  # its path inside the folder; "": it is the folder itself
@@ -207,7 +207,7 @@ class _Walked(NamedTuple):
     fault: UnreadableError | None = None  # the reason why it must not be read
 
 
-def walk(folder: str) -> Iterator[_Walked]:
+def walk(folder: str) -> Iterator[_FolderFile]:
     """Yield the files of a folder and its subfolders, sorted by path; hidden files and folders are left out."""
     waiting = [("", folder, True)]  # stack: the next one is last
     while waiting:
@@ -220,7 +220,7 @@ def walk(folder: str) -> Iterator[_Walked]:
                 entries = [(entry, entry.is_dir(follow_symlinks=False)) for entry in listing]
         except OSError as error:
             fault = UnreadableError(f"cannot be listed ({error.strerror})", FaultKind.UNLISTED)
-            yield _Walked(name, path, fault=fault)
+            yield _FolderFile(name, path, fault=fault)
             continue
         if is_maildir({entry.name for entry, is_folder in entries if is_folder}):
             entries = [pair for pair in entries if not is_bookkeeping(pair[0].name)]
@@ -244,19 +244,19 @@ def files_in(folder: str) -> Iterator[tuple[str, os.stat_result]]:
             yield item.name, item.status
 
 
-def _met(name: str, path: str) -> _Walked:
+def _met(name: str, path: str) -> _FolderFile:
     try:
         status = os.stat(path)
     except OSError as error:
         kind = FaultKind.DANGLING if error.errno in (errno.ENOENT, errno.ELOOP) else FaultKind.ACCESS
-        return _Walked(name, path, fault=UnreadableError(f"cannot be read ({error.strerror})", kind))
+        return _FolderFile(name, path, fault=UnreadableError(f"cannot be read ({error.strerror})", kind))
     if stat.S_ISREG(status.st_mode):
-        return _Walked(name, path, status)
+        return _FolderFile(name, path, status)
     if stat.S_ISDIR(status.st_mode):
         fault = "is a link to a folder, which is not followed: name the folder as an input, too"
     else:
         fault = "is a device, a pipe or a socket, so it is not read"
-    return _Walked(name, path, fault=UnreadableError(fault, FaultKind.LINK))
+    return _FolderFile(name, path, fault=UnreadableError(fault, FaultKind.LINK))
 
 
 def folder_entries(folder: str, marks: FolderMarks, faults: Mapping[str, UnreadableError]) -> Iterator[ContainerEntry]:
@@ -313,14 +313,14 @@ def open_file(path: str, mark: FileMark | None = None) -> ByteStream:
     `mark` describes the file as it was when it was found.
     """
     try:
-        return of_file(open(path, "rb", buffering=0), mark)
+        return file_stream(open(path, "rb", buffering=0), mark)
     except OSError as error:
         raise unreadable(error) from None
 
 
 def zip_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
     """Yield the files of a zip; raise UnreadableError if it is damaged or a decompression bomb."""
-    file, whole = sought_in(stream)
+    file, whole = seekable_file(stream)
     try:
         with zipfile.ZipFile(file) as archive:
             check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))

@@ -21,7 +21,7 @@ from textcat.reading.recognition import holds_array
 from textcat.reading.records import Block, Checkpoint, Rejection, log_left_out, reject_or_raise
 from textcat.reading.scans import mets_blocks
 from textcat.reading.sources import Source
-from textcat.reading.streams import ByteStream, LookAhead, sought_in, whole_bytes
+from textcat.reading.streams import ByteStream, LookAhead, seekable_file, whole_bytes
 
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is sought
 _OF_VALUES = frozenset(("csv", "jsonl", "mbox", "tsv"))  # line formats in which carriage returns may be part of text
@@ -57,17 +57,17 @@ def file_steps(
     `template` is an empty block: every block of the file copies its source and format.
     """
     if template.format == "parquet":
-        return _tables(stream, template, settings, position, name)
+        return _table_steps(stream, template, settings, position, name)
     if template.format in BINARY & WHOLE:
-        return _whole(stream, template, LARGER * settings.max_bytes)
+        return _whole_file(stream, template, LARGER * settings.max_bytes)
     decoded = None if template.format in BINARY else as_utf8(stream, settings.encoding)
     if decoded is not None:
         stream, template, settings = decoded, template._replace(decoded=True), settings._replace(encoding="utf-8")
     if template.format in WHOLE:
-        return _whole(stream, template, settings.max_bytes)
+        return _whole_file(stream, template, settings.max_bytes)
     if template.format in _LINE_FORMATS:
         stream = with_line_feeds(stream, only_if_alone=template.format in _OF_VALUES)
-    return _cut(stream, template, settings, position, name)
+    return _record_steps(stream, template, settings, position, name)
 
 
 def mets_steps(
@@ -87,7 +87,7 @@ def mets_steps(
             block = following
 
 
-def _whole(stream: ByteStream, template: Block, most: int) -> Iterator[Step]:
+def _whole_file(stream: ByteStream, template: Block, most: int) -> Iterator[Step]:
     """Yield a file that is one document, as a single block; raise UnreadableError if it has more than `most` bytes.
 
     `template` is an empty block: the yielded block copies its source and format.
@@ -97,12 +97,14 @@ def _whole(stream: ByteStream, template: Block, most: int) -> Iterator[Step]:
         yield Step(template._replace(data=data), None, stream.consumed())
 
 
-def _tables(stream: ByteStream, template: Block, settings: InputSettings, position: Place, name: str) -> Iterator[Step]:
+def _table_steps(
+    stream: ByteStream, template: Block, settings: InputSettings, position: Place, name: str
+) -> Iterator[Step]:
     """Yield blocks of rows of a Parquet file, each with the place after it; if it is damaged, end with a Rejection.
 
     UnreadableError is raised if the file does not have the needed columns.
     """
-    file, part = sought_in(stream)
+    file, part = seekable_file(stream)
     try:
         for block, *after, share in parquet.row_blocks(
             file, template.source, settings, position.offset, position.position
@@ -114,7 +116,9 @@ def _tables(stream: ByteStream, template: Block, settings: InputSettings, positi
         yield Step(reject_or_raise(settings, fault, name, subject="The file, or the rest of it,"), None, part.end)
 
 
-def _cut(stream: ByteStream, template: Block, settings: InputSettings, position: Place, name: str) -> Iterator[Step]:
+def _record_steps(
+    stream: ByteStream, template: Block, settings: InputSettings, position: Place, name: str
+) -> Iterator[Step]:
     """Yield the steps of reading a file of many records: blocks that end where a record ends, and Rejections."""
     ahead, largest = LookAhead(stream), settings.most_held
     if template.format in delimited.SEPARATORS:

@@ -46,7 +46,9 @@ def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettin
     """
     _check(settings)
     texts = [os.fspath(text) for text in inputs] or [STANDARD_INPUT]
-    return _without_pages_of_mets([*_once([source for text in texts for source in _named(text, settings)])], settings)
+    return _without_pages_of_mets(
+        [*_without_repeats([source for text in texts for source in _named(text, settings)])], settings
+    )
 
 
 def matches(text: str) -> list[str]:
@@ -98,7 +100,8 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
 def _closed_folders(pattern: str) -> set[str]:
     """Return the folders that a pattern leads through but that cannot be listed or entered: glob skips them silently.
 
-    As long as this is so, each folder is an input of its own, and rejected; later, the pattern finds its files.
+    While it cannot be listed, each such folder is an input of its own, and rejected; later, the pattern finds its
+    files.
     """
     parts = pattern.split("/")
     first = next(i for i, part in enumerate(parts) if not _GLOB.isdisjoint(part))
@@ -166,8 +169,8 @@ def _folder(name: str, path: str) -> Source:
     return source._replace(states=marks.states if marks.is_whole else None)
 
 
-def _once(sources: list[Source]) -> Iterator[Source]:
-    """Yield each distinct source once, without files that are also read as parts of a folder among the sources."""
+def _without_repeats(sources: list[Source]) -> Iterator[Source]:
+    """Yield each distinct source once; leave out files that are also read as parts of a folder."""
     folders = {_key(source) for source in sources if source.kind == "folder"}
     seen = set()
     for source in sources:

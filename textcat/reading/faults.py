@@ -48,7 +48,7 @@ class RefusedError(Exception):
 def shrunk_error(n_expected: int, n_found: int, what: str = "its rest is") -> UnreadableError:
     """Return the error for an input that has fewer bytes (`n_found`) than when reading began (`n_expected`).
 
-    `what` completes the sentence "so … missing", as "its rest is" does.
+    `what` is the subject and verb of the end of the message, as in "its rest is missing".
     """
     sizes = f"had {n_expected:,} bytes when reading began, but has {n_found:,} now"
     fault = f"{sizes}, so {what} missing: restore it, then start again"

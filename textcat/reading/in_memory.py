@@ -182,7 +182,7 @@ def _table_records(
 
 
 class _Fields(NamedTuple):
-    """Read the fields of a record in memory; `called` is its name in error messages, such as "Record 3"."""
+    """The fields of a record in memory; `called` is the record's name in error messages, such as "Record 3"."""
 
     fields: Mapping[str, Any]
     called: str

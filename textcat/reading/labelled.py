@@ -79,7 +79,7 @@ def read_documents(
                 ("text", record._replace(topics=())) if form in REFERENCES else (form, record)
                 for form, record in labelled
             )
-        records = _current(sorted(labelled, key=lambda pair: pair[1].source))
+        records = _without_left_out(sorted(labelled, key=lambda pair: pair[1].source))
         _find_topics(records, ", ".join(map(str, inputs)))
         # formats that are divided by record, not by position
         are_labelled = BY_PLACE.isdisjoint(form for form, _ in records)
@@ -204,7 +204,7 @@ def _listed_topics(name: str, subjects: Mapping[str, tuple[str, ...]], location:
 
 
 def _refuse_without_topics(documents: Sequence[Document], without_topic: Sequence[str], location: str) -> None:
-    """Log which files are in a part but not in a topic's folder there; raise TextcatError if all files are."""
+    """Log the files (`without_topic`) in no topic's folder of their part; raise TextcatError if no others exist."""
     if without_topic and not documents:
         raise TextcatError(
             f"{location}: {without_topic[0]} and all other texts lie in a training or test part, but in no topic's "
@@ -215,8 +215,8 @@ def _refuse_without_topics(documents: Sequence[Document], without_topic: Sequenc
         log.warning("%s: %d files in no topic's folder are left out: %s.", location, len(without_topic), shown)
 
 
-def _current(records: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
-    """Return the records of a corpus, without older versions and records that are left out."""
+def _without_left_out(records: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    """Return the records of a corpus, except older versions, and records that are left out, such as canceled news."""
     if all(record.version == NO_VERSION and not record.left_out for _, record in records):
         return records
     items = list(without_superseded(record for _, record in records))

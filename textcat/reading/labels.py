@@ -12,7 +12,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from textcat.base.frames import plain_value
-from textcat.reading.columns import that_may_hold, usual_names
+from textcat.reading.columns import hint_of_fields, usual_names
 from textcat.reading.document import Document
 from textcat.reading.faults import UnreadableError
 
@@ -116,12 +116,12 @@ def labels_of_fields(values: Mapping[str, Any]) -> Labels:
     """Return the labels of a document whose record has one field per topic, with 1 or 0 in `values`."""
     values = plain_value(values)
     for field, value in values.items():
-        if _flag(value) not in (0, 1):
+        if _as_flag(value) not in (0, 1):
             raise UnreadableError(
                 f"has {_shown(value)} in the field {field!r}: give 1 in the field of a topic if the document has it, "
                 "else 0; or, if the field holds names of topics, name it alone"
             )
-    return Labels(unique_names(field for field, value in values.items() if _flag(value)))
+    return Labels(unique_names(field for field, value in values.items() if _as_flag(value)))
 
 
 def _labels_of_object(value: dict[str, Any], field: str) -> Labels:
@@ -129,7 +129,7 @@ def _labels_of_object(value: dict[str, Any], field: str) -> Labels:
         return labels_in(value["choices"], field)
     if type(value.get("uri", value.get("label"))) is str:
         return Labels(unique_names([_name(value, field, value)]))
-    scores = {label_name(str(name)): _flag(score) for name, score in value.items() if score is not None}
+    scores = {label_name(str(name)): _as_flag(score) for name, score in value.items() if score is not None}
     scores = {name: score for name, score in scores.items() if score != ""}
     for score in scores.values():
         if not (isinstance(score, Real) and 0 <= float(score) <= 1):
@@ -139,7 +139,7 @@ def _labels_of_object(value: dict[str, Any], field: str) -> Labels:
     return Labels(tuple(name for name, score in scores.items() if score >= _SCORE), tuple(scores))
 
 
-def _flag(value: Any) -> Any:
+def _as_flag(value: Any) -> Any:
     """Return 1 or 0 for a text that means yes or no; return other texts in lower case, and other values unchanged."""
     word = value.strip().casefold().removesuffix(".0") if isinstance(value, str) else ""
     return 1 if word in YES else 0 if word in NO else word if isinstance(value, str) else value
@@ -217,7 +217,7 @@ def unlabelled_because(looked_for: Sequence[str], names: Iterable[str]) -> str:
     present = [name for name in looked_for if name in names]
     which = " or ".join(map(repr, present or looked_for))
     what = f"the field {which} of all records is empty" if present else f"no record has a field {which}"
-    others = "" if present else that_may_hold(names, "topics")
+    others = "" if present else hint_of_fields(names, "topics")
     return f"{what} ({has}){others}: name the topics' field with --topics-field (in Python topics=)"
 
 

@@ -15,7 +15,7 @@ def is_message(path: str) -> bool:
 
 
 def placed(path: str) -> str:
-    """Return a path in which a message lies directly in its mail folder, not in its folder "cur" or "new".
+    """Return the path of a message of a Maildir without the folder "cur" or "new"; other paths stay as they are.
 
     The outermost folder of a Maildir is its inbox; the dot that begins the name of any other folder is left out.
     """

@@ -24,7 +24,7 @@ _ENDINGS = ("", *(compression.endings[0] for compression in COMPRESSIONS))
 
 
 class _Text(NamedTuple):
-    """The bytes of a file, and whether they were converted to UTF-8."""
+    """The bytes of a METS or ALTO file, and whether they were converted to UTF-8."""
 
     data: bytes
     is_decoded: bool

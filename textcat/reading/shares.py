@@ -68,7 +68,7 @@ class Stretches:
         self._is_folder = [source.kind == "folder" for source in sources]
 
     def of(self, source: int, after: Place | None) -> int:
-        """Return the number of the stretch that begins before a place of a source, and ends there or later.
+        """Return the number of the stretch (group of files) to which the bytes before a place of a source belong.
 
         Parameters
         ----------

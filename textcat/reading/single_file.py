@@ -10,7 +10,7 @@ from textcat.reading.formats import DOCUMENTS, NEWS, batch_records, block_zones
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.recognition import format_by_content, format_of, named_format
 from textcat.reading.records import Batch, Block, Record, Rejection
-from textcat.reading.streams import ByteStream, of_file
+from textcat.reading.streams import ByteStream, file_stream
 
 _LONGEST_NAME = 200  # maximum characters of a name that are shown
 _OF_ITEMS = NEWS | {"warc"}  # formats of many documents that are accepted with a single one
@@ -41,7 +41,7 @@ def text_of_file(name: str, data: bytes, *, main_text: bool = False) -> dict[str
     TextcatError
         If the document has another format, is broken or encrypted, has no text, or is too large.
     """
-    settings, stream = InputSettings(main_text=main_text), of_file(io.BytesIO(data))
+    settings, stream = InputSettings(main_text=main_text), file_stream(io.BytesIO(data))
     called = " ".join(name.split())[-_LONGEST_NAME:] or "The file"
     form = named_format(name) if "." in name else _document_in(stream, settings)
     try:

@@ -205,7 +205,7 @@ class _FileStream(ByteStream):
         self._file.seek(n, io.SEEK_CUR)
 
 
-def of_file(file: Any, mark: FileMark | None = None) -> ByteStream:
+def file_stream(file: Any, mark: FileMark | None = None) -> ByteStream:
     """Return the stream of a file that is open for reading bytes; if the file is seekable, it is the stream's `file`.
 
     `mark` describes a file on disk as it was when it was found. Given a mark, data that were added since then are not
@@ -357,7 +357,7 @@ class StoredBytes(NamedTuple):
         return self.start + int((self.end - self.start) * share)
 
 
-def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
+def seekable_file(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
     """Return a seekable file with all bytes of a stream, and the range of bytes of the file on disk that has them.
 
     The file on disk may be compressed; the returned file is not. If the stream is not seekable, its bytes are copied

@@ -13,7 +13,7 @@ from textcat.reading.containers import ContainerEntry, Neighbours, hidden, liste
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.recognition import guess_format
 from textcat.reading.sources import FormatGuess, Source
-from textcat.reading.streams import ByteStream, of_file, unreadable
+from textcat.reading.streams import ByteStream, file_stream, unreadable
 
 # Names, in file systems, of properties that change when a file changes.
 _STATES = frozenset(
@@ -116,8 +116,8 @@ def _open_beside(system: Any, path: str, _: str, name: str) -> ByteStream:
 def _open_remote(system: Any, path: str) -> ByteStream:
     try:
         if _gives_ranges(system, path):
-            return of_file(_RemoteFile(system.open(path, "rb")))
-        return of_file(_RemoteFile(system.open(path, "rb", block_size=0), seekable=False))
+            return file_stream(_RemoteFile(system.open(path, "rb")))
+        return file_stream(_RemoteFile(system.open(path, "rb", block_size=0), seekable=False))
     except Exception as error:  # every file system raises its own types of exceptions
         raise unreadable(_as_oserror(error)) from None
 

@@ -9,7 +9,7 @@ from textcat.reading.records import NO_VERSION, Record, Rejection
 
 
 class VersionState(IntEnum):
-    """What may happen to a version of a news item when its batch is read."""
+    """What became of a version of a news item when its batch was read."""
 
     READ = auto()
     OLDER = auto()  # left out, because a newer version is in the same batch
@@ -58,8 +58,8 @@ def without_superseded(
 def superseded_reason(id_: str, is_withdrawn: bool) -> str:
     """Return the reason for rejecting an older version of a news item, given its id.
 
-    It says what was so then, because the newer version may go again, or be replaced. `is_withdrawn` says that the newer
-    version was canceled or the like.
+    The reason is in the past tense, because the newer version may itself be removed or replaced later. `is_withdrawn`
+    is True if the newer version was canceled or the like.
     """
     if is_withdrawn:
         return f"A newer version of {id_!r} took its place, and was canceled, killed, withheld or under embargo."

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from textcat.reading.annotations import answered
+from textcat.reading.annotations import prodigy_labels
 from textcat.reading.columns import ANNIFS, ColumnNames, columns_among, has_usual_name, texts_among, titled_zones
 from textcat.reading.dates import iso_date
 from textcat.reading.faults import FaultKind, UnreadableError
@@ -193,7 +193,7 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
             labels = Labels(uris_in(cells[topics]))
         else:
             labels = labels_in(cells[topics], read.topics, separator)
-        labels = answered(labels, cells[answer])
+        labels = prodigy_labels(labels, cells[answer])
         if cells[labelled_for].strip():
             labels = labels._replace(labelled_for=labels_in(cells[labelled_for], "labelled_for", separator).topics)
         return RecordContent(

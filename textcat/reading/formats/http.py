@@ -79,7 +79,7 @@ def _joined(pieces: Iterator[bytes], most: int) -> bytes:
 
 
 def _inflate(body: bytes, window: int, is_cut: bool) -> Iterator[bytes]:
-    """Yield a body unpacked by zlib; `window` is its parameter for what stands around the packed data."""
+    """Yield a body unpacked by zlib; `window` is zlib's parameter `wbits`, which tells the container format."""
     inflate = zlib.decompressobj(window)
     try:
         while not inflate.eof and (piece := inflate.decompress(body, _STEP)):

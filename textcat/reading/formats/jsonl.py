@@ -14,10 +14,10 @@ from textcat.reading.columns import (
     ColumnNames,
     check_labels,
     further_fields,
+    hint_of_fields,
     log_usual_names,
     names_alike,
     texts_among,
-    that_may_hold,
     title_and_body,
     titled_zones,
     usual_name,
@@ -48,7 +48,7 @@ class _Lines(RecordFormat):
         source, plain = block.source, _plain_reader(settings)
         longest = settings.max_bytes if settings.in_utf8() else 0  # of what orjson reads
         for number, line in enumerate(data.split(b"\n"), block.position):
-            try:  # inlined `_loaded`: a call would take a thirtieth of the time of a short line
+            try:  # inlined `_parse_by_orjson`: a call would take a thirtieth of the time of a short line
                 loaded = orjson.loads(line) if 0 < len(line) <= longest else None
             except orjson.JSONDecodeError:
                 loaded = None
@@ -219,13 +219,13 @@ def _is_plain(value: Any) -> bool:
 
 def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
-        return _content(_loaded(span.data) if settings.in_utf8() else None, block.source, settings, span)
+        return _content(_parse_by_orjson(span.data) if settings.in_utf8() else None, block.source, settings, span)
 
     return parse
 
 
 def _content(loaded: Any, source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
-    """Return the content of an object; `loaded` is its value as parsed by orjson; None if orjson did not parse it."""
+    """Return the content of a record; `loaded` is its JSON as parsed by orjson, None if orjson did not parse it."""
     is_plain = type(loaded) is dict and all(map(_is_plain, loaded.values()))
     fields = loaded if is_plain else read_object(span.text(settings))
     plain = plain_record(
@@ -310,8 +310,8 @@ def object_content(
     return RecordContent(name, zones, topics, _date(date), part, labelled_for, others, candidates=candidates)
 
 
-def _loaded(data: bytes) -> Any:
-    """Return what JSON holds as orjson reads it; None if orjson cannot."""
+def _parse_by_orjson(data: bytes) -> Any:
+    """Parse JSON by orjson; return None if orjson cannot parse it: it is invalid, or has a lone surrogate."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -347,7 +347,7 @@ def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]
             join_surrogates(name): _string(f"zones.{join_surrogates(name)}", value) for name, value in zones.items()
         }
     if all(fields.get(field) is None for field in [*body, title]):
-        if not settings.text_fields and (several := that_may_hold(fields, "texts")):
+        if not settings.text_fields and (several := hint_of_fields(fields, "texts")):
             raise UnreadableError(
                 f"has no field 'text'{several}: name the texts' field with --text-field (in some files only, with "
                 "--for; in Python text=)"

@@ -162,21 +162,21 @@ _Value = TypeVar("_Value")
 class _Inherited(Generic[_Value]):
     """Look up an inherited property of elements, from the element or its ancestors; each element is evaluated once.
 
-    `say` takes an element and its parent's property (`nothing` for the root), and returns the element's property.
+    `evaluate` takes an element and its parent's property (`nothing` for the root), and returns the element's property.
     """
 
-    def __init__(self, say: Callable[[Any, _Value], _Value], nothing: _Value) -> None:
-        self._say, self._said = say, {None: nothing}
+    def __init__(self, evaluate: Callable[[Any, _Value], _Value], nothing: _Value) -> None:
+        self._evaluate, self._inherited = evaluate, {None: nothing}
 
     def __getitem__(self, element: Any) -> _Value:
         inner = []
-        while element not in self._said:
+        while element not in self._inherited:
             inner.append(element)
             element = element.getparent()
-        said = self._said[element]
+        value = self._inherited[element]
         for element in reversed(inner):
-            said = self._said[element] = self._say(element, said)
-        return said
+            value = self._inherited[element] = self._evaluate(element, value)
+        return value
 
 
 def _is(element: Any, name: str) -> bool:
@@ -239,7 +239,7 @@ def _articles(root: Any, files: Mapping[str, int], about: "_Descriptions") -> It
 
 
 def _links(root: Any) -> dict[str, list[str]]:
-    """Return the links from one div to others, by IDs."""
+    """Return for the ID of each div that has links the IDs of the divs that it links to."""
     links = defaultdict[str, list[str]](list)
     for group in root.iter("{*}structLink", "{*}smLinkGrp"):
         labels = {
@@ -276,7 +276,7 @@ def _page_divs(above: Any, files: Mapping[str, int]) -> Iterator[tuple[Any, int]
             yield div, area.page
 
 
-class _Said(NamedTuple):
+class _DivMetadata(NamedTuple):
     """The metadata of a div, inherited from its ancestors."""
 
     date: str = ""  # from the nearest div that has one, like the language
@@ -294,31 +294,31 @@ class _Descriptions:
         firsts = (next(filter(None, texts), "") for texts in zip(*others, strict=True))
         self._any = _Description(*firsts) if others else _Description()
         self._label = _shortened(attribute(root, "LABEL"))
-        self._around = _Inherited(self._said, _Said())
+        self._around = _Inherited(self._inherited, _DivMetadata())
 
-    def _said(self, element: Any, around: _Said) -> _Said:
+    def _inherited(self, element: Any, around: _DivMetadata) -> _DivMetadata:
         if not _is(element, "div"):
             return around
-        described = self._own(element)
-        return _Said(
+        described = self._own_metadata(element)
+        return _DivMetadata(
             described.date or around.date, described.language or around.language, around.publication or described.title
         )
 
-    def _own(self, div: Any) -> "_Description":
-        """Return for each property the first value in a div's own sections."""
-        said = [self._sections[name] for name in _described_by(div) if name in self._sections]
-        return _Description(*(next(filter(None, texts), "") for texts in zip(*said, strict=True)))
+    def _own_metadata(self, div: Any) -> "_Description":
+        """Return a div's own title, date and language: the first of each in its metadata sections."""
+        descriptions = [self._sections[name] for name in _described_by(div) if name in self._sections]
+        return _Description(*(next(filter(None, texts), "") for texts in zip(*descriptions, strict=True)))
 
     def document(self, div: Any, areas: Iterable[Area], is_article: bool = False) -> PlannedDocument:
         """Return the document of a div, or of a page without a div (None); only an article gets a title."""
-        said = self._around[div]
-        above = _Said() if div is None else self._around[div.getparent()]
-        title = (_shortened(attribute(div, "LABEL")) or self._own(div).title) if is_article else ""
+        metadata = self._around[div]
+        above = _DivMetadata() if div is None else self._around[div.getparent()]
+        title = (_shortened(attribute(div, "LABEL")) or self._own_metadata(div).title) if is_article else ""
         return PlannedDocument(
             attribute(div, "ID"),
             title,
-            said.date or self._any.date,
-            said.language or self._any.language,
+            metadata.date or self._any.date,
+            metadata.language or self._any.language,
             above.publication or self._any.title or self._label,
             tuple(areas),
         )

@@ -68,7 +68,7 @@ def _texts(item: Any) -> tuple[dict[str, str], str]:
 
 
 def _contents(item: Any) -> Iterator[Any]:
-    """Yield contents that may be texts, each with all elements inside it."""
+    """Yield the `<ContentItem>` elements of an item that may be texts, not those inside another one."""
     from lxml import etree
 
     walk = etree.iterwalk(item, events=("start",), tag="{*}ContentItem")

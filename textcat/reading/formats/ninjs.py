@@ -42,20 +42,20 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
 
 def _items_in(span: RecordSpan, settings: InputSettings) -> list[tuple[int, int]]:
-    """Return the ranges of the items of a feed; [] if the object is not a feed."""
+    """Return the start and end of each item in a feed's bytes; [] if the object is not a feed."""
     if len(span.data) > settings.max_bytes or not _LIST.search(span.data):
         return []
     try:
         fields = orjson.loads(span.text(settings))
-        return _listed(span.data, 0) if "uri" not in fields else []
+        return _ranges_of_items(span.data, 0) if "uri" not in fields else []
     except (UnreadableError, ValueError, TypeError):
         return []  # the error is reported when the span is parsed
 
 
-def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
-    """Return the places of the items that a feed's object at `start` lists, itself or in objects within.
+def _ranges_of_items(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
+    """Return the start and end of each item in the lists of a feed's object at `start`, and of objects inside it.
 
-    `depth` limits how deep these are nested.
+    `depth` is the number of levels of objects to search.
     """
     items: list[tuple[int, int]] = []
     members = members_of(data, start)
@@ -70,7 +70,11 @@ def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
         elif data[member.start] == ord("{"):
             is_item = name == "item" and not members_of(data, member.start).keys().isdisjoint(("uri", "guid"))
             items += (
-                [(member.start, member.end)] if is_item else _listed(data, member.start, depth - 1) if depth else []
+                [(member.start, member.end)]
+                if is_item
+                else _ranges_of_items(data, member.start, depth - 1)
+                if depth
+                else []
             )
     return items
 

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 from textcat.base.errors import TextcatError, install_hint
 from textcat.base.surrogates import mark_surrogates
-from textcat.reading.annotations import answered
+from textcat.reading.annotations import prodigy_labels
 from textcat.reading.columns import ColumnNames, columns_among, log_usual_names, titled_zones
 from textcat.reading.compression import check_ratio
 from textcat.reading.dates import iso_date
@@ -177,7 +177,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
             labels = labels_of_fields({name: _decoded(values[name][i], settings) for name in which.topic_fields})
         else:
             labels = labels_in(_decoded(values[which.topics][i], settings), which.topics, separator)
-        labels = answered(labels, answer)
+        labels = prodigy_labels(labels, answer)
         if (names := values[which.labelled_for][i]) is not None:
             names = labels_in(_decoded(names, settings), "labelled_for", separator).topics
             labels = labels._replace(labelled_for=names)

@@ -217,9 +217,9 @@ def reference_content(fields: dict[str, Any], settings: InputSettings) -> Record
 def _for_references(
     settings: InputSettings, by_keywords: bool
 ) -> tuple[InputSettings, frozenset[str], dict[str, None]]:
-    """Return the settings for a reference, its text fields that are lists, and the fields that it may lack.
+    """Return the settings for references, the text fields that are lists, and the fields that a reference may lack.
 
-    `by_keywords` says that its keywords are its topics, unless the settings name another field.
+    If `by_keywords`, keywords are its topics, unless the settings name another field.
     """
     if settings.is_default("text_fields"):
         settings = settings._replace(text_fields=("title", "abstract"))

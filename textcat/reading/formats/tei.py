@@ -140,22 +140,22 @@ def _subjects(header: Any, profile: Any) -> Iterator[Subject]:
     categories: dict[str, tuple[str, str]] | None = None
     for group in children(profile, "textClass"):
         for keywords in children(group, "keywords"):
-            scheme = _pointed(attribute(keywords, "scheme"))
+            scheme = _without_hash(attribute(keywords, "scheme"))
             for term in _parts(keywords, "term") or _parts(keywords, "item"):
-                code = _pointed(attribute(term, "key", "ref"))
+                code = _without_hash(attribute(term, "key", "ref"))
                 yield subject_of(code, line_of(term), "" if "/" in code else scheme)
         for code in children(group, "classCode"):
-            yield subject_of(line_of(code), "", _pointed(attribute(code, "scheme")))
+            yield subject_of(line_of(code), "", _without_hash(attribute(code, "scheme")))
         for reference in children(group, "catRef"):
             categories = _categories(header) if categories is None else categories
             for target in attribute(reference, "target").split():
-                scheme, name = categories.get(_pointed(target), ("", ""))
-                scheme = _pointed(attribute(reference, "scheme")) or scheme
-                yield subject_of(_pointed(target), name, "" if "/" in target else scheme)
+                scheme, name = categories.get(_without_hash(target), ("", ""))
+                scheme = _without_hash(attribute(reference, "scheme")) or scheme
+                yield subject_of(_without_hash(target), name, "" if "/" in target else scheme)
 
 
-def _pointed(reference: str) -> str:
-    """Return the ID that a reference points to in the same file; otherwise the reference itself."""
+def _without_hash(reference: str) -> str:
+    """Return a reference without the "#" before an ID in the same file; other references stay as they are."""
     return reference.removeprefix("#")
 
 
@@ -195,7 +195,7 @@ class _Text:
         return tidy_lines(clean(_RUN.sub(_between, text)))
 
     def add(self, element: Any) -> None:
-        """Add a part of a text, with a line of its own if it is a paragraph or the like."""
+        """Add the text of an element, on a line of its own if the element is a paragraph or the like."""
         name = element.tag.rpartition("}")[2]
         if name in _BREAKS:
             self._pieces.append(_NO_BREAK if element.get("break") == "no" else _BREAK)

@@ -69,12 +69,12 @@ def _extent(data: bytes, start: int, is_whole: bool) -> _Extent:
 def _is_end(data: bytes, start: int, end: int, is_whole: bool) -> bool | None:
     """Return whether the body of a record that begins at `start` ends at `end`; None: more data are needed to tell.
 
-    If it does, another record follows or, where that one is damaged, an empty line. If the record is cut off, the place
-    may be the end of another record, which is then in the body.
+    If it does, another record or, if that is damaged, an empty line follows. If the record is cut off, `end` may be the
+    end of another record, which then lies inside its supposed body.
     """
     if end > len(data):
         return False if is_whole else None
-    next_start = _start(data, end)
+    next_start = _start_of_next(data, end)
     following = data[next_start : next_start + len(WARC)]
     if following != WARC and WARC.startswith(following) and not is_whole:
         return None
@@ -83,13 +83,13 @@ def _is_end(data: bytes, start: int, end: int, is_whole: bool) -> bool | None:
         return False
     for head in _HEAD.finditer(data, start, end):
         end_of_other = _declared_end(data, head)
-        if not follows or (0 <= end_of_other <= len(data) and _start(data, end_of_other) == next_start):
+        if not follows or (0 <= end_of_other <= len(data) and _start_of_next(data, end_of_other) == next_start):
             return False
     return True
 
 
 def _declared_end(data: bytes, head: "re.Match[bytes]") -> int:
-    """Return where a record ends by its head, or -1 if the head is cut off or does not say it."""
+    """Return where a record ends according to its head; -1 if the head is cut off, or declares no length."""
     stop = _BEHIND_FIELDS.search(data, head.end() - 1, head.start() + _LONGEST_HEAD)
     length = _LENGTH.search(data, head.start(), stop.end()) if stop else None
     return stop.end() + int(length[1]) if stop and length else -1
@@ -108,7 +108,7 @@ class RecordCutter:
     def cut(self, data: bytes) -> int:
         """Return the length of the whole records at the start of the data."""
         end = n = 0
-        while (extent := _extent(data, _start(data, end), False)).end >= 0:
+        while (extent := _extent(data, _start_of_next(data, end), False)).end >= 0:
             end, n = extent.end, n + 1
         if not end and len(data) >= self._settings.most_held and 0 <= extent.declared <= len(data):
             end, n = extent.declared, 1  # it must not be longer, so its end remains unknown
@@ -128,7 +128,7 @@ class RecordCutter:
 
     def _skipped(self, data: bytes) -> tuple[int, bool]:
         if not self._left:
-            start = _start(data, 0)
+            start = _start_of_next(data, 0)
             if len(data) - start < _LONGEST_HEAD and not _END_OF_HEAD.search(data, start):
                 return 0, False
             self._head = data[start : start + 2 * _LONGEST_HEAD]
@@ -152,22 +152,22 @@ class RecordCutter:
         if length <= self._settings.max_bytes:
             return _damage("is cut off")
         try:
-            head, body = _parted(self._head)
+            head, body = _head_and_body(self._head)
             _page(_fields(head), body)
         except UnreadableError as fault:
             return fault
         return self._settings.too_long(length)
 
 
-def _start(data: bytes, position: int) -> int:
-    """Return where the next record begins, behind line ends."""
+def _start_of_next(data: bytes, position: int) -> int:
+    """Return the position after any line ends at `position`, where the next record begins."""
     return _LINE_ENDS.match(data, position).end()  # type: ignore[union-attr]  # it always matches
 
 
 def _records(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield where each record begins and ends, the last one where the data end."""
     end = 0
-    while (start := _start(data, end)) < len(data):
+    while (start := _start_of_next(data, end)) < len(data):
         end = _extent(data, start, True).end
         yield start, end
 
@@ -186,8 +186,8 @@ def _fields(head: bytes) -> dict[str, str]:
     return fields
 
 
-def _parted(data: bytes) -> tuple[bytes, bytes]:
-    """Return the head of a record and what follows it."""
+def _head_and_body(data: bytes) -> tuple[bytes, bytes]:
+    """Divide a record into its head and its body; raise UnreadableError if the head is invalid."""
     if not _HEAD.match(data):
         raise UnreadableError("does not begin with WARC/ and a version: check whether the file is complete")
     stop = _END_OF_HEAD.search(data, 0, _LONGEST_HEAD)
@@ -201,7 +201,7 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
 
     Its id is its WARC-Record-ID, as many records may have the same address, and its date the WARC-Date.
     """
-    head, body = _parted(span.data)
+    head, body = _head_and_body(span.data)
     fields = _fields(head)
     if head.startswith(DAMAGED_MEMBER):
         raise _damage(f"stands for a part of the compressed file that is damaged ({fields.get('fault', '')})")

@@ -123,12 +123,12 @@ def _opening(header: bytes) -> Opening:
 
 
 def _declaration(name: bytes, value: bytes, number: int) -> bytes:
-    """Return a declaration as an attribute; elements are read in any namespace, so that a long one gets a number."""
+    """Return a namespace declaration as an attribute; a number replaces a long namespace, as namespaces are ignored."""
     return b" %s=%s" % (name, value) if len(value) <= _LONGEST_NAMESPACE else b" %s='urn:%d'" % (name, number)
 
 
 def _declared(namespaces: Mapping[bytes, bytes], data: bytes) -> bytes:
-    """Return the declarations that an item needs: all if they are few, otherwise those whose prefixes it uses."""
+    """Return the namespace declarations that an item needs: all if few, otherwise those whose prefixes it uses."""
     if len(namespaces) <= _FEW:
         return b"".join(namespaces.values())
     names = dict.fromkeys((b"xmlns", *(b"xmlns:" + prefix for prefix in _PREFIX.findall(data))))
@@ -136,7 +136,7 @@ def _declared(namespaces: Mapping[bytes, bytes], data: bytes) -> bytes:
 
 
 def _items(form: str, data: bytes) -> Iterator[tuple[int, int, bool]]:
-    """Yield where each item begins and ends, and whether it is whole; one without its end tag ends at the next one."""
+    """Yield the start and end of each item, and whether it is whole; without an end tag, it ends at the next item."""
     start = -1
     for token in _TOKENS[form].finditer(data):
         if token[1] is None:
