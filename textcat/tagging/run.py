@@ -23,7 +23,14 @@ from textcat.runs.inputs import (
 from textcat.runs.parts import PART
 from textcat.runs.progress import RunState, ShowProgress
 from textcat.runs.records import facts_of_run
-from textcat.runs.replacing import KEPT, beside, drop_replacement, end_replacement, find_replacement, replaced
+from textcat.runs.replacing import (
+    KEPT,
+    drop_replacement,
+    end_replacement,
+    find_replacement,
+    new_output_folder,
+    replaced,
+)
 from textcat.runs.shard_writer import write_shards
 from textcat.tagging.grouped_files import check_grouped_files
 from textcat.tagging.groups import GroupsMark, open_groups
@@ -167,7 +174,7 @@ def tag_to_folder(
         return _tag(plan, out, progress=progress, trusted=trusted, changes="new", **limits)
     log.warning(
         "%s has tags by another model or other rules: all is tagged anew in %s, which then takes its place.",
-        *(out, beside(out)),
+        *(out, new_output_folder(out)),
     )
     with replaced(out, stays=found.stays, kept=keep) as new:
         return _tag(plan, new, progress=progress, changes="all", **limits)
