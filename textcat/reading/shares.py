@@ -1,8 +1,9 @@
 """Divide the inputs of a run into equal shares, which several processes or machines can read at the same time.
 
-Files are grouped into stretches, which depend on the inputs alone, and each stretch is divided into batches separately.
-If a stretch lies within one share, all its batches belong to that share. If a stretch, such as a large file, spans
-several shares, its batches are distributed among them. The batches are therefore the same for any number of shares.
+Consecutive files are grouped into stretches, which depend on the inputs alone, and each stretch is divided into batches
+separately. If a stretch lies within one share, all its batches belong to that share. If a stretch, such as a large
+file, spans several shares, its batches are distributed among them. The batches are therefore the same for any number of
+shares.
 """
 
 from bisect import bisect_right
@@ -81,13 +82,13 @@ class Stretches:
         return max(bisect_right(self._starts, (source, entry)) - 1, 0)
 
     def start(self, number: int) -> Checkpoint:
-        """Return the checkpoint at which a stretch begins."""
+        """Return the checkpoint at which a stretch (some consecutive files) begins."""
         source, entry, base, _ = self._stretches[number]
         is_within = source < len(self._is_folder) and self._is_folder[source]
         return (Place(base=base, path=(entry,)) if is_within else Place()).checkpoint(source)
 
     def range_of(self, share: Share) -> range:
-        """Return the range of the stretches that lie in a share, wholly or in part."""
+        """Return the range of the numbers of stretches that lie in a share, wholly or in part."""
         first, last = (share.number - 1) * self._total, share.number * self._total
         inside = [i for i, (begin, end) in enumerate(self._bounds) if begin * share.n < last and end * share.n > first]
         return range(inside[0], inside[-1] + 1)

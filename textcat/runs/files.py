@@ -100,13 +100,13 @@ class RunFiles:
     - `again`: files, each as a `Reading`, to read again, because newer versions of their news items are gone.
     - `blocked`: files and folders that could not be opened, listed or examined.
     - `silent`: files in `known` that were missing later, and whose rejections as unreadable were removed.
-    - `stale` and `unblocked`: what the next record `Settled` will list.
+    - `stale` and `unblocked`: the lists that the next record `Settled` in the journal will have.
     - `cut`: the name of the file that the last generation has read only in part.
     - `left`: the files that the last generation has not read to their ends.
     """
 
     def __init__(self, log: Log, *, is_read: bool = False):
-        """Replay a run from its journal; `is_read`: its last generation has read all its files."""
+        """Replay a run from its journal; `is_read`: its last pass over the inputs has read all its files."""
         self.known: dict[str, KnownFile] = {}
         self.blocked: dict[str, Blocked] = {}
         self.silent: set[str] = set()
@@ -129,21 +129,21 @@ class RunFiles:
 
     @property
     def files(self) -> Sequence[ListedFile]:
-        """The files that the last generation listed."""
+        """The files that the last pass over the inputs has listed."""
         return self._files
 
     @property
     def lost(self) -> set[Reading]:
-        """Files, each as a `Reading`, that were missing, or due but unreadable, when the last generation began."""
+        """Files, each as a `Reading`, that were missing, or due but unreadable, when the last pass began."""
         return {self.known[name].reading for name in (*self.gone, *self.unread) if name in self.known}
 
     def add_sums(self, sums: Mapping[str, str]) -> None:
-        """Add checksums of files that the last generation has read, by name."""
+        """Add checksums, by name, of files that the last pass over the inputs has read."""
         for name, sum_ in sums.items():
             self.known[name] = self.known[name]._replace(checksum=sum_)
 
     def _begin(self, generation: ReplayedGeneration) -> None:
-        """Apply the changes recorded at the beginning of a generation: renamed files, and files readable again."""
+        """Apply the changes recorded at the beginning of a pass: renamed files, and files that are readable again."""
         self.gone, self.unread = (generation.begun.gone, generation.begun.unread) if generation.begun else ((), ())
         for name in generation.begun.unblocked if generation.begun else ():
             if name in self.blocked:
@@ -232,7 +232,7 @@ def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:
 
 
 def _shards_of(generation: ReplayedGeneration, read: Sequence[ListedFile]) -> Mapping[int, list[str]]:
-    """Return for each file, by its position in `read`, the shards of a generation that may have its documents."""
+    """Return for each file, by its position in `read`, the shards of one pass that may have its documents."""
     shards, begin = defaultdict[int, list[str]](list), 0
     for shard in generation.shards:
         n = _n_before(read, shard.checkpoint)
@@ -244,7 +244,7 @@ def _shards_of(generation: ReplayedGeneration, read: Sequence[ListedFile]) -> Ma
 
 
 def _due_times(generation: ReplayedGeneration) -> dict[str, float]:
-    """Return for each source of a generation the time to read it again: the earliest of it and of sources in it."""
+    """Return the times to read sources of one pass again; for a container, the earliest time of a source in it."""
     due: dict[str, float] = {}
     for shard in generation.shards:
         for source, when in shard.due.items():

@@ -115,7 +115,7 @@ def find_growth(
 
 
 def missing_sums(sources: Sequence[Source], listed: Mapping[str, ListedFile], run: RunFiles) -> dict[str, str]:
-    """Compute checksums, by name, of files that the last generation has read to their ends without storing one.
+    """Compute checksums, by name, of files that the last pass over the inputs has read, but not checksummed.
 
     Checksums identify files that are renamed later. Files that have changed since are left out. `listed` has the
     present files by name.

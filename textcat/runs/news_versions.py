@@ -55,7 +55,7 @@ class Segment(NamedTuple):
 
 
 class VersionFile(NamedTuple):
-    """The file of versions of news items that one generation of a run has read."""
+    """The file with the versions of news items that one pass over the inputs has read."""
 
     path: Path
     length: int  # size in bytes; 0: there is no file
@@ -65,7 +65,7 @@ class VersionFile(NamedTuple):
 
 
 class Superseded(NamedTuple):
-    """The rows that newer versions replace, found after a generation has read all its files."""
+    """The rows of output that newer versions of news replace, found after all files of a pass were read."""
 
     chunk: bytes  # encoded list of the entries whose rows are replaced; b"" if there are none
     shards: dict[str, int]  # number of these rows by shard
@@ -168,7 +168,7 @@ class _Versions:
                     self.have_rows[i][at.astype(np.intp)] = False
 
     def are_in_files(self, generation: int, names: Collection[str]) -> "np.ndarray":
-        """Return a mask of a generation's versions: whether each was read from one of the named input files."""
+        """Return a mask of the versions of one pass: whether each was read from one of the named input files."""
         import numpy as np
 
         are_in, content = np.zeros(len(self.entries[generation]), bool), self.contents[generation]
@@ -202,7 +202,7 @@ class _Versions:
                     yield from (sources[i] for i in self.entries[generation]["source"][inside].tolist())
 
     def shard_ranges(self, generation: int) -> Iterator[tuple[str, int, int]]:
-        """Yield each shard of a generation, with the numbers of its first entry and of the entry after its last."""
+        """Yield each shard of one pass, with the numbers of its first entry and of the entry after its last."""
         shard, begin, end = "", 0, 0
         for chunk, segment in self._chunks(generation):
             if segment.shard != shard:
@@ -235,9 +235,9 @@ def find_superseded(
     Parameters
     ----------
     files : sequence of VersionFile
-        One file per generation; the last generation has read all its files.
+        One file per pass over the inputs; the last pass has read all its files.
     first_new : int
-        The first generation that has not been examined yet.
+        The number of the first pass that has not been examined yet.
     lost : collection of Reading
         Files that cannot be read now, because they are missing, for example.
     waiting : collection of Reading

@@ -190,7 +190,7 @@ class Log:
 
     @property
     def generation(self) -> ReplayedGeneration:
-        """The state of the last generation."""
+        """The state of the last pass over the inputs."""
         return self.generations[-1]
 
     @property

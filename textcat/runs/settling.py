@@ -171,7 +171,7 @@ def _append(path: Path, data: bytes, before: tuple[int, int]) -> tuple[int, int]
 def _kept_rejections(
     path: Path, spans: Sequence[RejectedSpan], settled: Settled
 ) -> tuple[bytes, list[RejectedSpan], Counts]:
-    """Return the rejections to keep: their lines, where those of each generation end, and the change of counts.
+    """Return the rejections to keep: their lines, where those of each pass end, and the change of counts.
 
     Rejections of stale documents are dropped, and so are rejections of whole files and folders that can be opened now,
     or are gone.
@@ -205,7 +205,7 @@ def _find_superseded(
 ) -> Superseded:
     """Return the rows that newer versions of their news items replace.
 
-    Return none if nothing has changed since the last finished generation.
+    Return none if nothing has changed since the last finished pass over the inputs.
     """
     files = version_files(log, stale)
     first_new = 1 + max((generation.number for generation in log.generations if generation.is_finished), default=-1)

@@ -114,7 +114,7 @@ class _Sums:
     def add(
         self, folder: Path, frame: FrameArrays, kept: Counter[Place] | None, values: Mapping[Place, str] | None
     ) -> None:
-        """Count the documents of a frame.
+        """Count the documents of a frame, which were scored together.
 
         Documents that are not in `kept` are left out; if `kept` is None, none is left out. `values` has the value of
         the field by which documents are counted; None: they are counted by date.

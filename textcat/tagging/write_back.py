@@ -145,7 +145,7 @@ class _Tally:
         return RunProgress(self.counts, batch.read, total, self.counts.records, batch.read, *self._cost())
 
     def summary(self, files: NewsFiles) -> WriteBackSummary:
-        """Return the counts of the run, given the files that it chose."""
+        """Return the summary of the run; `files` counts the files that were not read."""
         written = self._fates[Fate.WRITTEN]
         left_out = self._fates.total() - written - self._fates[Fate.NO_PLACE]
         formats = files.formats + self._formats

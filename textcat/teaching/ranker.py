@@ -181,7 +181,7 @@ class Ranker:
         return _Background(row, self._times(columns, row[columns]), _dot(row, row))
 
     def _along(self, weights: Weights) -> float:
-        """Return m·(w - background·m), where m is the row of `_Background`, and w and background are in `weights`."""
+        """Return m·(w - background·m), where m is `_Background.row`, and w and background are in `weights`."""
         product = _dot(self._background.row[weights.columns], weights.values)
         return product - weights.background * self._background.square
 

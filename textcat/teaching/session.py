@@ -75,7 +75,7 @@ class Session:
     ----------
     pool : Pool
     ranker : Ranker, optional
-        A ranker of the pool's rows; by default one with the settings in the journal.
+        A ranker of the pool's documents; by default one with the settings in the journal.
     query : QueryStrategy
         The strategy of new topics for which no other is given.
     journal : SessionJournal, optional

@@ -93,15 +93,15 @@ def simulate(
     Parameters
     ----------
     ranker : Ranker
-        A ranker of the pool's rows, or any object with the same methods `train` and `scores`.
+        A ranker of the pool's documents, or any object with the same methods `train` and `scores`.
     labels : array-like of shape (n_documents,), bool
         True for the documents that belong to the topic.
     strategy : str
         As for `QueryStrategy.parse`.
     start : {"example", "description", "random"}
         The first answers. "example": on one relevant and one irrelevant document, drawn by the seed; "description":
-        none, because `examples` has the row of a description; "random": on random documents, until there is one of each
-        kind.
+        none, because `examples` has the feature vector of a description; "random": on random documents, until there is
+        one of each kind.
     examples : Examples, optional
         Training examples that are not documents of the pool.
     seed : int
@@ -267,7 +267,7 @@ def simulated_topics(
     ----------
     corpus : Corpus
     recipe : Recipe
-        How documents become rows.
+        How documents become feature vectors.
     topics : sequence of str, optional
     description : str
         The topic in words, used in addition to its name; by default the topic's description in the corpus or, without

@@ -143,8 +143,8 @@ def cost_of_training(
 ) -> Cost:
     """Train, evaluate and save a model of a sample in a temporary folder; return the time and memory that this took.
 
-    `options` and `rows_dir` are arguments of `train_and_evaluate`. If `rows_dir` is given, rows are kept in a temporary
-    folder beside it, otherwise in memory.
+    `options` and `rows_dir` are arguments of `train_and_evaluate`. If `rows_dir` is given, document vectors are kept in
+    a temporary folder beside it, otherwise in memory.
     """
     stages = MeasuredStages()
     with folder_beside(rows_dir) as rows, _without_warnings():

@@ -1,4 +1,4 @@
-"""Learn which topics occur together, and how much a document's best topics say about its other topics."""
+"""Learn which topics occur together, to raise a document's scores for topics related to its best ones."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _corrected(document: Document, answers: Mapping[str, bool], zones: dict[str,
 
 
 def _as_stored(document: Document) -> Document:
-    """Return a document with its labels as a model stores them."""
+    """Return a document with its topics sorted, and added to those that it was judged for, as models store them."""
     judged = document.labelled_for
     judged = None if judged is None else tuple(sorted({*judged, *document.topics}))
     return replace(document, topics=tuple(sorted(document.topics)), labelled_for=judged)

@@ -388,7 +388,7 @@ class _ListedTopics:
     def train(self, topics: Sequence[int], is_held_out: np.ndarray | None = None) -> Iterator[_Ranker]:
         """Train the ranker of each topic in `topics`; yield them in this order.
 
-        Rows for which the mask `is_held_out` is True are left out of training; None: train on all rows.
+        Examples for which the mask `is_held_out` is True are left out of training; None: none is left out.
         """
 
         def problem(topic: int) -> _Listed:

@@ -192,11 +192,11 @@ def held_out_scores(
 
     Training each topic once more for every fold, as `out_of_fold_scores` does, costs several times the training itself.
     Two methods cost less. Rules whose training ends near a minimum, such as PAUM with λ > 0, are not trained again: a
-    few passes over the rows near the margin move the topic's fitted ranker towards the minimum that training without a
-    fold would reach: see `textcat.margin._folds`.
+    few passes over the documents near the margin move the topic's fitted ranker towards the minimum that training
+    without a fold would reach: see `textcat.margin._folds`.
 
-    Rankers of other rules are trained again without a fold, but only on rows that may cause an update: the support of
-    the fitted ranker, the topic's positives, and the negatives with the highest scores. A topic of many positives is
+    Rankers of other rules are trained again without a fold, but only on examples that may cause an update: the support
+    of the fitted ranker, the topic's positives, and the negatives with the highest scores. A topic of many positives is
     trained only for as many folds as hold enough positives; its scores are nan in the other folds. The learner must be
     fitted, and must not have a kernel.
 
@@ -308,7 +308,7 @@ class TopicProblems:
         return solve(self.rows[kept], problems, n_jobs=1, seed=self._seed, overwrite_X=True)
 
     def deciding(self, topic: int, scores: np.ndarray, near: tuple[float, float, int] | None = None) -> np.ndarray:
-        """Return the positions of rows that may cause an update: support, positives, and negatives with high scores.
+        """Return the positions of examples that may cause an update: support, positives, and high-scoring negatives.
 
         The positions ascend. `scores` are the scores of all rows by the topic's fitted ranker. `near` sets how many
         negatives with the highest scores are added: (a, b, c) stands for ``a · n_support + max(b · n_documents, c)``;

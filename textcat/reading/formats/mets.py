@@ -277,7 +277,7 @@ def _page_divs(above: Any, files: Mapping[str, int]) -> Iterator[tuple[Any, int]
 
 
 class _DivMetadata(NamedTuple):
-    """The metadata of a div, inherited from its ancestors."""
+    """The metadata of a `<div>` of a METS file, inherited from its ancestors."""
 
     date: str = ""  # from the nearest div that has one, like the language
     language: str = ""

@@ -124,7 +124,7 @@ def _named(story: str) -> str:
 
 
 def _usual_story(story: str, settings: InputSettings) -> RecordContent | None:
-    """Return the result of `_story`, but faster; None if the story is not a usual one."""
+    """Parse a story of the usual form as `_story` does, but faster; return None for any other form."""
     head = _HEAD.match(story)
     text = _TEXT.fullmatch(story, story.find("<TEXT", head.end())) if head else None
     if head is None or text is None:

@@ -1,7 +1,7 @@
 """Embeddings of titles and texts by a pretrained model: short vectors that rankers use in addition to terms.
 
 Two texts without a word in common can mean the same. `embeddings_of` gives each document a vector, which `Ranker`
-appends to its row. The model is downloaded once, and runs on numpy alone.
+appends to its feature vector. The model is downloaded once, and runs on numpy alone.
 """
 
 from __future__ import annotations

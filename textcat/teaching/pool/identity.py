@@ -80,7 +80,7 @@ class Identity(NamedTuple):
 
 
 def identity_of(zones: Mapping[str, str], fields: Mapping[str, Any] | None) -> Identity | None:
-    """Return the identity of a record, given its texts and further fields; None if no field says anything about it."""
+    """Return the identity of a record, given its texts and further fields; None if no field identifies the work."""
     named = common_fields(fields or {})
     if _TELLING.isdisjoint(named):
         return None
