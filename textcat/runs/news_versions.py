@@ -319,7 +319,7 @@ def _compare(versions: _Versions, ids: "np.ndarray") -> _Compared:
 def _sources_to_reread(
     versions: _Versions, compared: _Compared, lacks_row: "np.ndarray", lost: Iterable[Reading]
 ) -> list[Reading]:
-    """Return the sources to read again because they have versions for which `lacks_row` is True.
+    """Return the sources to read again because they have versions that count, but have no row (mask `lacks_row`).
 
     These are, for each item, the newest version that can be read, and newer ones, which are in `lost` files and may be
     read later.

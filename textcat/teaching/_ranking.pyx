@@ -27,7 +27,9 @@ def rows_times(
     const place[::1] indptr, const int32_t[::1] indices, const float[::1] data, ptrdiff_t first, ptrdiff_t last,
     const float[::1] w, float bias, float[::1] scores, bint plain=False,
 ):
-    """Write ``X[i] @ w + bias`` to ``scores[i]`` for each row i of ``first <= i < last``.
+    """Write ``X[i] @ w + bias`` to ``scores[i]`` for each row i of ``first <= i < last`` of the CSR matrix X.
+
+    X has the arrays `indptr`, `indices` and `data`.
 
     Entry p of a row counts towards sum p mod 8. The eight sums are added by halves: sum k and sum k + 4, then k and
     k + 2, then the last two; and the bias last. So the result is the same to the bit with and without AVX2
@@ -87,9 +89,10 @@ def solve(
 ):
     """Minimise ``|w - w₀|²/2 + (b - b₀)²/2 + Σ c_i max(0, 1 - y_i (w·x_i + b·constant))²`` from w₀ = w and b₀ = bias.
 
-    In the formula, x_i means row i minus a dense vector m, and w means ``w - times·m``. m is not given, only products
-    with it: means[i] is ``m·x_i``, square is ``m·m``, and along is ``m·w`` at the start. Without any m, these products
-    and times are 0.
+    The matrix has its rows one after the other: row i has `values` in the columns `numbers`, up to ``ends[i]``. In the
+    formula, x_i means row i minus a dense vector m, and w means ``w - times·m``. m is not given, only products with it:
+    means[i] is that with row i, square is ``m·m``, and along is that with the array `w` at the start. Without any m,
+    these products and times are 0. y are the `labels` (1 or -1), and c the `costs`.
 
     The method is dual coordinate descent (Hsieh et al., ICML 2008, algorithm 1 for the L2-SVM): row i has a coefficient
     α_i ≥ 0, and w = w₀ + Σ α_i y_i x_i. Every epoch presents all rows in a new random order; training ends after the

@@ -164,7 +164,7 @@ class CountedCorpus:
         self.vectors = named_vectors(recipe.topics.vectors) if recipe.topics.uses_vectors else None
 
     def serves(self, recipe: Recipe) -> bool:
-        """Switch to another recipe if it needs the same counts; return whether it does."""
+        """Switch to another recipe if the same term counts suit it; return whether they do."""
         counted, asked = self._recipe, recipe.features
         serves = (
             recipe.tokens == counted.tokens
