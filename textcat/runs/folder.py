@@ -272,7 +272,7 @@ def check_output(log: Log, remedy: str) -> None:
 
 
 def _rejections(log: Log) -> tuple[int, int]:
-    """Return the length and CRC-32 that the file of rejections has now; it may still have its old content."""
+    """Return the length and CRC-32 of the file of rejections; those before its replacement, if that is not done yet."""
     if unreplaced_file(log) == REJECTED and isinstance(log.former, list):
         return log.former[-1][1:]
     return log.rejections

@@ -222,7 +222,7 @@ class _FormerNames:
         return {size for size, sum_ in self._by_sum if sum_ and size > 0}
 
     def take(self, file: ListedFile, sum_: str | None, *, by_state: bool) -> str:
-        """Return the former name of a file, and never again for another file; "" if there is none.
+        """Return the former name of a file ("": none), and forget it, so that no other file gets it.
 
         The file is recognised by its checksum or, if `by_state` is set, by its size and time.
         """

@@ -274,7 +274,7 @@ def _changing(
 def _groups_grew(plan: TaggingPlan, out: Path, before: Any) -> bool:
     """Return whether the file of groups has grown since by documents that the run has not tagged yet, or tags again.
 
-    `before` is the fact of the former run.
+    `before` describes the file as the former run had it.
     """
     if not isinstance(before, dict) or plan.job.groups in (None, mark := GroupsMark(**before)):
         return False

@@ -160,7 +160,7 @@ class CountedCorpus:
         self._all_counts = None
 
     def _load_vectors(self, recipe: Recipe) -> None:
-        """Load the word vectors that a recipe trains on; None if it trains on terms only."""
+        """Load the word vectors that a recipe trains on as `vectors`; None if it trains on terms only."""
         self.vectors = named_vectors(recipe.topics.vectors) if recipe.topics.uses_vectors else None
 
     def serves(self, recipe: Recipe) -> bool:

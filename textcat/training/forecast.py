@@ -74,7 +74,7 @@ def _points(sizes: np.ndarray, figures: np.ndarray) -> list[list[float]]:
 def _rightness(
     counted: CountedCorpus, recipe: Recipe, documents: np.ndarray, n_jobs: int | None
 ) -> tuple[np.ndarray, int]:
-    """Measure how often each document's highest score is for one of its topics, by the share trained on.
+    """Measure how often each document's highest score is for one of its topics, for each share of training data.
 
     Return an array of shape (n_shares, n_documents), with values from 0 to 1, and the number of documents scored in all
     splits. A topic without a document among those trained on is treated as unknown even if it has a description, as a

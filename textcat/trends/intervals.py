@@ -61,7 +61,7 @@ def intervals(
 
 
 def _draws(counts: NDArray[Any], held_out: HeldOut, chance: np.random.Generator) -> NDArray[np.float64]:
-    """Return drawn prevalences of a topic: shape (n_draws, n_periods)."""
+    """Draw prevalences of a topic in each period, as `intervals` describes: shape (n_draws, n_periods)."""
     together, p = held_out.positives[0] + held_out.negatives[0], held_out.probabilities[0]
     having = _densities(held_out.positives[0], together * p, chance)
     lacking = _densities(held_out.negatives[0], together * (1 - p), chance)

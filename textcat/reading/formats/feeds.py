@@ -57,7 +57,7 @@ def _categories(entry: Any) -> Iterator[Subject]:
 
 
 def _scheme(category: Any, name: str) -> str:
-    """Return the scheme of a category; "" if textcat wrote it, with itself as scheme, and the real one in the code."""
+    """Return the scheme of a category; "" if textcat wrote the category, and signed it in place of a scheme."""
     scheme = attribute(category, name)
     return "" if is_own(scheme) else scheme
 

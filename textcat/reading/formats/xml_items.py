@@ -158,7 +158,7 @@ def _items(form: str, data: bytes) -> Iterator[tuple[int, int, bool]]:
 
 
 class _ItemCutter:
-    """Cut a file after items."""
+    """Cut an XML file into blocks that end where an item ends."""
 
     def __init__(self, form: str) -> None:
         self._form, self._inside = form, False  # whether the start of a skipped item was passed
