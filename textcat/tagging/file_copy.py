@@ -42,7 +42,7 @@ _PACKERS = {
 
 
 class Repacked:
-    """Give access to the decompressed bytes of a file, and write a copy in the same compression.
+    """Read the decompressed bytes of a file, and write a copy of it in the same compression.
 
     `stream` has the decompressed bytes of the file; `write` takes the new bytes, uncompressed.
     """

@@ -19,8 +19,8 @@ class Change(NamedTuple):
     """The changes of one update of a model's documents.
 
     `old` has the model's `n_train` training documents, then its test documents. The documents that are `gone` or
-    `corrected` are given by their positions in `old`. If a document is in `partly`, its correction adds topics that it
-    was judged for, to those judged before.
+    `corrected` are given by their positions in `old`. The correction of a document in `partly` judges some topics only,
+    which are added to those judged before.
     """
 
     gone: tuple[int, ...]

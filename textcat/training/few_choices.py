@@ -1,4 +1,4 @@
-"""Choose vectors, n-grams of characters, margins and λ by a short cross-validation, for corpora of few documents.
+"""Choose word vectors, character n-grams, margins and λ by a short cross-validation, for few documents.
 
 The recipe's own values are kept unless others are significantly better, since measures on few documents are noisy.
 """

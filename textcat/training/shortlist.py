@@ -314,7 +314,7 @@ class _Names:
         self.alike = self.alike_of(np.flatnonzero(sizes == 0))
 
     def alike_of(self, topics: np.ndarray) -> list[sp.csc_array]:
-        """Return matrices of terms similar to some topics' names, as in `alike`: shape (n_features, n_topics)."""
+        """Return the matrices of `alike` (terms similar to names) for some topics: shape (n_features, n_topics)."""
         names = sp.csr_array(self.by_topic[:, topics].T)
         alike = [] if self._look_alikes is None else [self._look_alikes.rows(names)]
         if self._vectors is not None:

@@ -124,7 +124,7 @@ def _named(story: str) -> str:
 
 
 def _usual_story(story: str, settings: InputSettings) -> RecordContent | None:
-    """Parse a story of the usual form as `_story` does, but faster; return None for any other form."""
+    """Parse a story that two patterns match, faster than `_story` does; return None for other stories."""
     head = _HEAD.match(story)
     text = _TEXT.fullmatch(story, story.find("<TEXT", head.end())) if head else None
     if head is None or text is None:
