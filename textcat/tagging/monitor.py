@@ -162,7 +162,7 @@ def monitor_tags(
 
 
 def _tags_of(folder: Path) -> Iterator[TaggedDocument]:
-    """Yield the documents of a folder of tags; without --duplicates, a field `group` is one of their own."""
+    """Yield the documents of a folder of tags; `group` is only a group of duplicates if --duplicates was given."""
     knows_groups = bool(facts_of_run(folder).get("--duplicates"))
     return (document if knows_groups else document._replace(group="") for document in read_tags(folder))
 
