@@ -125,9 +125,7 @@ class TestOfACluster:
             while to_come():
                 assert facts_of_listed(X, Y, max_epochs=200) == expected
 
-    @pytest.mark.parametrize(
-        "more", [[], SHORTLIST, [*SHORTLIST, "--rows-dir", "rows"]], ids=["default", "many-topics", "stored"]
-    )
+    @pytest.mark.parametrize("more", [[], [*SHORTLIST, "--rows-dir", "rows"]], ids=["default", "many-topics, stored"])
     def test_the_command_gives_the_same_model(self, more, cluster, newswire_part, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
         for name, where in (("here", []), ("there", ["--backend", "dask", "--scheduler", cluster.scheduler_address])):

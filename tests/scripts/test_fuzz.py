@@ -30,7 +30,7 @@ from textcat.reading.streams import LookAhead
 from textcat.recipes.recipe import read_recipe
 
 EXAMPLES = settings(
-    max_examples=100 if "TEXTCAT_LONG" in os.environ else 15,
+    max_examples=100 if "TEXTCAT_LONG" in os.environ else 8,
     deadline=None,
     derandomize=True,
     database=None,
