@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hostile_reports import HOSTILE, data_of, letters
+from hostile_reports import HOSTILE, RULES, data_of, letters
 
 import textcat
 from textcat.base.errors import TextcatError
@@ -95,12 +95,12 @@ def test_the_worst_documents_show_wanted_and_given_topics_by_name_and_are_search
     assert articles.count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", RULES)
 def test_axe_finds_nothing_that_shuts_anybody_out(few_are_many, tmp_path, new_page, look, scheme):
     corpus = letters(HOSTILE, n=60)
     path = write_report(tmp_path / "r.html", textcat.train(corpus, textcat.read_recipe("paum")), corpus)
     page = new_page(path.as_uri(), color_scheme=scheme, bypass_csp=True)
-    look(page)
+    look(page, **RULES[scheme])
     page.set_viewport_size({"width": 360, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 

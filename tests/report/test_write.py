@@ -10,7 +10,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hostile_reports import HOSTILE, data_of, letters
+from hostile_reports import HOSTILE, RULES, data_of, letters
 
 import textcat
 from textcat import cli
@@ -141,7 +141,7 @@ def test_topics_are_sorted_and_filtered_by_keyboard(opened):
     assert shown.locator("#shown").text_content() == f"1 of {len(HOSTILE)} topics"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", RULES)
 @pytest.mark.parametrize("two_models", [False, True])
 def test_axe_finds_nothing_that_shuts_anybody_out(opened, look, model, file, tmp_path, scheme, two_models):
     path = file
@@ -150,7 +150,7 @@ def test_axe_finds_nothing_that_shuts_anybody_out(opened, look, model, file, tmp
         path = write_report(tmp_path / "r.html", tagger, corpus, before=tagger, resamples=0)
     shown = opened(path, color_scheme=scheme, bypass_csp=True)
     shown.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    look(shown)
+    look(shown, **RULES[scheme])
 
 
 def test_a_report_shows_the_names_of_topics(newswire_model, tmp_path, new_page):
