@@ -34,11 +34,26 @@ def test_labels_have_near_duplicates_and_no_topic_that_was_not_judged(session, t
     session.answer("gold", 2, "yes", source="list")
     session.answer("gold", 3, "skip", source="list")
     assert lines_of(write_labels(session.view, tmp_path / "labels.jsonl")) == [
-        {"id": "d0", "labels": {"strike": True}, "judged_as": "d0", "disputed": ["strike"]},
-        {"id": "d9", "labels": {"strike": True}, "judged_as": "d0", "disputed": ["strike"]},
-        {"id": "d2", "labels": {"gold": True}, "judged_as": "d2"},
+        {"id": "d0", "position": 0, "group": 0, "labels": {"strike": True}, "judged_as": "d0", "disputed": ["strike"]},
+        {"id": "d9", "position": 9, "group": 0, "labels": {"strike": True}, "judged_as": "d0", "disputed": ["strike"]},
+        {"id": "d2", "position": 2, "group": 2, "labels": {"gold": True}, "judged_as": "d2"},
     ]
     assert len(lines_of(write_labels(session.view, tmp_path / "labels.jsonl", ["gold"]))) == 1
+
+
+def test_labels_of_documents_with_the_same_id_are_told_apart(tmp_path):
+    texts = ("Miners strike for wages in the north", "Gold bullion fell in London on Monday")
+    session = Session.create(None, Pool.from_documents([Document("a", {"body": text}) for text in texts]))
+    session.add_topic("strike")
+    for position, answer in enumerate(("yes", "no")):
+        session.answer("strike", position, answer, source="list")
+    labels = [
+        (line["id"], line["position"], line["labels"]["strike"])
+        for line in lines_of(write_labels(session.view, tmp_path / "labels.jsonl"))
+    ]
+    assert labels == [("a", 0, True), ("a", 1, False)]
+    with open(write_labels(session.view, tmp_path / "labels.csv"), newline="", encoding="utf-8") as file:
+        assert [(row["position"], row["group"]) for row in csv.DictReader(file)] == [("0", "0"), ("1", "1")]
 
 
 def test_an_exported_corpus_trains_and_an_exported_model_is_what_that_gives(session, pool, tmp_path):
@@ -155,7 +170,7 @@ def test_labels_as_csv_have_a_row_per_document_with_its_reference(review, tmp_pa
     assert rows == [
         known
         | {"id": id, "title": f"'=Title {k}", "decision": answer, "exclusion_reason": why, "judged_as": judged}
-        | {"answers": answer, "notes": "", "rank": rank}
+        | {"answers": answer, "notes": "", "rank": rank, "position": id[1:], "group": judged[1:]}
         for id, k, answer, why, judged, rank in (
             ("r0", 0, "yes", "", "r0", "1"),
             ("r3", 0, "yes", "", "r0", "1"),

@@ -92,8 +92,9 @@ class _Exported(NamedTuple):
 def write_labels(view: View, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write the documents that have a label for any of the topics as JSON Lines, CSV or RIS, by the extension of `out`.
 
-    A line of JSON is ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``. All documents judged by yes or
-    no are written, and so are their near-duplicates; a near-duplicate has the label of the document in ``judged_as``.
+    A line of JSON is ``{"id": "17", "position": 16, "group": 16, "labels": {"strikes": true}, "judged_as": "17"}``. All
+    documents judged by yes or no are written, and so are their near-duplicates; a near-duplicate has the label of the
+    document in ``judged_as``, whose position is ``group``. Positions in the archive count from 0; ids may repeat.
     Topics for which a document was not judged are not in its ``labels``. ``"disputed": ["strikes"]`` names topics on
     which persons disagree and nobody has adjudicated the label; ``"exclusion_reasons": {"strikes": "no strike"}`` tells
     why a label is no. CSV also has title, authors, year, journal and DOI, and for each topic the rank by the latest
@@ -177,7 +178,7 @@ def _write_records(
         )
     prefixes = dict.fromkeys(chosen, "") if len(chosen) == 1 else {topic: f"{topic}: " for topic in chosen}
     decisions = [prefix + name for prefix in prefixes.values() for name in _DECISION_COLUMNS]
-    columns = ["id", *_BIBLIOGRAPHIC, *decisions, "disputed", "judged_as"]
+    columns = ["id", "position", "group", *_BIBLIOGRAPHIC, *decisions, "disputed", "judged_as"]
     return write_lines(out, csv_lines(columns, (_label_row(view, record, prefixes) for record in records)))
 
 
@@ -222,7 +223,8 @@ def _ranks(scores: NDArray[np.float32], groups: Groups) -> NDArray[np.int64]:
 
 def _label_line(view: View, record: _Exported) -> dict[str, Any]:
     ids = view.pool.ids
-    line: dict[str, Any] = {"id": ids[record.position], "labels": record.labels, "judged_as": ids[record.judged_as]}
+    line: dict[str, Any] = {"id": ids[record.position], **_place(record), "labels": record.labels}
+    line["judged_as"] = ids[record.judged_as]
     reasons = {
         topic: decision.exclusion_reason for topic, decision in record.decisions.items() if decision.exclusion_reason
     }
@@ -230,9 +232,14 @@ def _label_line(view: View, record: _Exported) -> dict[str, Any]:
     return line | {name: value for name, value in further.items() if value}
 
 
+def _place(record: _Exported) -> dict[str, int]:
+    """Return what tells a document and its group from others with the same id, as in `write_duplicates`."""
+    return {"position": record.position, "group": record.judged_as}
+
+
 def _label_row(view: View, record: _Exported, prefixes: Mapping[str, str]) -> dict[str, Any]:
     ids = view.pool.ids
-    row = _bibliographic_row(view.pool, record.position) | {"id": ids[record.position]}
+    row = _bibliographic_row(view.pool, record.position) | {"id": ids[record.position], **_place(record)}
     for topic, decision in record.decisions.items():
         texts = (
             decision.word,
