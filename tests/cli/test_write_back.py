@@ -100,7 +100,7 @@ def test_archives_are_refused_before_any_work(run, model, folder, tmp_path):
     (folder / "b" / "c.tgz").write_bytes(COMPRESSIONS[".gz"](tarred(("a.xml", b"<a/>"))))
     (tmp_path / "d.zip").write_bytes(zipped(("a.xml", b"<a/>")))
     for inputs, name in (("in",), "in/b/c.tgz"), (("in/a.xml", "d.zip"), "d.zip"), (("-j", "2", "*.zip"), "d.zip"):
-        for with_out in ((), ("--out", "tags"), ("--out", "tags", "--watch"), ("--restart",)):
+        for with_out in ((), ("--out", "tags"), ("--restart",)):
             sentence = run.refuses("tag", model, *inputs, "--write-back", "out", *with_out)
             assert f"{name} is a zip or tar" in sentence
             assert "unpack archives first" in sentence
@@ -133,18 +133,21 @@ def test_ctrl_c_leaves_whole_files_and_says_how_to_go_on(model, folder, tmp_path
 
 def test_a_watched_folder_is_written_back_as_files_arrive(model, folder, tmp_path):
     os.utime(folder / "a.xml", ns=(1, 1))
+    (folder / "b.zip").write_bytes(zipped(("b.xml", g2_message(g2_item(3, BODY_OF_DATA)).encode())))
     command = [*COMMAND, "tag", str(model), "in", "--write-back", "out", "--out", "tags", "--watch", "-j", "1"]
     process = started(command, tmp_path)
     try:
         wait_for(tmp_path / "out" / "a.xml", process)
         (folder / "late.xml").write_text(g2_message(g2_item(2, BODY_OF_DATA)))
         wait_for(tmp_path / "out" / "late.xml", process)
-        wait_for(tmp_path / "tags", process, lambda tags: len(rows_in(tags)) == 3)
+        wait_for(tmp_path / "tags", process, lambda tags: len(rows_in(tags)) == 4)
     finally:
         process.send_signal(signal.SIGINT)
         error = process.communicate(timeout=60)[1].decode()
     assert "Traceback" not in error
-    assert len(rows_in(tmp_path / "tags")) == 3
+    assert "1 file is zip, which has no place for tags" in error
+    assert len(rows_in(tmp_path / "tags")) == 4
+    assert not (tmp_path / "out" / "b.zip").exists()
 
 
 def started(command, folder):

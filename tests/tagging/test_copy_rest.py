@@ -58,7 +58,7 @@ def out(tmp_path):
 def pass_on(model, folder, out, read=READ, **options):
     """Write a folder back; return the summary, and the reasons of rejections."""
     plan, reasons = make_plan(model, [str(folder)], read, OutputSettings(top=2), jobs=1), []
-    check_inputs(plan, out, copy_rest=True)
+    check_inputs(plan, out, skip_archives=True)
     options = {"copy_rest": True, "on_rejection": lambda one: reasons.append(str(one))} | options
     return write_back(plan, out, base_of([str(folder)]), **options), reasons
 

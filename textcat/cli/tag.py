@@ -194,7 +194,7 @@ def tag(
             options["progress"] = show
             writer = back.writer(inputs, out is not None, restart=restart, on_rejection=_warn, progress=show)
             to_write = plan() if writer is not None else None
-            back.check_inputs(to_write)
+            back.check_inputs(to_write, watch=watch)
             if out is not None and watch:
                 of_run["model_changes"] = model_changes or "new"
                 _watch(plan, inputs, out, writer, quiet=quiet, form=form, progress=show, **of_run)

@@ -161,14 +161,14 @@ def _why_copied(reason: str) -> str:
     return kind_of_reason(re.split(r"[;:] |, so it is left out|\.$", reason, maxsplit=1)[0] + ".")
 
 
-def check_inputs(plan: TaggingPlan, folder: Path, *, copy_rest: bool = False) -> None:
+def check_inputs(plan: TaggingPlan, folder: Path, *, skip_archives: bool = False) -> None:
     """Raise TextcatError if inputs of a plan, or files in them, cannot be written back to a folder.
 
-    Zips and tars are errors here, unless `copy_rest` says to copy them unchanged. `write_back` itself skips them,
-    because they may arrive in a watched folder.
+    Zips and tars are errors here, unless `skip_archives` is set, as in a watched folder, where they may also arrive
+    later. `write_back` itself skips them, or copies them unchanged.
     """
     check_sources(plan.sources, folder)
-    if not copy_rest:
+    if not skip_archives:
         refuse_archives(plan.sources, plan.job.input)
 
 
