@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -78,6 +79,6 @@ def show_promotion(
         said = f"{served} has model {model_id(promotion.model)} now"
         said += f", in place of {model_id(str(promotion.replaced))}." if replaced else "."
         if replaced and promotion.action == "promote":
-            said += f" `textcat rollback {served}` restores that."
+            said += f" `textcat rollback {quote(str(served))}` restores that."
     facts = {"gates": [asdict(gate) for gate in gates]} if promotion is None else asdict(promotion)
     show(console, form, {"promoted": promotion is not None, **facts}, Table(measure.gate_rows(gates)), said)

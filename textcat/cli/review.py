@@ -2,6 +2,7 @@
 
 import signal
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -95,7 +96,7 @@ def review(
         n_rows = write_sheet(queue, out)
         terminal.say(
             f"{out} has {n_rows:,} tags of {len(queue.documents):,} documents to judge; fill in the columns answer (yes"
-            f" or no), add and note, then give `textcat review {folder} --read {out}`."
+            f" or no), add and note, then give `textcat review {quote(str(folder))} --read {quote(str(out))}`."
         )
         return
     accepted = checked_keys(host, keys, "give people a spreadsheet, by --uncertain and --out")

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
@@ -148,7 +149,7 @@ def teach(
             queues = _queues(opened, list_, None if "model" in new or not model else model) if list_ else []
             assert accepted is not None
             _serve(accepted, opened, host, port, queues, browser=not no_browser)
-    say(f"every answer is saved; `textcat teach {folder}` resumes.")
+    say(f"every answer is saved; `textcat teach {quote(str(folder))}` resumes.")
 
 
 def _folder_of(inputs: list[str]) -> Path:
@@ -191,7 +192,7 @@ def _kept(folder: Path) -> Iterator[None]:
         from textcat.teaching.journal import is_session
 
         if is_session(folder):
-            raise Interrupted(f"every answer is saved; `textcat teach {folder}` resumes") from None
+            raise Interrupted(f"every answer is saved; `textcat teach {quote(str(folder))}` resumes") from None
         raise Interrupted("the same command resumes reading") from None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import BadParameter, Option
@@ -393,7 +394,7 @@ def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, s
         {"model": str(folder), "unlabelled": n_documents, "topics": rows, **cost},
         Table(rows, 2, _MOST_TOPICS),
         f"Trained by names alone on {n_documents:,} unlabelled documents, with {vectors}. Nothing was measured: "
-        f"`textcat evaluate {folder} CORPUS` does so, on labelled documents.",
+        f"`textcat evaluate {quote(str(folder))} CORPUS` does so, on labelled documents.",
         stage_table(**cost),
         f"Model: {folder}",
         rows=lambda: rows,

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 from zlib import crc32
 
@@ -69,7 +70,8 @@ def write_sheet(review: Review, path: Path) -> int:
     """
     if path.exists() and any(map(_is_filled, _rows(path))):
         raise TextcatError(
-            f"{path} has answers: read them by `textcat review {review.folder} --read {path}`, or name another file."
+            f"{path} has answers: read them by `textcat review {quote(str(review.folder))} --read {quote(str(path))}`, "
+            "or name another file."
         )
     tags: list[tuple[ReviewDocument, ReviewTag]] = []
     for document in review.documents:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 import msgspec
 
@@ -128,7 +129,8 @@ def _merge(parts: Sequence[Part], plan: _PartPlan, out: Path, limits: dict[str, 
             shutil.rmtree(beside, ignore_errors=True)
             raise
     if not settled.is_whole:
-        log.warning("Older news counts again, as newer news is gone: `textcat tag --out %s` reads it once more.", out)
+        again = quote(str(out))
+        log.warning("Older news counts again, as newer news is gone: `textcat tag --out %s` reads it once more.", again)
     counts = Counts()
     counts.add(shards.log.counts)
     return counts, shards.number
