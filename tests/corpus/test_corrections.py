@@ -7,11 +7,20 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.corrections import FILE, PLACE, Correction, Corrections, with_text_in_id
+from textcat.corpus.corrections import (
+    FILE,
+    PLACE,
+    Correction,
+    Corrections,
+    all_topics,
+    majority_answers,
+    with_text_in_id,
+)
 from textcat.reading.document import Document
 
 WHEAT = Document("1", {"title": "Wheat", "body": "It rose."}, ("grain", "trade"), "2020-01-02", language="en")
@@ -66,6 +75,31 @@ def test_the_last_answer_counts_when_documents_are_learnt(tmp_path):
     first, second = corrections.documents()
     assert (first.id, first.topics, first.labelled_for) == ("1", ("grain",), ("grain", "trade"))
     assert (second.id, second.topics, second.labelled_for) == ("2", ("gold",), ("gold",))
+
+
+def test_most_people_decide_in_whatever_order_they_answer(tmp_path):
+    said = {"Ann": True, "Bob": False, "Carl": True}
+    for number, order in enumerate(permutations(said)):
+        corrections = Corrections(tmp_path / f"{number}")
+        corrections.add(Correction(WHEAT, {"grain": not said[order[0]]}, order[0]))  # a person's last answer counts
+        corrections.add(*(Correction(WHEAT, {"grain": said[person]}, person) for person in order))
+        assert corrections.documents()[0].topics == ("grain",)
+        assert corrections.topics_of("1") == {"grain"}
+        assert corrections.agreement() == (1, 1)
+        corrections.add(Correction(WHEAT, {"grain": False}, "Dan"))
+        assert corrections.documents()[0].topics == ()  # the last one of as many on each side
+    corrections.add(Correction(WHEAT, {"grain": True}, "Dan"), Correction(WHEAT, {"gold": True}, "Ann"))
+    assert corrections.topics_of("1") == {"grain", "gold"}
+    assert corrections.agreement() == (1, 1)
+
+
+def test_who_judges_all_topics_says_no_to_those_that_others_name():
+    complete = [Correction(WHEAT, {"grain": True}, person, is_complete=True) for person in ("Ann", "Bob")]
+    one = Correction(WHEAT, {"grain": True, "gold": True}, "Carl", is_complete=True)
+    for made in permutations([*complete, one]):
+        assert all_topics(made) == {"grain"}
+        assert majority_answers(made) == {"grain": True, "gold": False}
+    assert all_topics([replace(one, is_complete=False)]) is None
 
 
 def test_all_corrections_of_a_call_are_added_or_none(tmp_path):
@@ -149,8 +183,9 @@ def test_documents_that_were_judged_completely_have_all_their_topics(tmp_path):
         at(4, {"wheat": True, "grain": False}, False),
         Correction(WHEAT, {"grain": True}, is_complete=True),  # it is of no archive
     )
-    places = {("a.jsonl", 1, "1", "f"): {"grain"}, ("a.jsonl", 3, "3", "f"): set(), ("a.jsonl", 4, "4", "f"): {"wheat"}}
-    assert corrections.judged_documents() == places
+    topics_of = {place: all_topics(made) for place, made in corrections.by_place().items()}
+    expected = {1: {"grain"}, 2: None, 3: set(), 4: {"wheat"}}
+    assert topics_of == {("a.jsonl", n, f"{n}", "f"): topics for n, topics in expected.items()}
 
 
 def test_documents_of_archives_with_one_id_and_other_texts_are_different_ones(tmp_path):

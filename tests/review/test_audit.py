@@ -1,5 +1,7 @@
 """The audit tells how often automatic tags are right, with intervals that contain the truth."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -16,8 +18,8 @@ def document(number, date="", topics=()):
     )
 
 
-def correction(number, date, answers, audited):
-    return Correction(document(number, date), answers, audited=audited, model="m")
+def correction(number, date, answers, audited, person=""):
+    return Correction(document(number, date), answers, person, audited=audited, model="m")
 
 
 def tags(topics_of, model="m"):
@@ -54,6 +56,13 @@ def test_rows_are_of_all_of_topics_of_months_and_of_both():
     # Only tags that the archive has now count, and those of a former model are others.
     assert [row.judged for row in audit_rows(made, tags({1: "a", 2: "b"})) if not (row.topic or row.month)] == [1]
     assert audit_rows(made, tags({1: "ab"}, model="new")) == []
+
+
+def test_most_people_decide_whether_an_audited_tag_is_right():
+    said = [correction(1, "", {"a": person != "Bob"}, ("a",), person) for person in ("Ann", "Bob", "Carl")]
+    for made in permutations(said):
+        overall = audit_rows(made, tags({1: "a"}))[0]
+        assert (overall.judged, overall.right) == (1, 1)
 
 
 @pytest.mark.parametrize(("right", "judged"), [(0, 3), (3, 3), (17, 20)])

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -66,6 +66,11 @@ class Correction:
     def before(self) -> tuple[str, ...]:
         """The topics that the document had before."""
         return self.document.topics
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it judges all topics of its document, or skips the document."""
+        return self.is_complete or not self.answers
 
     @property
     def after(self) -> tuple[str, ...]:
@@ -189,14 +194,12 @@ class Corrections:
     def documents(self) -> list[Document]:
         """Return each corrected document once: its topics are those confirmed or added, `labelled_for` those judged.
 
-        If answers contradict each other, the last one is used; a document's texts are those of its last correction.
-        Documents without an answer are left out.
+        If answers contradict each other, `majority_answers` decides; a document's texts are those of its last
+        correction. Documents without an answer are left out.
         """
         documents = []
         for made in self.by_document().values():
-            answers: dict[str, bool] = {}
-            for correction in made:
-                answers |= correction.answers
+            answers = majority_answers(made)
             topics = tuple(topic for topic, belongs in answers.items() if belongs)
             documents += [replace(made[-1].document, topics=topics, labelled_for=tuple(answers))] if answers else []
         return documents
@@ -205,30 +208,30 @@ class Corrections:
         """Return the topics that a document has by its corrections."""
         with self._connection() as connection:
             rows = connection.execute(
-                "SELECT answers FROM corrections WHERE id = ? AND taken_back IS NULL ORDER BY number",
+                f"SELECT number, {', '.join(_COLUMNS)} FROM corrections "
+                "WHERE id = ? AND taken_back IS NULL ORDER BY number",
                 (escape_undecodable(id_),),
             ).fetchall()
-        answers: dict[str, bool] = {}
-        for (text,) in rows:
-            answers |= json.loads(str(text))
-        return {topic for topic, belongs in answers.items() if belongs}
+        return {topic for topic, belongs in majority_answers(map(_correction, rows)).items() if belongs}
+
+    def by_place(self) -> dict[ArchivePlace, list[Correction]]:
+        """Return the corrections of each document of an archive, in the order in which they were made."""
+        made_of: dict[ArchivePlace, list[Correction]] = {}
+        for correction in self:
+            if (place := archive_place(correction.document)) is not None:
+                made_of.setdefault(place, []).append(correction)
+        return made_of
 
     def judged_documents(self) -> dict[ArchivePlace, set[str]]:
-        """Return all topics of each completely judged document of an archive.
+        """Return all topics of each completely judged document of an archive."""
+        topics_of = ((place, all_topics(made)) for place, made in self.by_place().items())
+        return {place: topics for place, topics in topics_of if topics is not None}
 
-        Later answers about single topics of such a document are taken into account.
-        """
-        topics_of: dict[ArchivePlace, set[str]] = {}
-        for correction in self:
-            key = archive_place(correction.document)
-            if key is None:
-                continue
-            if correction.is_complete:
-                topics_of[key] = set()
-            if key in topics_of:
-                for topic, belongs in correction.answers.items():
-                    (topics_of[key].add if belongs else topics_of[key].discard)(topic)
-        return topics_of
+    def agreement(self) -> "Agreement":
+        """Count the answers of several people about a topic of a document, and those about which they disagree."""
+        answers = (of for made in self.by_document().values() for of in _answers_of_people(made).values())
+        shared = [{*of_people.values()} for of_people in answers if len(of_people) > 1]
+        return Agreement(len(shared), sum(len(different) > 1 for different in shared))
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -246,6 +249,48 @@ class Corrections:
             ) from error
         except sqlite3.DatabaseError as error:
             raise TextcatError(f"{self._path} is damaged ({error}): restore it from a backup.") from error
+
+
+class Agreement(NamedTuple):
+    """How many topics of documents several people have judged, and about how many of these they disagree."""
+
+    shared: int
+    disputed: int
+
+
+def majority_answers(corrections: Iterable[Correction]) -> dict[str, bool]:
+    """Return what most people say about each topic of a document; if they are equally many, what the last one says.
+
+    Only a person's last answer about a topic counts. Who judges all topics of the document says no to those that only
+    others name. `corrections` are those of the document, in the order in which they were made; people without a name
+    count as one person.
+    """
+    answers: dict[str, bool] = {}
+    for topic, of_people in _answers_of_people([*corrections]).items():
+        said = [*of_people.values()]
+        answers[topic] = said[-1] if 2 * sum(said) == len(said) else 2 * sum(said) > len(said)
+    return answers
+
+
+def all_topics(corrections: Sequence[Correction]) -> set[str] | None:
+    """Return all topics of a document by its corrections, in the order in which they were made.
+
+    None: nobody has judged all of its topics.
+    """
+    if not any(correction.is_complete for correction in corrections):
+        return None
+    return {topic for topic, belongs in majority_answers(corrections).items() if belongs}
+
+
+def _answers_of_people(corrections: Sequence[Correction]) -> dict[str, dict[str, bool]]:
+    """Return for each topic the last answer of each person, in the order in which these were given."""
+    of_topics: dict[str, dict[str, bool]] = {topic: {} for made in corrections for topic in made.answers}
+    for made in corrections:
+        answers = dict.fromkeys(of_topics, False) | made.answers if made.is_complete else made.answers
+        for topic, belongs in answers.items():
+            of_topics[topic].pop(made.person, None)
+            of_topics[topic][made.person] = belongs
+    return of_topics
 
 
 def archive_place(document: Document) -> ArchivePlace | None:

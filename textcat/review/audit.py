@@ -2,13 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.corpus.corrections import ArchivePlace, Correction, archive_place
+from textcat.corpus.corrections import ArchivePlace, Correction, archive_place, majority_answers
 from textcat.evaluation.promises import clopper_pearson
 from textcat.reading.dates import month_of
 from textcat.tagging.shards import TaggedDocument, find_documents, read_tags
@@ -41,8 +42,8 @@ def present_tags(folder: Path, corrections: Iterable[Correction]) -> dict[Archiv
 def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchivePlace, TaggedDocument]) -> list[AuditRow]:
     """Return the audited precision of automatic tags: overall, by topic, by month, and by topic and month.
 
-    If a tag has several answers, the last one is used. Answers about tags that the archive no longer has, such as those
-    of a former model, do not count. Intervals are those of Clopper and Pearson (1934).
+    If a tag has several answers, `majority_answers` decides. Answers about tags that the archive no longer has, such as
+    those of a former model, do not count. Intervals are those of Clopper and Pearson (1934).
 
     Parameters
     ----------
@@ -50,21 +51,23 @@ def audit_rows(corrections: Iterable[Correction], tags: Mapping[ArchivePlace, Ta
     tags : dict
         The present tags of the audited documents, as `present_tags` returns them.
     """
-    answers: dict[tuple[ArchivePlace, str], tuple[str, bool]] = {}
+    month_of_row: dict[ArchivePlace, str] = {}
+    made_of: dict[ArchivePlace, list[Correction]] = {}
     for correction in corrections:
         row, date = archive_place(correction.document), correction.document.date
         tagged = None if row is None else tags.get(row)
         if row is None or tagged is None or tagged.model != correction.model:
             continue
-        month = month_of(date) or "unknown"
-        for topic in correction.audited:
-            if topic in tagged.topics:
-                answers[row, topic] = month, correction.answers[topic]
+        month_of_row[row] = month_of(date) or "unknown"
+        audited = {topic: correction.answers[topic] for topic in correction.audited if topic in tagged.topics}
+        made_of.setdefault(row, []).append(replace(correction, answers=audited, is_complete=False))
     counts = defaultdict[tuple[str, str], list[int]](lambda: [0, 0])
-    for (_, topic), (month, is_right) in answers.items():
-        for group in ((_ALL, _ALL), (topic, _ALL), (_ALL, month), (topic, month)):
-            counts[group][0] += 1
-            counts[group][1] += is_right
+    for row, made in made_of.items():
+        month = month_of_row[row]
+        for topic, is_right in majority_answers(made).items():
+            for group in ((_ALL, _ALL), (topic, _ALL), (_ALL, month), (topic, month)):
+                counts[group][0] += 1
+                counts[group][1] += is_right
     rows = []
     # Sort: overall first, then topics, then months, then both.
     for (topic, month), (judged, right) in sorted(counts.items(), key=lambda item: (bool(item[0][1]), item[0])):

@@ -33,8 +33,9 @@ routes = router("correct")
 async def corrections(model: Model, body: s.CorrectRequest, call: Call) -> dict[str, Any]:
     """Save a person's corrections of a document (topics that are right, and topics that are wrong) to disk.
 
-    If a document has several corrections, the last one about a topic is used; so sending the opposite retracts a
-    correction, and sending it twice has no further effect.
+    If a person sends several corrections of a document, the last one about a topic is used; so sending the opposite
+    retracts a correction, and sending it twice has no further effect. If people disagree, the majority is used, and if
+    there is none, the last correction; corrections without `person` count as one person's.
     """
     check_declared(call)
     served = served_model(call, model, 1)
