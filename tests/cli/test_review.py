@@ -1,11 +1,13 @@
 """`textcat review`: a spreadsheet goes out and comes back, the audit is printed, mistakes are told in a sentence."""
 
 import csv
+import json
 import shutil
 
 import pytest
 
 from textcat.corpus.corrections import Corrections
+from textcat.review.review import Review
 
 
 @pytest.fixture
@@ -56,3 +58,36 @@ def test_what_is_not_there_is_told_in_a_sentence(run, archive, tmp_path):
     assert "Cannot read the sheet" in run.refuses("review", archive, "--read", "r.csv")
     Corrections(tmp_path / "tags-corrections")
     assert "No automatic tag and no document was drawn" in run.refuses("review", archive, "--report")
+
+
+def test_the_report_counts_the_majority_of_people_and_what_is_no_sample(run, archive, tmp_path):
+    review = Review(archive, sample=30)
+    *first, left_out, last = review.documents
+    for document in (*first, last):
+        for person in ("Ann", "Bob", "Carl"):
+            said = dict.fromkeys(document.document.topics, person != "Carl")
+            review.answer(document.number, said, person, is_complete=True)
+    run("review", archive, "--report", "--as", "json")
+    report = json.loads(run.out)
+    n_tags = sum(len(document.document.topics) for document in (*first, last))
+    assert report["sample"][0]["precision"] == 1
+    assert (report["shared"], report["disputed"]) == (n_tags, n_tags)
+    is_after = left_out.document.date[:7] == last.document.date[:7]
+    assert report["judged_outside"] == is_after
+    assert report["sample"][0]["documents"] == len(first) + 1 - is_after
+    assert report["judged_gone"] == report["in_other_months"] == 0
+    run("review", archive, "--report")
+    assert f"{n_tags:,} of which are disputed" in run.out
+
+
+def test_a_sample_without_its_first_document_is_refused(run, archive):
+    review = Review(archive, sample=30)
+    first = {document.document.date[:7]: document.number for document in reversed(review.documents)}.values()
+    assert len(review.documents) > len(first)
+    for document in review.documents:
+        if document.number not in first:
+            review.answer(document.number, dict.fromkeys(document.document.topics, True), is_complete=True)
+    assert "None of the" in run.refuses("review", archive, "--report")
+    (kept, *_) = first
+    review.answer(kept, dict.fromkeys(review.documents[kept].document.topics, True), is_complete=True)
+    assert "sampled documents" in run("review", archive, "--report").out

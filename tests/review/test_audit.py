@@ -8,7 +8,8 @@ from scipy.stats import binomtest
 
 from textcat.corpus.corrections import PLACE, Correction
 from textcat.reading.document import Document
-from textcat.review.audit import Months, audit_rows, sample_rows
+from textcat.review.audit import audit_rows, sample_rows
+from textcat.tagging.judged_sample import Months
 from textcat.tagging.shards import TaggedDocument
 
 

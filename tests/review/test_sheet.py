@@ -10,7 +10,7 @@ import pytest
 from archive_runs import make_archive, run
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.corrections import Corrections
+from textcat.corpus.corrections import Corrections, all_topics
 from textcat.review.review import Review
 from textcat.review.sheet import read_sheet, write_sheet
 from textcat.tagging.output import OutputSettings
@@ -269,7 +269,7 @@ def test_documents_of_a_sample_are_judged_whole_or_not_at_all(sampled, tagged_ar
     write(path, [row for rows in by_document.values() for row in rows])
     assert read_sheet(path, tagged_archive, tmp_path / "said").kept == 3
     expected = {row["topic"] for row in by_document[tagged[0]]} | {"gold"}
-    judged = Corrections(tmp_path / "said").judged_documents()
+    judged = {place: all_topics(made) for place, made in Corrections(tmp_path / "said").by_place().items()}
     assert {key[:2]: topics for key, topics in judged.items()} == {
         tagged[0]: expected,
         untagged[0]: set(),

@@ -10,6 +10,7 @@ import pytest
 
 import textcat
 from textcat.base.errors import TextcatError
+from textcat.corpus.corrections import all_topics
 from textcat.model.manifest import read_manifest
 from textcat.review.review import Review
 from textcat.runs.shard_writer import score_bins_path
@@ -273,7 +274,7 @@ def test_judged_documents_are_counted_by_period_topic_and_bin(texts, archive, pr
     out = textcat.OutputSettings(**settings)
     tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
     review = judge(tmp_path / "tags", texts, 15)
-    places = {key[:2]: topics for key, topics in review.corrections.judged_documents().items()}
+    places = {key[:2]: all_topics(made) for key, made in review.corrections.by_place().items()}
     periods = read_periods([tmp_path / "tags"], "month", judged={tmp_path / "tags": places})
     topics = periods.model_counts.topics
     judged = periods.judged_of(np.arange(len(topics)))
@@ -331,7 +332,11 @@ def test_answers_are_about_documents_not_about_places(texts, promising_model, tm
     file.write_text('{"id": "new", "text": "Wheat rose.", "date": "2024-01-01"}\n' + "".join(lines[2:]))
     tag()
     found = estimate_trends(tags)
-    assert (found.judged, found.judged_gone) == (len(texts) - 2, 2)
+    # In January, only documents that are drawn before the new one are a random sample.
+    assert (found.judged + found.judged_outside, found.judged_gone) == (len(texts) - 2, 2)
+    assert {row.judged for row in found.rows if row.period == "2024-02"} == {59}
+    assert {row.judged for row in found.rows if row.period == "2024-01"} == {59 - found.judged_outside}
+    assert found.judged_outside
 
 
 @pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])

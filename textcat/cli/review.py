@@ -17,8 +17,10 @@ from textcat.cli.teach import checked_keys
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.review.audit import AuditRow, SampleRow
+    from textcat.corpus.corrections import Agreement
+    from textcat.review.audit import AuditRow
     from textcat.review.review import Review
+    from textcat.tagging.judged_sample import JudgedSample
 
 
 def review(
@@ -116,7 +118,7 @@ def review(
 def _check_queue(queue: "Review") -> None:
     """Raise TextcatError if there is no document to judge; warn of documents that are gone or changed since tagging."""
     if queue.n_missing:
-        rest = "so the sample is one of the others" if queue.sample else "and are left out"
+        rest = "so those drawn after them do not count as a sample" if queue.sample else "and are left out"
         terminal.say(
             f"warning: {queue.n_missing:,} documents are gone, or have changed since they were tagged, {rest}: give "
             "`textcat tag --out` again if they have changed."
@@ -133,23 +135,31 @@ def _check_queue(queue: "Review") -> None:
 
 def _report(folder: Path, corrections: Path, form: str) -> None:
     from textcat.corpus.corrections import Corrections
-    from textcat.review.audit import audit_rows, count_months, present_tags, sample_rows
+    from textcat.review.audit import audit_rows, present_tags
+    from textcat.tagging.judged_sample import judged_sample
 
     stored = Corrections(corrections, must_exist=True)
-    tags = present_tags(folder, stored)
-    judged = [(topics, tags[row]) for row, topics in stored.judged_documents().items() if row in tags]
-    months = count_months(folder, [document for _, document in judged])
-    show_audit(terminal.console(), audit_rows(stored, tags), sample_rows(judged, months), form)
+    rows = audit_rows(stored, present_tags(folder, stored))
+    show_audit(terminal.console(), rows, judged_sample(folder, stored), stored.agreement(), form)
 
 
-def show_audit(console: "Console", rows: "list[AuditRow]", sample: "list[SampleRow]", form: str) -> None:
+def show_audit(
+    console: "Console", rows: "list[AuditRow]", judged: "JudgedSample", agreement: "Agreement", form: str
+) -> None:
     """Print the quality of tags that people have judged, with intervals.
 
     For automatic tags drawn at random, it is their precision: overall, by topic and by month. For a random sample of
     documents, it is the precision and recall of their tags: overall and by topic.
     """
-    from textcat.cli.printing import Figure, Table, format_figure, format_interval, show
+    from textcat.cli.printing import Facts, Figure, Table, format_figure, format_interval, show
+    from textcat.review.audit import sample_rows
 
+    sample = sample_rows(judged.documents, judged.months)
+    if not rows and not sample and judged.n_outside:
+        raise TextcatError(
+            f"None of the {judged.n_outside:,} judged documents is part of a random sample, because documents that are "
+            "drawn before them are not judged: give --sample 100, and judge these."
+        )
     if not rows and not sample:
         raise TextcatError(
             "No automatic tag and no document was drawn and judged yet: give --audit .02 or --sample 100, and answer."
@@ -181,8 +191,18 @@ def show_audit(console: "Console", rows: "list[AuditRow]", sample: "list[SampleR
         }
         for row in sample
     ]
+    outside, gone = f"{judged.n_outside:,} documents", f"{judged.n_gone:,} documents"
+    of_several = f"{agreement.shared:,}, {agreement.disputed:,} of which are disputed: the majority counts"
+    facts = {
+        "judged, but not in the sample": f"{outside}: --sample N draws those before them" if judged.n_outside else None,
+        "judged, but gone": gone if judged.n_gone else None,
+        "in months without a sample": f"{judged.n_other:,} documents" if judged.n_other else None,
+        "topics that several people judged": of_several if agreement.shared else None,
+    }
     audited, sampled = ([row._asdict() for row in group] for group in (rows, sample))
-    show(console, form, {"audit": audited, "sample": sampled}, *parts, Table(cells), rows=lambda: audited or sampled)
+    data = {"audit": audited, "sample": sampled, **agreement._asdict()}
+    data |= {"judged_outside": judged.n_outside, "judged_gone": judged.n_gone, "in_other_months": judged.n_other}
+    show(console, form, data, *parts, Table(cells), Facts(facts), rows=lambda: audited or sampled)
 
 
 def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:

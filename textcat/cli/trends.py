@@ -104,7 +104,7 @@ def _write(result: "Trends", path: Path, title: str) -> None:
 def _data(result: "Trends") -> dict[str, Any]:
     facts = {
         name: getattr(result, name)
-        for name in ("by", "estimator", "model", "documents", "judged", "judged_gone", "left_out")
+        for name in ("by", "estimator", "model", "documents", "judged", "judged_gone", "judged_outside", "left_out")
     }
     return {**facts, "rows": _rows(result)}
 
@@ -126,7 +126,13 @@ def show_trends(console: "Console", result: "Trends", form: str, most: int | Non
     former = f"{result.left_out:,} documents that only former models have tagged" if result.left_out else None
     facts = {"documents": result.documents, "judged": result.judged or None, "model": result.model}
     gone = f"{result.judged_gone:,} documents that are not in the archive any more" if result.judged_gone else None
-    facts |= {"judged, but gone": gone, "left out": former, "estimator": result.estimator}
+    outside = f"{result.judged_outside:,} documents" if result.judged_outside else None
+    facts |= {
+        "judged, but gone": gone,
+        "judged, but not in the sample": outside,
+        "left out": former,
+        "estimator": result.estimator,
+    }
     rest = result.topics - len(shown)
     note = f"{rest:,} less frequent topics are left out: name some with --topic, or take --as csv." if rest else ""
     show(console, form, _data(result), Table(rows), Facts(facts), note, rows=lambda: _rows(result))

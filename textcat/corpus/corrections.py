@@ -222,11 +222,6 @@ class Corrections:
                 made_of.setdefault(place, []).append(correction)
         return made_of
 
-    def judged_documents(self) -> dict[ArchivePlace, set[str]]:
-        """Return all topics of each completely judged document of an archive."""
-        topics_of = ((place, all_topics(made)) for place, made in self.by_place().items())
-        return {place: topics for place, topics in topics_of if topics is not None}
-
     def agreement(self) -> "Agreement":
         """Count the answers of several people about a topic of a document, and those about which they disagree."""
         answers = (of for made in self.by_document().values() for of in _answers_of_people(made).values())

@@ -1,6 +1,6 @@
 """Estimate precision and recall of tags from random samples that people judged: of automatic tags, or of documents."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from textcat.corpus.corrections import ArchivePlace, Correction, archive_place, majority_answers
 from textcat.evaluation.promises import clopper_pearson
 from textcat.reading.dates import month_of
-from textcat.tagging.shards import TaggedDocument, find_documents, read_tags
+from textcat.tagging.judged_sample import Months
+from textcat.tagging.shards import TaggedDocument, find_documents
 
 _ALL = ""  # stands for all topics or all months
 
@@ -33,9 +34,9 @@ class AuditRow(NamedTuple):
 
 
 def present_tags(folder: Path, corrections: Iterable[Correction]) -> dict[ArchivePlace, TaggedDocument]:
-    """Return the present tags of those documents of an archive that were audited, or judged completely."""
-    judged = (archive_place(made.document) for made in corrections if made.audited or made.is_complete)
-    rows = {row for row in judged if row is not None}
+    """Return the present tags of those documents of an archive that were audited."""
+    audited = (archive_place(made.document) for made in corrections if made.audited)
+    rows = {row for row in audited if row is not None}
     return find_documents(folder, rows) if rows else {}
 
 
@@ -95,23 +96,6 @@ class SampleRow(NamedTuple):
     recall: float | None
     recall_low: float | None
     recall_high: float | None
-
-
-class Months(NamedTuple):
-    """The months of judged documents, and the numbers of documents that these months have in the archive."""
-
-    of_document: Sequence[int]  # for each judged document, the number of its month
-    sizes: NDArray[np.int64]
-
-
-def count_months(folder: Path, judged: Iterable[TaggedDocument]) -> Months:
-    """Count the documents of an archive in each month of which a document was judged."""
-    names = [month_of(document.date) for document in judged]
-    if not names:  # the archive need not be read
-        return Months([], np.zeros(0, np.int64))
-    number_of = {month: number for number, month in enumerate(dict.fromkeys(names))}
-    sizes = Counter(month_of(document.date) for document in read_tags(folder))
-    return Months([number_of[name] for name in names], np.array([sizes[month] for month in number_of]))
 
 
 def sample_rows(judged: Sequence[tuple[Set[str], TaggedDocument]], months: Months) -> list[SampleRow]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.evaluation.promises import Status
-from textcat.reading.dates import month_of
+from textcat.tagging.judged_sample import draw_documents
 from textcat.tagging.shards import TaggedDocument
 
 _UNKNOWN = 0.5  # the probability of a tag if the model has no probabilities
@@ -90,7 +90,7 @@ def choose_sample(
 ) -> Chosen:
     """Choose up to n random documents of each month; documents that are done count among the n, but are not returned.
 
-    The choice depends on a hash of each document, so a larger sample contains a smaller one. The months take turns, one
+    They are the first ones by `draw_documents`, so a larger sample contains a smaller one. The months take turns, one
     document each, so that the documents judged first are a random sample, too.
 
     Parameters
@@ -107,18 +107,9 @@ def choose_sample(
     -------
     Chosen
     """
-    number_of: dict[str, int] = {}
-    months, draws, done = array("q"), array("d"), array("b")
-    for row in rows:
-        months.append(number_of.setdefault(month_of(row.date), len(number_of)))
-        draws.append(_draw(row))
-        done.append(is_done(row))
-    of_row = np.array(months, np.intp)
-    order = np.lexsort((np.array(draws), of_row))
-    sizes = np.bincount(of_row, minlength=len(number_of))
-    turns = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # from 0 in each month
-    chosen = order[np.argsort(turns, kind="stable")][: np.minimum(sizes, n).sum()]
-    chosen = chosen[~np.array(done, bool)[chosen]]
+    draws = draw_documents(rows, is_done)
+    chosen = draws.order[np.argsort(draws.turns, kind="stable")][: np.minimum(draws.sizes, n).sum()]
+    chosen = chosen[draws.states[chosen] == 0]
     return Chosen(chosen[:most], len(chosen))
 
 
@@ -153,6 +144,6 @@ def audited_tags(row: TaggedDocument, share: float) -> list[bool]:
     ]
 
 
-def _draw(row: TaggedDocument, topic: str = "") -> float:
+def _draw(row: TaggedDocument, topic: str) -> float:
     key = f"{row.source}\0{row.position}\0{row.id}\0{topic}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(key, digest_size=8).digest(), "big") / 2**64

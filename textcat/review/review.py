@@ -299,7 +299,7 @@ class Review:
 
     @cached_property
     def _tags(self) -> dict[ArchivePlace, TaggedDocument]:
-        """The present tags of the documents of the queue, and of those audited or completely judged before."""
+        """The present tags of the documents of the queue, and of those audited before."""
         tags = present_tags(self.folder, self.corrections)
         for document in self.documents:
             if (row := archive_place(document.document)) is not None:
@@ -335,7 +335,7 @@ class Review:
 
         In a random sample, this is so only if the answer judges all topics, or skips the document.
         """
-        return not self.sample or correction.is_complete or not correction.answers
+        return not self.sample or correction.is_final
 
 
 class _Topics:

@@ -1,7 +1,7 @@
 """Estimate how prevalent topics are in each period of a tagged archive, from its folder alone."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -11,9 +11,10 @@ import numpy as np
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.corpus.corrections import Corrections, corrections_of
 from textcat.runs.records import facts_of_run
-from textcat.tagging.periods import NO_VALUE, PERIODS, UNDATED, Periods, Place, read_periods
+from textcat.tagging.judged_sample import NO_SAMPLE, JudgedSample, judged_sample
+from textcat.tagging.periods import NO_VALUE, PERIODS, UNDATED, Periods, read_periods
 from textcat.tagging.score_bins import ModelCounts
-from textcat.tagging.shards import distinct_folders, find_documents
+from textcat.tagging.shards import distinct_folders
 from textcat.trends.estimators import ESTIMATORS
 from textcat.trends.intervals import intervals
 from textcat.trends.sample import LEAST_DOCUMENTS, likeliest_estimator, sampled_prevalences
@@ -52,6 +53,7 @@ class Trends(NamedTuple):
     left_out: int = 0  # documents that only former models have tagged
     judged: int = 0  # documents of a random sample, judged by people, that the estimates use
     judged_gone: int = 0  # judged documents that are not in the archive any more
+    judged_outside: int = 0  # judged documents that are not part of a random sample, because months have grown since
 
 
 def estimate_trends(
@@ -108,38 +110,34 @@ def estimate_trends(
             "leave the corrections of each beside it, and out of the command."
         )
     samples = {path: _judged(path, corrections) for path in paths}
+    n_outside = sum(sample.n_outside for sample in samples.values())
     if reprints == "once" and (without := [path for path in paths if not facts_of_run(path).get("--duplicates")]):
         raise TextcatError(
             f"The tags in {without[0]} do not say which documents are reprints: give --reprints all, or tag again with "
             "--duplicates FILE and --restart."
         )
-    judged = {path: sample.topics for path, sample in samples.items()}
+    judged = {
+        path: {(tags.source, tags.position): topics for topics, tags in sample.documents}
+        for path, sample in samples.items()
+    }
     periods = read_periods(paths, by, once=reprints == "once", judged=judged)
     _check_several(periods, by)
     if corrections is not None and len(periods.judged) < LEAST_DOCUMENTS:
         raise TextcatError(
-            f"{corrections} has {len(periods.judged):,} documents of these tags whose topics were all judged, too few "
-            f"to count: draw at least {LEAST_DOCUMENTS} by `textcat review --sample`, and judge them."
+            f"{corrections} has {len(periods.judged):,} documents of a random sample of these tags whose topics were "
+            f"all judged, and {n_outside:,} others, too few to count: draw at least {LEAST_DOCUMENTS} by `textcat "
+            "review --sample`, and judge them."
         )
     estimated = _estimated(periods, estimator, _columns(periods.model_counts, topics), by, most)
-    return estimated._replace(judged_gone=sum(sample.n_gone for sample in samples.values()))
+    n_gone = sum(sample.n_gone for sample in samples.values())
+    return estimated._replace(judged_gone=n_gone, judged_outside=n_outside)
 
 
-class _Judged(NamedTuple):
-    """The topics of a folder's judged documents, by source and position, and how many of them it no longer has."""
-
-    topics: Mapping[Place, Collection[str]]
-    n_gone: int
-
-
-def _judged(folder: Path, corrections: str | os.PathLike[str] | None) -> _Judged:
+def _judged(folder: Path, corrections: str | os.PathLike[str] | None) -> JudgedSample:
     path = corrections_of(folder, corrections)
     if corrections is None and not path.is_dir():
-        return _Judged({}, 0)
-    judged = Corrections(path, must_exist=True).judged_documents()
-    found = find_documents(folder, judged) if judged else {}
-    places = {(tags.source, tags.position): judged[row] for row, tags in found.items()}
-    return _Judged(places, len(judged) - len(found))
+        return NO_SAMPLE
+    return judged_sample(folder, Corrections(path, must_exist=True))
 
 
 def _check_several(periods: Periods, by: str) -> None:
