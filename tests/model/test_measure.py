@@ -66,6 +66,19 @@ def test_a_model_is_measured_by_its_folder_on_a_corpus_a_name_or_records(corpus,
     assert textcat.evaluate(folder, path, topics="labels").bands == of_records.bands
 
 
+def test_of_rows_with_parts_only_the_test_part_is_measured(corpus, tagger):
+    def records(*parts):
+        rows = zip(corpus.test, itertools.cycle(parts), strict=False)
+        return [{"text": d.zones["body"], "topics": list(d.topics), "split": part} for d, part in rows]
+
+    n = len(corpus.test)
+    for parts, n_measured in ((["test"], n), ([""], n), (["test", "unused"], n // 2), (["train", "test"], n // 2)):
+        assert textcat.evaluate(tagger, records(*parts)).test_documents == n_measured
+    for parts in (["unused"], ["train"], ["unused", "train"], ["unused", ""]):
+        with pytest.raises(TextcatError, match="has no test documents to evaluate on"):
+            textcat.evaluate(tagger, records(*parts))
+
+
 def test_the_path_that_was_trained_on_is_opened_as_for_training(tmp_path, caplog):
     path = tmp_path / "rows.jsonl"
     rows = [{"headline": f"{term} {i}", "topics": term} for term in ("corn", "gold") for i in range(20)]

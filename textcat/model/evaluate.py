@@ -14,7 +14,7 @@ from textcat.corpus.documents import RECORDS, TABLE, Corpus, Document, topic_cou
 from textcat.corpus.fetch import warn_once
 from textcat.evaluation.evaluation import Evaluation
 from textcat.model import storage
-from textcat.model.measure import evaluate_tagger, was_trained_on
+from textcat.model.measure import evaluate_tagger, no_test_documents, was_trained_on
 from textcat.model.tagger import Tagger
 from textcat.reading.in_memory import as_documents
 from textcat.reading.labels import folded_name
@@ -39,10 +39,10 @@ def evaluate(
     topics, the top-ranked topics of each document are measured, and topics that the model lacks count as not found.
     Bands (sets of topics to average over) are defined by the sizes of topics in training.
 
-    If the documents have a test part, only the test part is measured, otherwise all documents are. If `corpus` is the
-    path of the corpus that the model was trained on, the test part that training set aside is measured. If `corpus` is
-    a `Corpus` without a test part, and the model was trained on it, the stored evaluation is returned: its
-    `measured_on` names the documents.
+    If the documents have a test part, only the test part is measured, otherwise all documents are; but a table or
+    records with a column or field `split` must have a test part. If `corpus` is the path of the corpus that the model
+    was trained on, the test part that training set aside is measured. If `corpus` is a `Corpus` without a test part,
+    and the model was trained on it, the stored evaluation is returned: its `measured_on` names the documents.
 
     Parameters
     ----------
@@ -90,7 +90,10 @@ def corpus_to_measure(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
 
 
 def _corpus_in_memory(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
-    """Return a corpus made from a table or records; if no document is for testing, all become its test part."""
+    """Return a corpus made from a table or records; if no document belongs to a part, all become its test part.
+
+    Raise TextcatError if some belong to parts, but none to the test part.
+    """
     documents = as_documents(source, trained_on=tagger.facts.text_columns, **columns)
     if tagger.facts.corpus in (TABLE, RECORDS) and len(documents) == tagger.facts.train_documents:
         _log.warning(
@@ -98,9 +101,14 @@ def _corpus_in_memory(tagger: Tagger, source: Any, **columns: Any) -> Corpus:
             "so measure it on others.",
             f"{len(documents):,}",
         )
-    tested = [document for document in documents if document.split == "test"] or documents
-    others = [] if tested is documents else [document for document in documents if document.split in ("", "train")]
-    return Corpus(TABLE if is_table(source) else RECORDS, others, tested, tuple(sorted(topic_counts(others))))
+    name = TABLE if is_table(source) else RECORDS
+    if not any(document.split for document in documents):
+        return Corpus(name, [], documents, ())
+    tested = [document for document in documents if document.split == "test"]
+    if not tested:
+        raise no_test_documents(name)
+    others = [document for document in documents if document.split in ("", "train")]
+    return Corpus(name, others, tested, tuple(sorted(topic_counts(others))))
 
 
 def measured_part(tagger: Tagger, corpus: Corpus, called: str) -> str:

@@ -223,6 +223,14 @@ def has_many_topics(tagger: Tagger) -> bool:
     return len(tagger.topics) >= MANY_TOPICS
 
 
+def no_test_documents(corpus_name: str) -> TextcatError:
+    """Return the error that a corpus has no test documents."""
+    return TextcatError(
+        f"Corpus {corpus_name} has no test documents to evaluate on: name another file of labelled documents, give "
+        "some the split 'test', or set some aside (--test-size, Corpus.split)."
+    )
+
+
 def was_trained_on(tagger: Tagger, corpus: Corpus) -> bool:
     """Return whether a corpus has the name, topics and number of documents of the tagger's training corpus."""
     trained_on = tagger.facts.corpus, tagger.topics, tagger.facts.train_documents
@@ -246,10 +254,7 @@ def _stored_evaluation(tagger: Tagger, corpus: Corpus, spec: str | Iterable[str]
     """
     kept = tagger.evaluation
     if kept is None or not was_trained_on(tagger, corpus):
-        raise TextcatError(
-            f"Corpus {corpus.name} has no test documents to evaluate on: name another file of labelled "
-            "documents, give some the split 'test', or set some aside (--test-size, Corpus.split)."
-        )
+        raise no_test_documents(corpus.name)
     names = [row.band for row in kept.bands]
     if spec is not None and [spec] != names and [*spec] != names:
         raise TextcatError(
