@@ -283,6 +283,21 @@ def test_every_way_to_tag_follows_the_rules_beside_a_model(ruled, newswire_tagge
     assert [tag.topic for tag in tagger.with_rules(None).tag([STORY])[0]] == plain
 
 
+def test_a_tagger_is_saved_with_its_rules_unless_there_are_others(ruled, tmp_path, caplog):
+    tagger = load(ruled)
+    for _ in range(2):
+        again = load(textcat.save(tagger, tmp_path / "again"))
+        assert again.tag([STORY]) == tagger.tag([STORY])
+    assert not caplog.text
+    (tmp_path / "current").symlink_to("again")
+    textcat.save(tagger, tmp_path / "current")
+    assert load(tmp_path / "current").tag([STORY]) == tagger.tag([STORY])
+    (tmp_path / "again.rules.toml").write_text('never = ["wheat"]')
+    textcat.save(tagger, tmp_path / "again")
+    assert "again.rules.toml stays as it is, although the tagger has other rules" in caplog.text
+    assert (tmp_path / "again.rules.toml").read_text() == 'never = ["wheat"]'
+
+
 RECORDED = [
     {"text": STORY, "language": "fr-CA", "date": "1989-12-31T23:30:00-05:00", "source": "afp"},
     {"text": STORY, "language": "en", "date": "1990-01-01", "desk": ["farm", "home"]},

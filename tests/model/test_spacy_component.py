@@ -102,6 +102,31 @@ def test_bytes_hold_the_model(nlp):
     assert _found(other.pipe(TEXTS)) == _found(map(nlp, TEXTS))
 
 
+def test_a_saved_pipeline_keeps_the_house_rules(model, tmp_path):
+    folder = str(shutil.copytree(model, tmp_path / "model"))
+    rules = tmp_path / "model.rules.toml"
+    plain = [_pipeline(folder)(TEXTS[0])]
+    assert "wheat" in plain[0]._.textcat_topics
+    rules.write_text('replace = { wheat = "zinc" }\n')
+    ruled = _pipeline(folder)
+    assert "wheat" not in ruled(TEXTS[0])._.textcat_topics
+    assert "zinc" in ruled(TEXTS[0])._.textcat_topics
+    copied = spacy.blank("en")
+    copied.add_pipe("textcat_paum")
+    for rules_text in (rules.read_text(), 'never = ["wheat"]\n'):  # other rules are written over the former ones
+        rules.write_text(rules_text)
+        ruled = _pipeline(folder)
+        expected = _found(map(ruled, TEXTS))
+        ruled.to_disk(tmp_path / "pipeline")
+        assert _found(spacy.load(tmp_path / "pipeline").pipe(TEXTS)) == expected
+        assert _found(copied.from_bytes(ruled.to_bytes()).pipe(TEXTS)) == expected
+        assert _found(ruled.pipe(TEXTS, n_process=2, batch_size=2)) == expected
+    rules.unlink()
+    _pipeline(folder).to_disk(tmp_path / "pipeline")
+    assert _found([spacy.load(tmp_path / "pipeline")(TEXTS[0])]) == _found(plain)
+    assert _found([copied.from_bytes(_pipeline(folder).to_bytes())(TEXTS[0])]) == _found(plain)
+
+
 def test_a_model_with_sparse_weights_fills_documents_and_is_saved_the_same(tagger, nlp, tmp_path):
     thin = textcat.save(
         replace(tagger, scorer=Sparse(sparse.csr_array(tagger.scorer.weights), tagger.scorer.bias)), tmp_path / "thin"

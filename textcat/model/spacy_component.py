@@ -12,14 +12,17 @@ from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.util import from_bytes, minibatch, to_bytes
 
+from textcat.base.disk import write_atomically
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
 from textcat.model import storage
 from textcat.model.manifest import FILES, MAY_BE
+from textcat.model.rules import path_beside
 from textcat.model.tagger import Tagger
 
 FACTORY = "textcat_paum"
 EXTENSION = "textcat_topics"
+_RULES = "rules.toml"  # key of the house rules among a model's files in bytes
 _SCORES = {"cats_score": 1.0, "cats_micro_f": None, "cats_macro_f": None, "cats_macro_auc": None}
 
 if not Doc.has_extension(EXTENSION):
@@ -100,27 +103,39 @@ class TopicTagger(Pipe):
         return measures
 
     def to_disk(self, path: str | Path, **_: Any) -> None:
-        """Write the whole model to a folder, which `textcat tag` can read, too; an argument `exclude` is ignored."""
+        """Write the whole model to a folder, and its house rules beside it; `textcat tag` can read both.
+
+        An earlier file of rules is replaced, or removed if there are none. An argument `exclude` is ignored.
+        """
+        if (rules := self.tagger.decisions.rules) is None:
+            path_beside(path).unlink(missing_ok=True)
+        else:
+            write_atomically(path_beside(path), rules.source)
         storage.save(self.tagger, path)
 
     def from_disk(self, path: str | Path, **_: Any) -> "TopicTagger":
-        """Read the model from a folder that `to_disk` has written, and return the component."""
+        """Read the model from a folder that `to_disk` has written, with its house rules; return the component."""
         self._take(storage.load(path))
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Return the model's files as one byte string, without the excluded ones."""
+        """Return the model's files and its house rules as one byte string, without the excluded ones."""
         with tempfile.TemporaryDirectory() as folder:
-            files = storage.save(self.tagger, Path(folder, "model")).iterdir()
-            written: bytes = to_bytes({path.name: path.read_bytes for path in sorted(files)}, exclude)
+            model = storage.save(self.tagger, Path(folder, "model"))
+            getters = {path.name: path.read_bytes for path in sorted(model.iterdir())}
+            if self.tagger.decisions.rules is not None:
+                getters[_RULES] = path_beside(model).read_bytes
+            written: bytes = to_bytes(getters, exclude)
         return written
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "TopicTagger":
         """Read the model from the bytes that `to_bytes` has returned, without excluded files; return the component."""
         with tempfile.TemporaryDirectory() as folder:
-            names = {MANIFEST, *FILES, *MAY_BE}
-            from_bytes(data, {name: Path(folder, name).write_bytes for name in names}, exclude)
-            self._take(storage.load(folder, mapped=False))
+            model = Path(folder, "model")
+            model.mkdir()
+            setters = {name: (model / name).write_bytes for name in (MANIFEST, *FILES, *MAY_BE)}
+            from_bytes(data, {**setters, _RULES: path_beside(model).write_bytes}, exclude)
+            self._take(storage.load(model, mapped=False))
         return self
 
     def _take(self, tagger: Tagger) -> None:

@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat import __version__
-from textcat.base.disk import expanded, installed_spacy, installed_version, read_arrays, sha256_of_file
+from textcat.base.disk import (
+    expanded,
+    installed_spacy,
+    installed_version,
+    read_arrays,
+    sha256_of_file,
+    write_atomically,
+)
 from textcat.base.errors import TextcatError
 from textcat.base.folders import OpenFolder
 from textcat.base.records import read_record
@@ -45,7 +52,7 @@ from textcat.model.manifest import (
     Statistics,
     SupportTexts,
 )
-from textcat.model.rules import rules_of_model
+from textcat.model.rules import path_beside, rules_of_model
 from textcat.model.scorer import NUMBERS, Scorer
 from textcat.model.sparse import Sparse
 from textcat.model.stored_decisions import decisions_of
@@ -69,7 +76,10 @@ _TYPES: dict[str, tuple[np.dtype[Any], ...]] = {
 
 
 def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
-    """Write a tagger to a folder, atomically.
+    """Write a tagger to a folder, atomically, and its house rules to a file beside it, such as ``news.rules.toml``.
+
+    A file of rules that is there already stays as it is; log a warning if it has other rules than the tagger, or does
+    not fit it.
 
     Parameters
     ----------
@@ -87,14 +97,20 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     TextcatError
         If the folder has files that are not a model's, or cannot be written.
     """
-    folder = expanded(folder).resolve()
-    with MODEL.replacing(folder) as sibling:
+    target = expanded(folder).resolve()
+    with MODEL.replacing(target) as sibling:
         write_model(tagger, sibling)
+    rules, path = tagger.decisions.rules, path_beside(folder)  # a link to a folder has rules of its own
+    if rules is not None and not path.exists():
+        write_atomically(path, rules.source)
     try:
-        rules_of_model(folder, tagger.topics, tagger.topic_names, tagger.broader)
+        beside = rules_of_model(folder, tagger.topics, tagger.topic_names, tagger.broader)
     except TextcatError as error:
         _log.warning("%s", error)
-    return folder
+    else:
+        if rules is not None and (beside is None or beside.source != rules.source):
+            _log.warning("%s stays as it is, although the tagger has other rules: move it away, and save again.", path)
+    return target
 
 
 def write_model(tagger: Tagger, folder: Path) -> None:
