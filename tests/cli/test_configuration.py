@@ -1,5 +1,6 @@
 """Options from environment variables and from a configuration file."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -23,6 +24,25 @@ def test_a_file_sets_options_and_the_environment_and_the_command_line_come_befor
     assert not run(*file, "topics", newswire_model).out.startswith("[")
     monkeypatch.setenv("TEXTCAT_CONFIG", "options.toml")
     assert run("corpora", "show").out.startswith("{")
+
+
+def test_of_options_that_exclude_each_other_the_one_of_higher_precedence_holds(run, monkeypatch, newswire_model):
+    file = _configure("[tag]\nout = 'o'\nall-topics = true\nlog = ''\n")
+    Path("a.txt").write_text("Wheat exports rose.")
+    tag = (*file, "tag", newswire_model, "a.txt")
+    assert len(json.loads(run(*tag, "--stdout", "--top", "1").out)["topics"]) == 1
+    assert not Path("o").exists()
+    assert len(json.loads(run(*tag, "--stdout", "--as", "text").out)["topics"]) > 1
+    assert run(*tag, "-q").code == 0
+    assert Path("o").exists()
+    assert "choose one of" in run.misuses(*tag, "--stdout", "--out", "p")
+    monkeypatch.setenv("TEXTCAT_TAG_STDOUT", "true")
+    assert run(*tag).out
+    monkeypatch.setenv("TEXTCAT_TAG_OUT", "p")
+    assert "choose one of" in run.misuses(*tag)
+    assert run(*tag, "--out", "q", "-q").code == 0
+    assert Path("q").exists()
+    assert not Path("p").exists()
 
 
 def test_options_that_can_be_repeated_take_a_list_or_values_between_white_space(run, monkeypatch):

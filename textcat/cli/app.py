@@ -20,7 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from textcat.base.errors import TextcatError
 from textcat.cli import terminal
-from textcat.cli.configuration import name_variables, origin_of, read_configuration
+from textcat.cli.configuration import drop_overridden, name_variables, origin_of, read_configuration
 
 # The base class of all usage errors, whether typer brings its own click or uses an installed one.
 _UsageError: Any = BadParameter.__bases__[0]
@@ -76,6 +76,12 @@ class Command(_WithoutPydantic, _PlainHelp, TyperCommand):
         path = parent.command_path.split()[1:] if parent else []
         name_variables(self, [*path, str(info_name)])
         return super().make_context(info_name, args, parent=parent, **extra)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the options of a call; of options that exclude each other, keep those of the highest precedence."""
+        rest = super().parse_args(ctx, args)
+        drop_overridden(ctx)
+        return rest
 
 
 class _Group(_WithoutPydantic, _PlainHelp, TyperGroup):

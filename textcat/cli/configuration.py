@@ -4,13 +4,15 @@ The command line takes precedence over the environment, and the environment over
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from textcat.base.errors import TextcatError, did_you_mean
 
 _FLAGS = {"help"}  # options that cannot be set elsewhere
+_PRECEDENCE = ("COMMANDLINE", "ENVIRONMENT", "DEFAULT_MAP")  # names of click's sources; the last one is the file
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def name_variables(command: Any, path: list[str]) -> None:
@@ -29,6 +31,30 @@ def name_variables(command: Any, path: list[str]) -> None:
             raise TextcatError(
                 f"`textcat {' '.join(path)}` has no option for the variable {variable}: unset it.{similar}"
             )
+
+
+def alternatives(*pairs: str) -> Callable[[_Command], _Command]:
+    """Return a decorator of a command, given pairs of its parameters that exclude each other, such as "out stdout"."""
+
+    def decorate(command: _Command) -> _Command:
+        command.alternatives = [pair.split() for pair in pairs]  # type: ignore[attr-defined]
+        return command
+
+    return decorate
+
+
+def drop_overridden(context: Any) -> None:
+    """Reset a parameter to its default if one that excludes it comes from a source of higher precedence.
+
+    If both come from the same source, neither changes, and the command refuses them.
+    """
+    parameters = {parameter.name: parameter for parameter in context.command.params}
+    for pair in getattr(context.command.callback, "alternatives", ()):
+        given = [name for name in pair if context.params[name] not in (parameters[name].default, None, [], ())]
+        ranks = [_PRECEDENCE.index(context.get_parameter_source(name).name) for name in given]
+        if len({*ranks}) == 2:
+            name = given[ranks.index(max(ranks))]
+            context.params[name] = parameters[name].default
 
 
 def _variable(*names: str) -> str:
@@ -56,7 +82,7 @@ def read_configuration(path: Path, program: Any) -> dict[str, Any]:
     """Return the values of a configuration file as click's `default_map`: by command, and by the parameter's name.
 
     The file is TOML: a table per command, in which a key is the name of an option without its dashes, or of an
-    argument. All values are returned as texts, so that they are checked as on a command line.
+    argument. All values are returned as texts, so that they are checked as on a command line; empty paths are left out.
     """
     from textcat.base.settings import read_toml
 
@@ -69,6 +95,8 @@ def _values(table: Mapping[str, Any], group: Any, file: str, path: str) -> dict[
     for key, value in table.items():
         if key in commands and isinstance(value, Mapping):
             values[key] = _values(value, commands[key], file, f"{path} {key}")
+        elif key in keys and value == "" and keys[key].type_descriptor.annotation is Path:
+            continue  # no file
         elif key in keys:
             values[keys[key].name] = _as_texts(value, keys[key], f"{file}: {key} of `textcat{path}`")
         elif path:

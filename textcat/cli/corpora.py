@@ -8,6 +8,7 @@ import typer
 from typer import Argument, BadParameter, Option
 
 from textcat.cli import common, terminal
+from textcat.cli.configuration import alternatives
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,6 +60,7 @@ def show(corpus: common.CorpusName, read: common.CorpusReader, form: common.Form
     show_corpus(terminal.console(), documents, n_tokens, form)
 
 
+@alternatives("experiments everything")
 def reproduce(
     experiments: Annotated[list[str] | None, Argument(help="Names of experiments; none: list them.")] = None,
     everything: Annotated[bool, Option("--all", help="Run all experiments.")] = False,

@@ -9,6 +9,7 @@ from typer import Argument, BadParameter, Option
 
 from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
+from textcat.cli.configuration import alternatives
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +36,7 @@ mark[data-strength="4"] { --s: 4; } mark[data-strength="5"] { --s: 5; }
 """
 
 
+@alternatives("html form")
 @common.with_options(read=common.input_settings)
 def explain(
     model: common.ModelFolder,

@@ -13,6 +13,7 @@ from typer import Argument, BadParameter, Exit, Option, echo
 
 from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
+from textcat.cli.configuration import alternatives
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,6 +65,7 @@ def evaluate(
     show_evaluation(terminal.console(), evaluation, form, per_topic=topics)
 
 
+@alternatives("table topics", "table fail_if")
 @common.with_options(read=common.corpus_reader)
 def compare(
     models: Annotated[list[Path], Argument(help="Folders of two or more trained models; with --table also of one.")],

@@ -12,6 +12,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.journal import user_name
 from textcat.cli import common, terminal
 from textcat.cli.app import Interrupted
+from textcat.cli.configuration import alternatives
 from textcat.cli.teach import checked_keys
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from textcat.tagging.judged_sample import JudgedSample
 
 
+@alternatives(
+    *("uncertain read", "uncertain report", "read report", "out read", "out report", "sample uncertain", "sample audit")
+)
 def review(
     folder: Annotated[Path, Argument(help="Folder of tags that `textcat tag --out` has written.")],
     corrections: Annotated[

@@ -14,6 +14,7 @@ from typer import Argument, BadParameter, Option
 from textcat.base.errors import TextcatError
 from textcat.cli import common, terminal
 from textcat.cli.app import Interrupted
+from textcat.cli.configuration import alternatives
 from textcat.cli.write_back import (
     WriteBack,
     is_whole,
@@ -96,6 +97,10 @@ def output_settings(
     return shown._replace(keep_fields=kept, per_document=per_document, no_csv_escape=no_csv_escape)
 
 
+@alternatives(
+    *("out stdout", "write_back stdout", "inputs by_line", "part watch", "part write_back", "topic rules"),
+    *("top all_topics", "min_probability all_topics", "automatic top", "automatic all_topics", "explain per_document"),
+)
 @common.with_options(
     read=common.input_settings, write=output_settings, back=write_back_options, scheduler=common.scheduler_address
 )

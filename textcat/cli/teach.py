@@ -15,6 +15,7 @@ from textcat.base.errors import TextcatError, install_hint
 from textcat.base.journal import user_name
 from textcat.cli import common
 from textcat.cli.app import Interrupted
+from textcat.cli.configuration import alternatives
 from textcat.cli.serve import read_keys
 from textcat.cli.terminal import new_stages, say
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _POOL = "pool"  # name of the pool in the folder of a session
 
 
+@alternatives("list_ terminal", "list_ export", "list_ out")
 @common.with_options(read=common.input_settings)
 def teach(
     inputs: Annotated[
