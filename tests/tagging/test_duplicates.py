@@ -9,6 +9,7 @@ from functools import partial
 from io import BytesIO
 
 import pytest
+from news_versions import item, write_items
 
 import textcat
 from textcat.base.errors import TextcatError
@@ -18,6 +19,7 @@ from textcat.tagging.groups import open_groups
 from textcat.tagging.job import ReplacedError
 from textcat.tagging.planning import make_plan
 from textcat.tagging.run import tag_to_folder
+from textcat.tagging.shards import read_tags
 from textcat.tagging.stream import tag_to_stream
 
 READ = InputSettings(block_bytes=4096)
@@ -71,6 +73,22 @@ def test_each_duplicate_has_a_line_with_the_first_document_of_its_group(archive,
     assert (first["group_source"], first["group_position"]) == (str(archive / "1.jsonl"), 1)
     assert first["similarity"] == 1 > last["similarity"] > 0.3
     assert (found.counts.records, found.exact, found.near, found.groups) == (79, 8, 1, 9)
+
+
+def test_versions_of_a_news_item_do_not_repeat_each_other(tmp_path, model):
+    """Only the newest one is tagged, and must count as the first of those that repeat it."""
+    folder = tmp_path / "news"
+    text = " ".join(map(article, range(8)))  # so long that each is in a batch of its own, as in a large archive
+    write_items(folder / "1.jsonl", [item("urn:1", 1) | {"body_text": text}, item("urn:2", 1) | {"body_text": text}])
+    write_items(folder / "2.jsonl", [item("urn:1", 2) | {"body_text": text}])
+    write_items(folder / "3.jsonl", [item("urn:1", 3) | {"body_text": f"{text} A correction of the last word."}])
+    found = run(folder, tmp_path / "out.jsonl")
+    (line,) = lines_of(tmp_path / "out.jsonl")
+    assert (line["id"], line["group"]) == ("urn:2", f"{folder}/1.jsonl:1")
+    assert (found.exact, found.near, found.groups) == (0, 1, 1)
+    settings = textcat.OutputSettings(duplicates=str(tmp_path / "out.jsonl"))
+    textcat.tag_archive(model, [folder], tmp_path / "tags", output_settings=settings, jobs=1)
+    assert {tags.id: tags.repeats_another for tags in read_tags(tmp_path / "tags")} == {"urn:1": False, "urn:2": True}
 
 
 def test_any_number_of_jobs_writes_the_same_bytes(archive, tmp_path, monkeypatch):

@@ -35,7 +35,7 @@ _NAMES_IN = {
     "labelled": "DamagedError read_documents",
     "layouts": "folders_of part_of shared_depth",
     "maildir": "is_message placed",
-    "records": "START_OVER Batch BatchNumber Block Checkpoint PipeState Record Rejection",
+    "records": "NO_VERSION START_OVER Batch BatchNumber Block Checkpoint PipeState Record Rejection",
     "recognition": "ARCHIVES FOLDERS format_by_name format_of named_format",
     "shares": "Share",
     "single_file": "text_of_file",

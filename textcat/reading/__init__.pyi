@@ -69,6 +69,7 @@ from textcat.reading.recognition import FOLDERS as FOLDERS
 from textcat.reading.recognition import format_by_name as format_by_name
 from textcat.reading.recognition import format_of as format_of
 from textcat.reading.recognition import named_format as named_format
+from textcat.reading.records import NO_VERSION as NO_VERSION
 from textcat.reading.records import START_OVER as START_OVER
 from textcat.reading.records import Batch as Batch
 from textcat.reading.records import BatchNumber as BatchNumber

@@ -26,6 +26,7 @@ from textcat.base.progress import peak_memory
 from textcat.base.surrogates import escape_undecodable
 from textcat.duplicates.groups import COPY, SKETCH, SKETCH_FORMAT, Groups, sketch_texts
 from textcat.reading import (
+    NO_VERSION,
     START_OVER,
     Batch,
     InputSettings,
@@ -178,19 +179,21 @@ def sketch_batch(settings: InputSettings, batch: Batch) -> BatchResult:
     items = list(batch_records(batch, settings))
     records = [item for item in items if isinstance(item, Record)]
     rejections = [item for item in items if isinstance(item, Rejection)]
-    names = (_name(record.id, record.source, record.position) for record in records)
-    frames = [_frame(sketch_texts(record.zones for record in records), b"".join(names))] if records else []
+    zones = (record.zones for record in records)
+    frames = [_frame(sketch_texts(zones), b"".join(map(_name, records)))] if records else []
     counts = Counts(len(items), len(records))
     counts.inputs.update(record.source for record in records)
     counts.add_rejections(rejections)
     return BatchResult(frames, rejections, counts, process_name(), peak_memory() or 0)
 
 
-def _name(id_: str, source: str, position: int) -> bytes:
+def _name(record: Record) -> bytes:
+    """Return a document's id, source and position; and True for a version of a news item, whose id it has."""
+    rest = [record.position, *([True] if record.version != NO_VERSION else [])]
     try:
-        return orjson.dumps([id_, source, position], option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps([record.id, record.source, *rest], option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # a file's name may not be valid UTF-8
-        name = [escape_undecodable(id_), escape_undecodable(source), position]
+        name = [escape_undecodable(record.id), escape_undecodable(record.source), *rest]
         return orjson.dumps(name, option=orjson.OPT_APPEND_NEWLINE)
 
 
@@ -268,6 +271,8 @@ class _Assignment:
         lines = []
         for i in np.flatnonzero(similarities >= 0).tolist():
             group, similarity = int(groups[i]), float(similarities[i])
+            if _are_of_one_item(names[i], self._names[group]):
+                continue  # only the newest version is tagged, so it must not be taken for a repeat of one that is not
             self._has_duplicate[group] = True
             self._exact += similarity == COPY and not kept[i]
             self._near += bool(kept[i])
@@ -296,8 +301,13 @@ class _Assignment:
         return max(time.monotonic() - self._started, 0.0), sum(memory.values())
 
 
+def _are_of_one_item(name: bytes, other: bytes) -> bool:
+    (id_, _, _, *is_news), (id_of_other, _, _, *is_news_too) = orjson.loads(name), orjson.loads(other)
+    return bool(is_news and is_news_too) and id_ == id_of_other
+
+
 def _line(name: bytes, first: bytes, similarity: float) -> bytes:
-    (id_, source, position), (_, *place) = orjson.loads(name), orjson.loads(first)
+    (id_, source, position), (_, *place) = orjson.loads(name)[:3], orjson.loads(first)[:3]
     line = {"id": id_, "source": source, "position": position, "group": group_at(*place)}
     line |= {"group_source": place[0], "group_position": place[1], "similarity": round(similarity, _DECIMALS)}
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
