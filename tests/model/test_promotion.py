@@ -64,7 +64,7 @@ def test_a_model_that_rules_do_not_fit_is_not_put_beside_them(models, caplog):
     rules = served.with_name("served.rules.toml")
     rules.write_text('never = ["oak"]')
     for change in (lambda: textcat.promote(good, served), lambda: textcat.promote(bad, served)):
-        with pytest.raises(TextcatError, match=r"served\.rules\.toml does not fit the model: .* no topic 'oak'"):
+        with pytest.raises(TextcatError, match=r"served\.rules\.toml does not fit the model; .* no topic 'oak'"):
             change()
         assert not served.exists()
     rules.unlink()
@@ -75,6 +75,14 @@ def test_a_model_that_rules_do_not_fit_is_not_put_beside_them(models, caplog):
         with pytest.raises(TextcatError, match="does not fit"):
             change()
         assert contents(served) == contents(bad)
+    link, of_link = served.with_name("current"), served.with_name("current.rules.toml")
+    rules.unlink()
+    link.symlink_to(served)
+    of_link.write_text('never = ["oak"]')
+    with pytest.raises(TextcatError, match=r"current\.rules\.toml does not fit"):
+        textcat.promote(good, link)
+    assert contents(served) == contents(bad)
+    rules.write_text('never = ["oak"]')
     train(served)  # by `save`, where training would be lost
     assert "served.rules.toml does not fit the model" in caplog.text
 

@@ -241,6 +241,7 @@ def test_a_long_chain_is_followed_in_either_order():
         "adds = { c = ['a'], b = ['c'], a = ['b'] }",
         "adds = { b = ['c'] }\nparents = true",
         "parents = true\n[[when]]\nzone = ['body']\nadds = { a = ['f'], b = ['e'] }",
+        "parents = true\nadds = { f = ['c'] }\n[[when]]\nzone = ['body']\nadds = { d = ['b'], a = ['f'] }",
     ],
 )
 def test_what_is_added_adds_more_whichever_rule_stands_first(text):
@@ -484,9 +485,13 @@ def test_other_rules_are_taken_where_those_beside_the_model_cannot_be_followed(r
     textcat.tag_archive(ruled, tmp_path / "story.jsonl", tmp_path / "out", output_settings=other, jobs=1)
     (part,) = (tmp_path / "out").glob("part-*.jsonl")
     assert "wheat" not in {tag["topic"] for tag in json.loads(part.read_text())["topics"]}
-    with pytest.raises(TextcatError, match=r"model\.rules\.toml does not fit the model: .* Did you mean 'wheat'"):
+    with pytest.raises(
+        TextcatError, match=r"model\.rules\.toml does not fit the model; mend it: .* Did you mean 'wheat'"
+    ):
         load(ruled)
-    with pytest.raises(TextcatError, match=r"model\.rules\.toml does not fit the model: .* Did you mean 'wheat'"):
+    with pytest.raises(
+        TextcatError, match=r"model\.rules\.toml does not fit the model; mend it: .* Did you mean 'wheat'"
+    ):
         textcat.tag_archive(ruled, tmp_path / "story.jsonl", tmp_path / "beside", jobs=1)
     assert textcat.evaluate(ruled, "newswire").test_documents  # measured without rules
     textcat.compare([ruled, ruled], "newswire", n_resamples=10)

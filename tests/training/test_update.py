@@ -149,7 +149,9 @@ def test_a_topic_of_the_rules_is_not_removed(model):
     model.with_name("model.rules.toml").write_text('never = ["dogwood"]')
     before = bytes_of(model)
     for out in (None, model):
-        with pytest.raises(TextcatError, match=r"model\.rules\.toml does not fit the model: The model has no topic"):
+        with pytest.raises(
+            TextcatError, match=r"model\.rules\.toml does not fit the model; mend it: The model has no topic"
+        ):
             textcat.learn(model, remove="later", **({} if out is None else {"out": out}))
         assert bytes_of(model) == before
 

@@ -98,6 +98,7 @@ def promote(
     if source == folder:
         raise TextcatError(f"{folder} cannot be promoted to its own place: name the folder of another model.")
     storage.load(source, prepare=False, with_rules=False)  # checks its files
+    check_rules(expanded(served), read_manifest(source))  # a link has rules of its own
     with lock_model(folder):
         remove_leftovers_of_model(folder)
         journal, model, replaced = _Journal.of(folder), read_manifest(source).sha256, _checksum(folder)
@@ -117,7 +118,6 @@ def promote(
         if replaced is None:
             with MODEL.replacing(folder) as sibling:
                 copy(sibling)
-                check_rules(folder, read_manifest(sibling))
         elif model != replaced:
             replace_model(folder, copy, replaced, keep=True)
         return journal.add(Promotion("promote", *when_and_who(), model, replaced, str(source), gates))

@@ -55,9 +55,7 @@ def rules_of_model(
     try:
         return Rules.parse(text, topics, names, broader)
     except TextcatError as error:
-        raise TextcatError(
-            f"{path_beside(folder)} does not fit the model: {error} Mend this file, or move it away."
-        ) from error
+        raise TextcatError(f"{path_beside(folder)} does not fit the model; mend it: {error}") from error
 
 
 # A function that changes the topics given to some documents (None: all), by their scores; it returns the documents
@@ -390,9 +388,11 @@ def _is_chained(sections: Sequence[_Section], ancestors: Mapping[int, Collection
     """Return whether a topic that a rule adds makes another rule add a topic."""
     adding = {column for part in sections for column in part.adds}
     added = {other for part in sections for others in part.adds.values() for other in others}
-    if any(part.asked.parents for part in sections):
-        return not added.isdisjoint(ancestors) or not adding.isdisjoint(chain.from_iterable(ancestors.values()))
-    return bool(adding & added)
+    if not adding.isdisjoint(added):
+        return True
+    return any(part.asked.parents for part in sections) and not (
+        added.isdisjoint(ancestors) and adding.isdisjoint(chain.from_iterable(ancestors.values()))
+    )
 
 
 # --- the rules of each field, in words and as functions --------------------------------------------------------------
