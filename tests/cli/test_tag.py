@@ -451,6 +451,7 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tm
         process.stdin.write("wheat\n")
         process.stdin.flush()
         while not (tmp_path / "out" / "_journal.jsonl").exists():
+            assert process.poll() is None
             time.sleep(0.05)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
