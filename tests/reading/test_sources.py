@@ -488,6 +488,32 @@ def test_errors_of_file_systems_are_rejections(monkeypatch):
     assert len(ids(found)) == 50
 
 
+class _FailingFile(io.BytesIO):
+    """A file that raises exceptions of its own when it is closed, and when its end is looked for."""
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        if whence == io.SEEK_END:
+            raise LookupError("no size")
+        return super().seek(offset, whence)
+
+    def close(self):
+        raise LookupError("no connection")
+
+
+def test_errors_of_seeking_and_closing_a_file_at_a_url_do_not_end_the_run(monkeypatch):
+    system = fsspec.filesystem("memory")
+    system.pipe({"/a.zip": zipped(("a.txt", b"Tin rose.")), "/b.jsonl": LINES})
+    monkeypatch.setattr(system, "open", lambda path, *_: _FailingFile(system.cat(path)))
+    try:
+        found = read("memory://a.zip", "memory://b.jsonl")
+    finally:
+        system.rm(["/a.zip", "/b.jsonl"])
+    (fault,) = faults(found)
+    assert fault.source == "memory://a.zip"
+    assert "no size" in fault.reason
+    assert len(ids(found)) == 50
+
+
 def test_a_missing_package_is_told_with_what_to_install(folder, monkeypatch):
     (folder / "a.jsonl.zst").write_bytes(zstandard.compress(LINES))
     (folder / "a.parquet").write_bytes(b"PAR1")

@@ -365,7 +365,10 @@ def seekable_file(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
     """
     start, file = stream.consumed(), stream.file
     if file is not None:
-        return file, StoredBytes(start, file.seek(0, io.SEEK_END))
+        try:
+            return file, StoredBytes(start, file.seek(0, io.SEEK_END))
+        except READ_ERRORS as error:
+            raise unreadable(error) from None
     spool = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115  # it goes when nothing refers to it
     while data := stream.read(STEP):
         spool.write(data)

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import io
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -142,7 +143,7 @@ def _as_oserror(error: BaseException) -> OSError:
 
 
 class _RemoteFile(io.RawIOBase):
-    """Wrap a remote file: convert all its errors to OSError, and optionally declare it not seekable."""
+    """Wrap a remote file: convert errors to OSError, ignore those of `close`, optionally declare it not seekable."""
 
     def __init__(self, file: Any, *, seekable: bool = True) -> None:
         self._file, self._sought = file, seekable
@@ -154,7 +155,12 @@ class _RemoteFile(io.RawIOBase):
         return self._sought and bool(self._file.seekable())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        position: int = self._file.seek(offset, whence)
+        try:
+            position: int = self._file.seek(offset, whence)
+        except ValueError as error:  # an impossible position, because of a damaged file
+            raise OSError(errno.EINVAL, str(error)) from None
+        except Exception as error:
+            raise _as_oserror(error) from None
         return position
 
     def readinto(self, buffer: Any) -> int:
@@ -166,5 +172,6 @@ class _RemoteFile(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(Exception):  # all that is needed was read
+            self._file.close()
         super().close()
