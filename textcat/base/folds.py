@@ -177,6 +177,6 @@ class _Sample:
         np.subtract.at(self.wanted, taken.indices, taken.data)
 
     def fill(self) -> None:
-        """Draw units without a topic, and then any other units, as long as they fit, until the sample has its size."""
+        """Draw units without a topic, and then any others; skip units too large for the rest of the sample."""
         for units in (np.flatnonzero(self._is_open), np.flatnonzero(~self.is_drawn & ~self._is_open)):
             self._take(self._fitting(units, self._sizes[units], self._n_wanted))

@@ -43,7 +43,7 @@ def evaluate(
         int, Option(min=0, help="Resamples of the documents for 95 % intervals, such as 1000; 0: no intervals.")
     ] = 0,
 ) -> None:
-    """Measure a model's rankings and tags on a corpus' test documents."""
+    """Measure a model's rankings, and its tags without house rules, on a corpus' test documents."""
     from textcat.base.disk import write_atomically
     from textcat.evaluation.export import trec_files
     from textcat.evaluation.significance import add_intervals

@@ -159,7 +159,7 @@ def _measured(gate: Gate, evaluation: Evaluation, sample: ResampledMeasures) -> 
 
 
 def _columns(gate: Gate, evaluation: Evaluation) -> list[int]:
-    """Return the columns of a condition's topics; [] with many topics, which are not measured one by one."""
+    """Return the columns of a condition's topics; [] for a band if no scores were kept, as with many topics."""
     if gate.measure == AP:
         return [[row.topic for row in evaluation.topics].index(gate.of)]
     bands = evaluation.scored.bands if evaluation.scored is not None else ()

@@ -203,7 +203,7 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
     Parameters
     ----------
     evaluations : sequence of Evaluation
-        Two or more, with their scores.
+        Two or more, of the same documents in the same order, with their scores.
     n_resamples : int, default=1000
         Bootstrap resamples of the documents.
     seed : int, default=0
@@ -215,7 +215,7 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
     Raises
     ------
     TextcatError
-        If the evaluations differ in their documents, topics, bands or k, or one of them has no scores.
+        If the evaluations differ in their numbers of documents, topics, bands or k, or one of them has no scores.
     """
     first = evaluations[0]
     if any(_compared_properties(other) != _compared_properties(first) for other in evaluations[1:]):

@@ -41,8 +41,8 @@ class StoredCounts(NamedTuple):
     def of_batch(cls, parts: TextParts, counts: TermCounts) -> StoredCounts:
         """Return the counts of all documents of a batch, without n-grams; terms are in the order of `counts.terms`.
 
-        Each text's terms must have been counted once: as terms of its zone alone, or as terms that all zones share. The
-        result depends only on these documents, and on the order in which their terms were first counted.
+        A text's terms must count either for its zone alone or for all zones together, not for both. The result depends
+        only on these documents, and on the order in which their terms were first counted.
         """
         used = np.zeros(len(counts.terms), np.bool_)
         used[counts.ids] = True

@@ -201,8 +201,8 @@ def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, s
 def _words(column_of: _ColumnOf, placed: TermPlaces, space: str) -> tuple[Any, ...]:
     """Return the occurrences in a text of those terms whose columns are looked for: arrays, an entry per occurrence.
 
-    The arrays are columns, starts, ends, the number of the term within the text, and a rank: 0, but `_ngrams` and
-    `_chars` return other ranks. Occurrences are ordered by the last two arrays, with n-grams of characters at the end.
+    The arrays are columns, starts, ends, the position of the term among the text's terms, and a rank, here 0. The last
+    two give the order of words and n-grams.
     `space` is the name of a zone with terms of its own; it is "" for terms that all zones share.
     """
     column = column_of.of_terms(space, placed.terms)

@@ -484,7 +484,7 @@ class _TermCounter:
         return list(words)
 
     def _terms_of_words(self, words: list[str]) -> list[str]:
-        """Return the term of each token that counts as one."""
+        """Return the term of each of some tokens, all of which count as terms."""
         terms = list(map(self.lower, words))
         if self._singular:  # only what ends in "s" may be a plural
             return [singular(term) if term.endswith("s") else term for term in terms]

@@ -37,7 +37,7 @@ def evaluate(
 
     With fewer than 1,000 topics, the ranking of documents for each topic and the decisions are measured. With more
     topics, the top-ranked topics of each document are measured, and topics that the model lacks count as not found.
-    Bands (sets of topics to average over) are defined by the sizes of topics in training.
+    Bands (sets of topics to average over) are defined by the sizes of topics in training. House rules are not applied.
 
     If the documents have a test part, only the test part is measured, otherwise all documents are; but a table or
     records with a column or field `split` must have a test part. If `corpus` is the path of the corpus that the model

@@ -14,7 +14,9 @@ UNKNOWN = Recipe("")  # the recipe of taggers that were not trained by one
 
 @dataclass(frozen=True, eq=False)
 class TrainingFacts:
-    """What a model records about its training, for tables and later commands; tags do not depend on it.
+    """What a model records about its training, for tables and later commands.
+
+    The tags of a text do not depend on it, but `origin` also names the columns or fields that are read as text.
 
     Parameters
     ----------

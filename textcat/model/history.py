@@ -311,7 +311,10 @@ def _labels_in(step: LearningStep) -> Iterable[tuple[str, Iterable[str], Iterabl
 
 
 def _renamed(step: LearningStep, number_of: Mapping[str, str], topic_of: Mapping[str, str]) -> LearningStep:
-    """Return a step with other ids of documents and other topics; texts, dates and names of these are left out."""
+    """Return a step in which some ids of documents (`number_of`) and some topics (`topic_of`) have been replaced.
+
+    These documents have the new id instead of a text, and no date; these topics have no name and no description.
+    """
 
     def ids(names: Iterable[str]) -> list[str]:
         return [number_of.get(id_, id_) for id_ in names]

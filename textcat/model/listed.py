@@ -72,7 +72,7 @@ class Listed:
     def top(self, rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns of each document's n highest-scored topics, and their scores.
 
-        At most as many columns are returned as a shortlist has topics. Both arrays have the same shape.
+        At most as many columns are returned as a shortlist has topics. Like `Scorer.top`, it pads short lists.
         """
         listed, scores = self._listed_and_raised(rows)
         places, values = highest(scores, min(n, self.shortlist.size))

@@ -262,7 +262,10 @@ class _Contents(NamedTuple):
 
     @classmethod
     def read(cls, model: OpenFolder[Manifest], *, mapped: bool) -> "_Contents":
-        """Read a model's files, after checking their checksums, and check that they fit together; memory-map arrays."""
+        """Read a model's files except training counts; check their checksums, and that they fit together.
+
+        Arrays are memory-mapped if `mapped`, otherwise copied.
+        """
         manifest = model.manifest
         # Training counts are large, and not needed here.
         model.check(manifest.files, unread={COUNTS, COUNT_ARRAYS})

@@ -362,7 +362,10 @@ def cross_validate(
 
 
 def grid_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, least: int = _MIN_POSITIVES) -> list[Row]:
-    """Rank pairs of margins by cross-validation on topics of `least` or more positives; return the best pairs' rows."""
+    """Rank pairs of margins by cross-validation on topics of `least` or more positives.
+
+    Return a row for all pairs, and rows of the best pairs and of the paper's.
+    """
     pairs, topics = margin_grid(printed), np.flatnonzero(vectors.sizes >= least).tolist()
     quality, seconds = time_call(lambda: cross_validate(vectors, pairs, _N_FOLDS, topics, n_jobs))
     n_trained = {"trained": Figure(len(pairs) * _N_FOLDS * len(topics))}

@@ -65,8 +65,8 @@ def read_documents(
     `wanted` takes the name of a file inside its input, without an ending such as ".gz", and returns whether to read the
     file. So the ``append`` of a list, which returns None, lists all files, and none is read. Archives are
     always opened. `opened` takes the name and the stream of a file to read, and returns the stream to read instead, or
-    None to skip the file. `as_read` takes each record as soon as it is read, in stored order; its document has the same
-    `zones`. `progress` shows how many bytes of the inputs have been read.
+    None to skip the file. `as_read` takes each record as soon as it is read, in stored order; the document
+    made of it later has the same object as `zones`. `progress` shows how many bytes of the inputs have been read.
     """
     inputs = list(inputs)
     was_enabled = gc.isenabled()

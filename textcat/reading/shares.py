@@ -88,7 +88,7 @@ class Stretches:
         return (Place(base=base, path=(entry,)) if is_within else Place()).checkpoint(source)
 
     def range_of(self, share: Share) -> range:
-        """Return the range of the numbers of stretches that lie in a share, wholly or in part."""
+        """Return the numbers of the stretches (groups of files) that lie in a share, wholly or in part."""
         first, last = (share.number - 1) * self._total, share.number * self._total
         inside = [i for i, (begin, end) in enumerate(self._bounds) if begin * share.n < last and end * share.n > first]
         return range(inside[0], inside[-1] + 1)

@@ -66,7 +66,10 @@ class Source(NamedTuple):
                 yield path, entry.open
 
     def restricted(self, numbers: Mapping[str, int]) -> "Source":
-        """Return the source with only some of its files; `numbers` has their paths, and the new number of each."""
+        """Return a folder with only some of its files, or a source of another kind unchanged.
+
+        `numbers` has the paths of these files, and the new number of each.
+        """
         if self.kind != "folder":
             return self
         above = "" if self.name == "." else self.name

@@ -68,8 +68,8 @@ class TopicSettings:
         documents.
     choose_chars : bool
         Choose on held-out training documents whether n-grams of characters are used beside words. Without a shortlist,
-        they are if rankers are trained without vectors, unless words alone are better. Setting a field of [features]
-        whose name begins with "char" turns this off.
+        they are if rankers are trained without vectors, unless there are several topics, and words alone are better.
+        Setting a field of [features] whose name begins with "char" turns this off.
     choose_margins : bool
         Without a shortlist: choose on held-out training documents between the margins of this recipe and more even
         ones, which suit topics of very different size; then between its λ and λ = 2, which suits wrong labels. If there
@@ -83,8 +83,9 @@ class TopicSettings:
     vector_weight : float
         The weight of the vectors, relative to a document's vector of terms, which has length 1.
     choose_vectors : bool
-        With vectors: choose on held-out training documents between this weight, 0, and others. Setting `vector_weight`,
-        or `vectors` to "none", turns this off.
+        With vectors and several topics: choose on held-out training documents between this weight, 0, and others. If
+        fewer than half of the words have a vector, it is always 0. Setting `vector_weight`, or `vectors` to "none",
+        turns this off.
     forecast : bool
         Without a shortlist: forecast by held-out training documents the gain from up to twice as many training
         documents.
@@ -122,7 +123,7 @@ class TopicSettings:
 
     @property
     def chooses_for_few(self) -> bool:
-        """Whether training chooses n-grams of characters, margins or vectors on held-out documents (no shortlist)."""
+        """Whether training chooses n-grams of characters, margins or vectors by rankings (never with a shortlist)."""
         return not self.shortlist and (self.choose_chars or self.choose_margins or self.chooses_vectors)
 
     @property
@@ -190,7 +191,7 @@ class PromiseSettings:
         Promise that at least this share of the automatic tags of each topic is right, such as 0.9; 0: no promise.
     recall : float
         Promise that at least this share of the documents of each topic gets the topic, automatically or for review; 0:
-        no promise, and tags above the thresholds of [tags] are for review.
+        no promise, and unless `missed` is set, tags above the thresholds of [tags] are for review.
     missed : float
         Promise that the tags of a document, automatic or for review, miss at most this share of its topics on average;
         0: no promise.
@@ -620,7 +621,7 @@ class Recipe:
         return self.short, f"texts of {length:.0f} characters on average"
 
     def _are_chinese(self, documents: "Iterable[Document]") -> bool:
-        """Return whether documents are Chinese, and cut into n-grams: then not `short` is used, but this recipe."""
+        """Return whether documents are Chinese, and this recipe cuts them into n-grams: `short` is not for these."""
         from textcat.features.scripts import NGRAMS, are_chinese
 
         texts = (text for document in documents for text in document.zones.values())

@@ -18,7 +18,7 @@ routes = router("kserve")
 
 
 class KServeServer(BaseModel):
-    """The name and version of the server."""
+    """The name, the version and the extensions of the server."""
 
     name: str
     version: str

@@ -206,7 +206,7 @@ def evidence(query: Annotated[s.EvidenceQuery, Query()], call: Call) -> dict[str
 
 @reading.get("/api/v1/teach/search", response_model=s.SearchAnswer, responses=_OF_QUERIES)
 def search(query: Annotated[s.SearchQuery, Query()], call: Call) -> dict[str, Any]:
-    """Find documents that contain the words of a query."""
+    """Find the documents that share a word with a query, the most similar first, or that have it as their id."""
     session = call.app.session
     if query.topic:
         _check(session, query.topic)

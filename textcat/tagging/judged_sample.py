@@ -97,11 +97,11 @@ def judged_sample(folder: Path, corrections: Corrections) -> JudgedSample:
 
 
 def sample_among(rows: Iterable[TaggedDocument], topics_of: Mapping[Row, Set[str] | None]) -> JudgedSample:
-    """Return the judged documents among all documents of an archive that are a random sample of each month.
+    """Return the judged documents that are a random sample of each month's documents in an archive.
 
-    A month may have got documents since people judged its sample, which had no chance to be drawn. So only those judged
-    documents count that come before the month's first unjudged one in the order of draws. Documents that people skipped
-    are passed over.
+    Documents that a month got after people judged its sample had no chance to be drawn. So a judged document counts
+    only if it comes before the month's first unjudged one in the order of draws. Documents that people skipped are
+    passed over.
 
     Parameters
     ----------

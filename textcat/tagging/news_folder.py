@@ -101,7 +101,7 @@ class NewsFolder:
         return sums
 
     def has(self, state: FileState) -> bool:
-        """Return whether an input file was written in its present state, and the written file still exists."""
+        """Return whether the copy of an input file was made from its present state, and still exists."""
         path, sum_ = self._path_of(state.name), self._sum_of(state)
         i = bisect_left(self._listed, sum_)
         is_listed = i < len(self._listed) and self._listed[i] == sum_

@@ -245,15 +245,15 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
 
 
 def _kept_cells(record: Record, settings: OutputSettings) -> list[str]:
-    """Return the values of a record's fields that `settings.keep_fields` names, each converted to a text.
-
-    A list of texts is joined by "; ", a missing value is "", and any other value that is not a text is written as JSON.
-    """
+    """Return the values of a record's fields that `settings.keep_fields` names, each converted to a text."""
     return [text_of_value(value) for value in map((record.fields or {}).get, settings.keep_fields)]
 
 
 def text_of_value(value: Any) -> str:
-    """Return the value of a field as the text of a cell: a list of texts is joined, any other value becomes JSON."""
+    """Return the value of a field as the text of a cell.
+
+    A text stays, a list of texts is joined by "; ", None becomes "", and any other value becomes JSON.
+    """
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return "; ".join(value)
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()

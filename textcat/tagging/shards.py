@@ -64,8 +64,9 @@ class TagShard(NamedTuple):
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
     """Return the content of a shard without the rows of some input files, and without rows replaced by newer versions.
 
-    A shard is an output file. `names` has the input files, `rows` the rows of news that newer versions replace.
-    Those found in the shard are dropped from `rows`, and those removed are returned as rejections.
+    A shard is an output file. `names` has the input files. `rows` has the rows of news that may have newer versions,
+    and tells which of them are replaced. Rows found in the shard are dropped from `rows`; those replaced are returned
+    as rejections.
     """
     rejections: list[Rejection] = []
     places = {key[:2] for key in rows}

@@ -1,7 +1,7 @@
 """Simulate active learning on a labelled corpus, to count the answers needed to find the relevant documents.
 
-`simulate` makes one run of the loop. `experiment` makes many runs, over topics, settings and seeds, in parallel; if it
-is interrupted, it resumes.
+`simulate` makes one run of the loop. `experiment` makes many runs, over topics, settings and seeds, in parallel; if its
+results are saved to a file, it can be interrupted and resumed.
 """
 
 import hashlib

@@ -291,7 +291,7 @@ def feature_key(recipe: Recipe) -> str:
 
 
 def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[HeldOutFold]:
-    """Yield the folds of several splits of the documents; each fold also simulates rare topics."""
+    """Yield the folds of several splits of the documents; each also trains common topics as if they were rare."""
     for split_seed in range(seed, seed + n_repeats):
         fold_of, random = assign_folds(labels, n_folds, split_seed), np.random.default_rng(split_seed)
         for number in range(n_folds):

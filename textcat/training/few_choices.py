@@ -52,12 +52,13 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     """Choose word vectors, character n-grams, margins and λ by the accuracy of rankings on held-out documents.
 
     The accuracy is the share of documents that have the topic of their highest score. Other values than the recipe's
-    are chosen only if significantly more documents are right, by a paired comparison. Without vectors, as in languages
-    other than English, n-grams of characters are used unless words alone are significantly better. Small corpora are
-    split into folds several times. Afterwards, `counted` has the settings and the n-grams of the chosen recipe.
+    are chosen only if significantly more documents are right, by a paired comparison. But vectors are left out if fewer
+    than half of the words have one; and without vectors, as in languages other than English, n-grams of characters are
+    used unless words alone are significantly better. Small corpora are split into folds several times. Afterwards,
+    `counted` has the settings and the n-grams of the chosen recipe.
 
-    If there is a single topic, every document's highest score is for it. Then only margins are chosen, together with λ,
-    by the topic's average precision on held-out documents.
+    If there is a single topic, every document's highest score is for it. Then only margins and λ are compared, by the
+    topic's average precision on held-out documents.
 
     Parameters
     ----------

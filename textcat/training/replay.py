@@ -23,10 +23,11 @@ _LISTS = ("names", "broader", "replacements")  # keys of a vocabulary
 
 
 def replayed(steps: Sequence[LearningStep]) -> Corpus:
-    """Return the corpus after some steps of a model's history; the first step has the labels before the others.
+    """Return the corpus after some steps of a model's history.
 
-    An answer that was retracted according to a later step is ignored. Raise TextcatError if a step depends on one that
-    is left out.
+    The first step must record the labels of the whole corpus; the others are applied to it in order. An answer that was
+    retracted or changed according to a later step is ignored. Raise TextcatError if a step depends on one that is left
+    out.
     """
     found, *others = steps
     assert found.labels is not None
@@ -78,7 +79,7 @@ def answers_entry(document: Document, answers: Mapping[str, bool], numbers: Iter
 
 
 def answers_in(document: Document) -> dict[str, bool]:
-    """Return by topic the answers (True: yes) that a document of `Corrections.documents` is labelled by."""
+    """Return the answers that a document of `Corrections.documents` stands for, by topic: True for yes."""
     return {topic: topic in document.topics for topic in document.labelled_for or ()}
 
 

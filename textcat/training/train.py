@@ -278,7 +278,11 @@ class _Training:
     stages: Stages
 
     def counted(self, counted: CountedCorpus | None, *, keep_texts: bool, updatable: bool) -> CountedCorpus:
-        """Return the given term counts of the corpus if they fit the recipe; otherwise count the terms."""
+        """Return the given term counts of the corpus if they fit the recipe; otherwise count the terms.
+
+        Without `keep_texts`, the texts of counted documents are deleted from the corpus. Raise TextcatError if the
+        recipe has a shortlist, but some documents are not judged for all topics.
+        """
         corpus, recipe = self.corpus, self.recipe
         if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
             with self.stages.stage("tokens to rows", len(corpus.train)) as advance:

@@ -73,11 +73,11 @@ def most_likely(
 def adaptive(counts: NDArray[Any], held_out: HeldOut) -> Prevalences:
     """Return the result of `summed` or, for periods whose prevalences have shifted, a mean of it and that of `shifted`.
 
-    Without a shift, `summed` errs little, and `shifted` errs by changes of the texts other than in prevalence. After a
+    Without a shift, `summed` errs little, but `shifted` errs if texts change in other ways than in prevalence. After a
     large shift, `summed` is wrong by a multiple, but `shifted` is not. So in a mean of their log odds, the weight of
     `shifted` grows with the shift: how far `summed` is from its value for held-out documents, beyond the error of
-    counting documents. If the median of the topics has shifted, all topics get this weight; a topic that has shifted
-    far gets it alone.
+    counting documents. A topic's weight is the larger of two: that of the median of all topics' shifts, and that of its
+    own shift, which counts only if it is large.
     """
     sums, likely = _log_odds(summed(counts, held_out)), _log_odds(shifted(counts, held_out))
     together = np.maximum(held_out.positives + held_out.negatives, _TINY)

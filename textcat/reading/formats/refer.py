@@ -46,7 +46,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
 def _values(text: str) -> dict[str, list[str]]:
     """Return the texts of each field; a line without a tag continues the field before.
 
-    Each line of keywords has keywords of its own.
+    In the field of keywords (%K), each line, and each part of a line between semicolons, is a keyword.
     """
     texts: dict[str, list[list[str]]] = {}
     lines: list[str] = []

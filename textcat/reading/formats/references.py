@@ -2,8 +2,8 @@
 
 In every format, a reference becomes fields with the same names: id, type, title, abstract, authors, year, date,
 journal, volume, issue, pages, publisher, issn, doi, pmid, url, language, keywords and notes. Any other field keeps the
-name that its source has for it. Authors, keywords and notes are lists. A reference that was read from RIS also has its
-lines, as the field `ris`, so that it can be written as it was.
+name that its source has for it. Authors, keywords and notes are lists. If fields are kept, a reference that was read
+from RIS also has its lines, as the field `ris`, so that it can be written as it was.
 """
 
 import re

@@ -130,7 +130,7 @@ class Metrics(Collector):
 
 
 def _alarm_metrics(alarms: Alarms) -> Iterator[Metric]:
-    """Yield how many documents are compared with the reference folder, and how many topics' shares have changed.
+    """Yield how many documents are compared with a folder of tags, and how many topics' shares have changed.
 
     For each of these topics, yield the present share divided by the former one, and the day since when. Each process
     looks for changes once a day. The number of documents, which the processes share, grows while documents are tagged.
