@@ -2,8 +2,12 @@
 
 import json
 import re
+from dataclasses import replace
 
+import numpy as np
 from serving_requests import TAG, get
+
+import textcat
 
 
 def test_models_topics_and_the_description_can_be_asked_for(service, store):
@@ -21,6 +25,23 @@ def test_models_topics_and_the_description_can_be_asked_for(service, store):
     assert TAG.replace("news", "{model}") in schema["paths"]
     used = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(schema)))
     assert used == schema["components"]["schemas"].keys()
+
+
+def test_thresholds_that_no_score_or_every_score_exceeds_are_numbers_of_json(tmp_path, newswire_tagger):
+    from textcat.serving.http.log import Log
+    from textcat.serving.store import Store
+    from textcat.serving.tagging import Service
+
+    thresholds = newswire_tagger.decisions.thresholds.copy()
+    thresholds[:2] = np.inf, -np.inf
+    decisions = replace(newswire_tagger.decisions, thresholds=thresholds)
+    store = Store({"news": textcat.save(replace(newswire_tagger, decisions=decisions), tmp_path / "news")})
+    store.load()
+    listed = get(Service(store, log=Log(None)), "/api/v1/models/news/topics").json()["topics"]
+    by_name = {row["topic"]: row["threshold"] for row in listed}
+    first, second, third = newswire_tagger.topics[:3]
+    assert (by_name[first], by_name[second]) == (np.finfo(np.float32).max, np.finfo(np.float32).min)
+    assert by_name[third] == thresholds[2]
 
 
 def test_the_card_in_a_models_folder_is_told_as_it_is_now(tmp_path, newswire_model):

@@ -76,12 +76,12 @@ async def topic(model: Model, query: Annotated[s.TopicQuery, Query()], call: Cal
 
 def _topic_row(served: Served, topic: str) -> dict[str, Any]:
     j, tagger = served.columns[topic], served.tagger
-    threshold = float(tagger.decisions.thresholds[j])
+    largest = float(np.finfo(np.float32).max)  # JSON has no infinity
     return {
         "topic": topic,
         "train_size": int(tagger.facts.train_sizes[j]),
         "name": tagger.topic_names.get(topic),
-        "threshold": threshold if np.isfinite(threshold) else float(np.finfo(np.float32).max) * np.sign(threshold),
+        "threshold": float(np.clip(tagger.decisions.thresholds[j], -largest, largest)),
     }
 
 
