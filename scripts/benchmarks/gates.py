@@ -127,7 +127,8 @@ def _bounds(measure: str, evaluations: list[Evaluation], resamples: list[NDArray
     positives = [row.test_positives for row in evaluations[0].topics]
     difference = float(np.nanmean(of_topics))
     yield difference
-    yield macro_interval(difference, resampled, of_topics, positives)[1]
+    n_means = 2 if measure == "macro_f1" else 1
+    yield macro_interval(difference, resampled, of_topics, positives, n_means=n_means)[1]
     yield centred_interval(difference, resampled, LEVEL)[1]
     n = int(np.count_nonzero(~np.isnan(of_topics)))
     yield difference + float(stdtrit(n - 1, (1 + LEVEL) / 2) * np.nanstd(of_topics, ddof=1) / np.sqrt(n))

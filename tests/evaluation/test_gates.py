@@ -128,9 +128,10 @@ def naive_interval(gate, old, new, samples):
     field = {"macro_average_precision": "average_precision", "macro_f1": "f1"}[gate.measure]
     topics = range(6) if gate.of == "ALL" else (4, 5)
     values = [difference([getattr(evaluation.topics[k], field) for evaluation, _ in used]) for k in topics]
+    kept = [1 - 1 / old.topics[k].test_positives for k in topics]
     missed = [
-        (value - statistics.mean(values)) ** 2 / old.topics[k].test_positives
-        for k, value in zip(topics, values, strict=True)
+        (value - statistics.mean(values)) ** 2 * (1 - (share if field == "average_precision" else share**2))
+        for share, value in zip(kept, values, strict=True)
     ]
     reach = norm.ppf(0.95) * math.sqrt(statistics.variance(drawn) + sum(missed) / len(values) ** 2)
     return measured, measured - reach, measured + reach

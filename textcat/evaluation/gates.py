@@ -26,6 +26,7 @@ from textcat.evaluation.significance import (
 )
 
 LEVEL = 0.9  # level of intervals of one condition: 5 % lie below and 5 % above, so either end is a one-sided 95 % bound
+_N_MEANS = {"macro_f1": 2}  # number of means over positives that a measure depends on, if not 1
 AP = "average_precision"
 AUTOMATIC = "automatic"  # the object of the measure "precision": the automatic tags of a model that makes promises
 PRECISION = "precision"
@@ -107,7 +108,7 @@ def _check(
     if gate.measure == AP:
         low, high = t_interval(measured.value, measured.resamples, positives[0], level)
     elif gate.measure in OF_TOPICS:
-        low, high = macro_interval(*measured, positives, level)
+        low, high = macro_interval(*measured, positives, level, n_means=_N_MEANS.get(gate.measure, 1))
     else:
         low, high = centred_interval(measured.value, measured.resamples, level)
     interval = max(low, -1.0 if gate.of_difference else 0.0), min(high, 1.0)
@@ -186,21 +187,28 @@ def t_interval(measured: float, values: ArrayLike, n_positives: int, level: floa
 
 
 def macro_interval(
-    measured: float, values: ArrayLike, of_topics: ArrayLike, n_positives: ArrayLike, level: float = LEVEL
+    measured: float,
+    values: ArrayLike,
+    of_topics: ArrayLike,
+    n_positives: ArrayLike,
+    level: float = LEVEL,
+    *,
+    n_means: int = 1,
 ) -> tuple[float, float]:
     """Return the interval of a mean over topics, or of its difference, widened for topics with few test positives.
 
-    The bootstrap underestimates the variance of a topic with n positives, by a share of 1/n: a topic's only positive is
-    the same in all resamples that have it. So this share of the squared distance of each topic from the mean of the
-    topics is added to the variance. With the value x_t of each of T topics that have a positive, their mean m, their
-    numbers n_t of positives, and the variance v of the `values` on resamples of the documents, the ends are
-    ``measured ± z·s``, where ``s² = v + Σ_t (x_t - m)² / (n_t T²)``, and z is a quantile of the normal distribution.
+    The bootstrap underestimates the variance of a mean of n positives by a share of 1/n: a topic's only positive is the
+    same in all resamples that have it. If a measure depends on one such mean, ``q = 1/n`` is lost; if on two, as F1 on
+    precision and recall, ``q = 1 - (1 - 1/n)²``. This share of the squared distance of each topic from the mean of the
+    topics is added to the variance. With the value x_t of each of T topics that have a positive, their mean m, and the
+    variance v of the `values` on resamples of the documents, the ends are ``measured ± z·s``, where
+    ``s² = v + Σ_t q_t (x_t - m)² / T²``, and z is a quantile of the normal distribution.
     """
     from scipy.special import ndtri
 
     x, n = np.asarray(of_topics, np.float64), np.asarray(n_positives)
     x, n = x[n > 0], n[n > 0]
-    missing = ((x - x.mean()) ** 2 / n).sum() / len(x) ** 2
-    variance = np.nanvar(np.asarray(values, np.float64), ddof=1) + missing
+    lost = ((1 - (1 - 1 / n) ** n_means) * (x - x.mean()) ** 2).sum() / len(x) ** 2
+    variance = np.nanvar(np.asarray(values, np.float64), ddof=1) + lost
     reach = float(ndtri((1 + level) / 2) * math.sqrt(variance))
     return measured - reach, measured + reach
