@@ -117,6 +117,8 @@ def test_topics_that_are_only_named_are_trained_on_unlabelled_documents(run):
     assert "Trained by names alone on 12 unlabelled documents" in run.out
     assert "goes without" in run.misuses("train", "names.txt", "--unlabelled", "posts", "--updatable")
     assert "nothing is measured" in run.misuses("train", "names.txt", "--unlabelled", "posts", "--topics")
+    promising = ("--promise", "precision=.9")
+    assert "nothing can be promised" in run.misuses("train", "names.txt", "--unlabelled", "posts", *promising)
     run("train", "newswire", "--unlabelled", "posts", "--out", "both", *QUICK)
     assert "Unlabelled documents: " in run.out
     assert "absent" in run.refuses("train", "names.txt", "--unlabelled", "absent", "--force")

@@ -151,3 +151,15 @@ def test_rows_that_cannot_be_read_are_told_by_the_index(columns, fields, message
     pandas = pytest.importorskip("pandas")
     with pytest.raises(TextcatError, match=message):
         Corpus.from_frame(pandas.DataFrame({**TWO, **columns}, index=["x", "y"]), **fields)
+
+
+@pytest.mark.parametrize("as_table", [True, False])
+def test_some_columns_of_training_are_not_enough(as_table):
+    """With the usual names, title and body, the title alone would be read."""
+    pd = pytest.importorskip("pandas")
+    records = [{"title": "Tin rose."}, {"title": "Wheat fell."}]
+    given = pd.DataFrame(records) if as_table else records
+    with pytest.raises(TextcatError, match="no column or field 'body', and the model was trained on 'title', 'body'"):
+        [*document_stream(given, trained_on=("title", "body"))]
+    assert len([*document_stream(given, "title", trained_on=("title", "body"))]) == 2
+    assert len([*document_stream(given, trained_on=("headline", "story"))]) == 2

@@ -154,7 +154,7 @@ def test_a_pull_reads_one_commit_even_if_another_one_comes_meanwhile(hub, model,
 def test_what_is_pulled_from_a_url_is_what_was_pushed(model, tmp_path):
     (model / CARD).write_text("# A card\n")
     (model / "mine.txt").write_text("not the model's")
-    for place in ("memory://shelf/model", (tmp_path / "shelf").as_uri()):
+    for place in ("memory://shelf/model", (tmp_path / "my shelf").as_uri(), f"file://{tmp_path}/10% shelf"):
         assert push(model, place) == place
         pulled = contents(pull(place, tmp_path / "pulled", force=True))
         assert pulled == {name: data for name, data in contents(model).items() if name != "mine.txt"}

@@ -124,6 +124,8 @@ def train(
     if unlabelled and has_names(names := expanded(corpus)):
         if band or topics or keep_support:
             raise BadParameter("by names alone nothing is measured or kept: leave out --band, --topics, --keep-support")
+        if recipe.promise.is_asked:
+            raise BadParameter("by names alone nothing can be promised, as no document has labels: leave out --promise")
         folder = out or Path("models", f"{names.stem}-names")
         if out is None:
             terminal.check_replacing(folder, force=force)

@@ -27,9 +27,9 @@ def document_stream(
     """Return an iterator over documents; dicts and the rows of a table are converted as by `Corpus.from_records`.
 
     The rows of a table have the names of `Frame.row_names` as ids. Texts and objects with `zones` are returned
-    unchanged. `text` names the fields or columns of texts. The defaults are those in `trained_on`, if a table or record
-    has all of them, otherwise those of `Corpus.from_records`. TextcatError is raised if `documents` is a single text,
-    a single record or a table of an unknown library.
+    unchanged. `text` names the fields or columns of texts. The defaults are those in `trained_on`, or, if a table or
+    record has none of them, those of `Corpus.from_records`. TextcatError is raised if it has some of them, or if
+    `documents` is a single text, a single record or a table of an unknown library.
     """
     if isinstance(documents, str):
         raise TextcatError("A single text is no stream of documents: give a list of texts.")
@@ -62,10 +62,19 @@ def _in_zones(document: Any, id_: str, number: int, text: tuple[str, ...], train
 
 
 def _chosen(fields: Collection[str], named: tuple[str, ...], trained_on: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the fields or columns of texts: the given names or, without any, those of training if all are there."""
+    """Return the fields or columns of texts: the given names or, without any, those of training if all are there.
+
+    TextcatError is raised if only some of those of training are there.
+    """
     if named or not trained_on:
         return named
-    return trained_on if all(name in fields for name in trained_on) else ()
+    lacking = [name for name in trained_on if name not in fields]
+    if lacking and len(lacking) < len(trained_on):
+        raise TextcatError(
+            f"There is no column or field {lacking[0]!r}, and the model was trained on "
+            f"{', '.join(map(repr, trained_on))}: give all of them, or name those to read by `text`."
+        )
+    return () if lacking else trained_on
 
 
 def origin_of_columns(text: tuple[str, ...]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import io
 from contextlib import suppress
 from functools import partial
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from textcat.base.errors import TextcatError
 from textcat.reading.changes import FileState
@@ -40,6 +40,8 @@ def file_system(url: str) -> tuple[Any, str]:
             timeout = ClientTimeout(total=None, sock_connect=_SILENT, sock_read=_SILENT)
             options[kind] = {"client_kwargs": {"timeout": timeout, **conf.get(kind, {}).get("client_kwargs", {})}}
     system, path = url_to_fs(url, **options)
+    if url.startswith("file://") and not system.exists(path):
+        path = unquote(path)  # as `Path.as_uri` writes it; fsspec takes it literally
     return system, path
 
 
