@@ -142,15 +142,17 @@ class _Counted(NamedTuple):
     def scores(self, trained: np.ndarray, scored: np.ndarray, labels: csc_matrix) -> np.ndarray:
         """Train rankers on some documents, and return their scores of others, shape (n_scored, n_topics).
 
-        A topic without a document among those trained on gets each document's lowest score.
+        A topic that is not learnt, as it has neither a document among those trained on nor a description, gets each
+        document's lowest score.
         """
         self.counts.labels, split = labels, HoldOut(trained, scored)
         if self.recipe.topics.shortlist:
             scores = np.asarray(score_rows(*train_without(self.counts, self.recipe, split, n_jobs=self.n_jobs)))
         else:
             scores = scores_of_split(self.counts, self.recipe, split, self.n_jobs)
-        is_learnt = labels[trained].sum(axis=0).A1 > 0
-        scores[:, ~is_learnt] = scores[:, is_learnt].min(axis=1, keepdims=True)
+        if not self.recipe.topics.description_copies:
+            is_learnt = labels[trained].sum(axis=0).A1 > 0
+            scores[:, ~is_learnt] = scores[:, is_learnt].min(axis=1, keepdims=True)
         return scores
 
     def taken(self, scores: np.ndarray, trained: np.ndarray) -> csc_matrix:
