@@ -121,6 +121,12 @@ def test_topics_that_are_only_named_are_trained_on_unlabelled_documents(run):
     assert "nothing can be promised" in run.misuses("train", "names.txt", "--unlabelled", "posts", *promising)
     run("train", "newswire", "--unlabelled", "posts", "--out", "both", *QUICK)
     assert "Unlabelled documents: " in run.out
+    Path("texts.csv").write_text(
+        "story,topics\n"
+        + "".join(f"{text} {i},{topic}\n" for i in range(9) for topic, text in (("w", "wheat"), ("o", "oil")))
+    )
+    run("train", "texts.csv", "--text-field", "story", "--unlabelled", "newswire", "--out", "third", *QUICK)
+    assert run.code == 0, "options of the labelled documents are not those of a known corpus"
     assert "absent" in run.refuses("train", "names.txt", "--unlabelled", "absent", "--force")
     assert "absent.txt" in run.refuses("train", "absent.txt", "--unlabelled", "posts", "--force")
 

@@ -86,3 +86,16 @@ def test_an_updatable_model_takes_no_two_documents_of_one_id():
         with pytest.raises(TextcatError, match="two documents of the id 'same'"):
             check_training(corpus, PAUM, updatable=True)
         assert check_training(corpus, PAUM) == "ids"
+
+
+@pytest.mark.parametrize(("n_repeats", "warns"), [(19, False), (30, True)])
+def test_documents_that_repeat_others_are_told(n_repeats, warns):
+    words = [" ".join(f"word{i * 20 + j}" for j in range(20)) for i in range(60)]
+    train = [Document(f"d{i}", {"body": text}, ("a",) if i % 2 else ("b",)) for i, text in enumerate(words)]
+    train += [Document(f"again {i}", train[i].zones, train[i].topics) for i in range(n_repeats)]
+    corpus = Corpus("c", train, [], ("a", "b"))
+    assert corpus.n_repeats == n_repeats
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warn_of_corpus(corpus, PAUM)
+    assert any("repeat earlier ones" in str(each.message) for each in told) is warns

@@ -218,7 +218,8 @@ def _documents(unlabelled: list[str], read: common.CorpusReader, stages: "Stages
 
     if archives := [name for name in unlabelled if not is_shipped(name)]:
         yield from readable_documents(archives, read.settings or InputSettings())
-    for corpus in (read(name, stages) for name in unlabelled if is_shipped(name)):
+    read_shipped = read._replace(settings=None, test_size=None, keep_groups=False)  # these are of the labelled corpus
+    for corpus in (read_shipped(name, stages) for name in unlabelled if is_shipped(name)):
         yield from (*corpus.train, *corpus.test, *corpus.unused)
 
 

@@ -170,7 +170,8 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
 
     def opened(**observers: Any) -> Corpus:
         corpus = open_corpus(name_or_path, corpus_dir, download=False, unused=False, **options, **observers)
-        _ = corpus.twins, corpus.train_dates  # found and sent together with the corpus: the receiver still counts terms
+        # Found and sent together with the corpus: the receiver still counts terms.
+        _ = corpus.twins, corpus.n_repeats, corpus.train_dates
         return corpus
 
     return read_forked(opened)

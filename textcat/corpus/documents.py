@@ -342,13 +342,21 @@ class Corpus:
 
         Twins are in the same group of duplicates: see `textcat.duplicates`. Documents without a text have no twins.
         """
+        n_train = len(self.train)
+        return self._first_of_group[n_train:] < n_train
+
+    @cached_property
+    def n_repeats(self) -> int:
+        """The number of training documents that repeat an earlier one."""
+        n_train = len(self.train)
+        return int((self._first_of_group[:n_train] != np.arange(n_train)).sum())
+
+    @cached_property
+    def _first_of_group(self) -> np.ndarray:
+        """The first document of the group of duplicates of each training document, and then of each test document."""
         from textcat.duplicates.groups import find_groups
 
-        n_train = len(self.train)
-        if not n_train or not self.test:
-            return np.zeros(len(self.test), bool)
-        groups = find_groups(document.zones for document in chain(self.train, self.test))
-        return groups[n_train:] < n_train
+        return find_groups(document.zones for document in chain(self.train, self.test))
 
     @cached_property
     def train_dates(self) -> tuple[str, str] | None:

@@ -128,7 +128,7 @@ def learn(
         manifest = read_manifest(folder)
         columns = {"text": text, "topics": topics, "topics_separator": topics_separator}
         new = [d for d in _checked_documents(documents, manifest.origin, **columns) if d.split != "unused"]
-        gone = [remove] if isinstance(remove, str) else [*remove]
+        gone = [remove] if isinstance(remove, str) else [*map(str, remove)]  # ids of records may be numbers
         names = None if vocabulary is None else Vocabulary.read(vocabulary, vocabulary_language, manifest.language)
         if not (new or gone or names):
             raise TextcatError("There is nothing to learn: give documents, ids to remove, or names of topics.")
