@@ -49,6 +49,13 @@ def test_the_head_has_what_a_hub_reads(tagger, evaluation):
         assert values[f"macro F1, {row.band}"] == round(row["macro_f1"], 4)
 
 
+def test_the_head_has_no_index_without_measures(tagger):
+    from textcat.evaluation.evaluation import evaluate_scores
+
+    nothing = evaluate_scores([[0.0]], [[0]], ["a"], [1], 1, spec="ALL")
+    assert "model-index" not in head_of(card_text(tagger, nothing))
+
+
 def test_the_head_is_one_that_the_library_of_the_hub_takes(tagger, evaluation):
     hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed (extra hub)")
     card = hub.ModelCard(card_text(tagger, evaluation, CardFields(licence="mit")))

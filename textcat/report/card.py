@@ -122,6 +122,10 @@ def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFie
         yield f"datasets: {json.dumps(datasets)}"
     if evaluation is None:
         return
+    names = _main_measures(evaluation)
+    measured = [(row, name) for row in evaluation.rows for name in names if row[name] is not None]
+    if not measured:  # the hub refuses an index without measures
+        return
     is_test = evaluation.measured_on is MeasuredOn.TEST
     yield "model-index:"
     yield f"- name: {json.dumps(title)}"
@@ -130,11 +134,9 @@ def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFie
     name = json.dumps(tagger.facts.corpus or "unnamed")
     yield f"    dataset: {{name: {name}, type: {name}, split: {json.dumps('test' if is_test else 'train')}}}"
     yield "    metrics:"
-    for row in evaluation.rows:
-        for measure in _main_measures(evaluation):
-            if (value := row[measure]) is not None:
-                named = json.dumps(f"{TITLES[measure].line}, {row.band}")
-                yield f"    - {{type: {json.dumps(measure)}, name: {named}, value: {value:.4f}}}"
+    for row, measure in measured:
+        named = json.dumps(f"{TITLES[measure].line}, {row.band}")
+        yield f"    - {{type: {json.dumps(measure)}, name: {named}, value: {row[measure]:.4f}}}"
 
 
 def _main_measures(evaluation: Evaluation) -> list[str]:
