@@ -12,7 +12,7 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.recipes.recipe import default_recipe
 from textcat.training.names import surest
-from textcat.training.self_training import train_with_unlabelled
+from textcat.training.self_training import _Counted, train_with_unlabelled
 
 RECIPE = default_recipe().with_settings(["topics.forecast=false", "topics.vectors=none", "learner.tau_pos=50"])
 # Of each topic 80, of which a text has four, so that labelled texts seldom share one.
@@ -111,6 +111,18 @@ def test_unlabelled_documents_of_other_topics_are_left_out(labelled, recipe):
     if choice["chosen"] == "not used":
         np.testing.assert_array_equal(tagger.scorer.weights, alone.scorer.weights)
     assert (choice["chosen"] == "used") == (choice["precision@1"]["with them"] > choice["precision@1"]["without"])
+
+
+@pytest.mark.parametrize("copies", [0, 1])
+def test_a_topic_without_a_document_is_learnt_from_its_name_as_elsewhere(labelled, recipe, copies):
+    rare = Document("rare", {"body": "tin and tin ores"}, ("tin",))
+    corpus = Corpus.from_documents("with a rare topic", [*labelled.train, rare])
+    recipe = recipe.with_settings([f"topics.description_copies={copies}"])
+    counted = _Counted.of(corpus, [], recipe, None)
+    (scores,) = counted.scores(np.arange(24), np.array([24]), counted.labels)
+    tin = corpus.topics.index("tin")
+    assert bool(scores.argmax() == tin) is bool(copies)
+    assert copies or scores[tin] == scores.min()
 
 
 def test_the_result_does_not_depend_on_jobs(tagger, labelled, unlabelled, recipe):

@@ -296,6 +296,7 @@ def test_a_model_with_a_shortlist_can_be_updated(tmp_path):
     [
         ([], [], "There is nothing to learn: give documents, ids to remove, or names of topics."),
         ([], ["d11 "], "The model has no document 'd11 ', so it cannot be removed. Did you mean 'd11'?"),
+        ([], [11], "The model has no document '11', so it cannot be removed."),
         ([], [f"d{i}" for i in range(12)], "No training document would be left"),
         ([document("x", "ash"), document("x", "ash")], [], "Document 'x' is given twice"),
         ([document("d1", "ash")], ["d1"], "Document 'd1' is both to be learnt and removed"),
