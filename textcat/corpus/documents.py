@@ -343,6 +343,8 @@ class Corpus:
         Twins are in the same group of duplicates: see `textcat.duplicates`. Documents without a text have no twins.
         """
         n_train = len(self.train)
+        if not n_train or not self.test:
+            return np.zeros(len(self.test), bool)
         return self._first_of_group[n_train:] < n_train
 
     @cached_property

@@ -2,9 +2,8 @@
 
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from datetime import date, timedelta
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -120,7 +119,9 @@ def monitor_tags(
                 "out, and tag again with --restart."
             )
     models = present_models(paths)
-    read = _Tags((document for path in paths for document in _tags_of(path)), models)
+    read = _Tags(models)
+    for path in paths:
+        read.add(read_tags(path), knows_groups=bool(facts_of_run(path).get("--duplicates")))
     check_has_present_tags(len(read.days) + read.undated > 0, read.left_out)
     days = np.array(read.days)
     if not len(days):
@@ -161,12 +162,6 @@ def monitor_tags(
     )
 
 
-def _tags_of(folder: Path) -> Iterator[TaggedDocument]:
-    """Yield the documents of a folder of tags; `group` is only a group of duplicates if --duplicates was given."""
-    knows_groups = bool(facts_of_run(folder).get("--duplicates"))
-    return (document if knows_groups else document._replace(group="") for document in read_tags(folder))
-
-
 def _alarms(read: "_Tags", days: NDArray[np.int32], first: int, level: float) -> list[Alarm]:
     """Find changed rates of topics; return the alarms in the order of detection, with days counted from `first`.
 
@@ -196,16 +191,19 @@ class _Tags:
     dated in the future, such as 9999-12-31 for "never", count as undated.
     """
 
-    def __init__(self, tagged: Iterable[TaggedDocument], models: Set[str]) -> None:
+    def __init__(self, models: Set[str]) -> None:
         self.names, self.undated, self.left_out, self.repeated = [*_OF_ALL], 0, 0, 0
         self.days, self.documents, self.columns = array("i"), array("q"), array("i")
-        column_of = {name: column for column, name in enumerate(self.names)}
+        self._models, self._column_of = models, {name: column for column, name in enumerate(self.names)}
+
+    def add(self, tagged: Iterable[TaggedDocument], *, knows_groups: bool) -> None:
+        """Add documents; unless `knows_groups`, a field `group` is one of their own, and says nothing of repeats."""
         latest = str(date.today() + timedelta(days=1))  # it is tomorrow elsewhere
         for document in tagged:
-            if document.model and document.model not in models:
+            if document.model and document.model not in self._models:
                 self.left_out += 1
                 continue
-            if document.repeats_another:
+            if knows_groups and document.repeats_another:
                 self.repeated += 1
                 continue
             day = day_of(document.date)
@@ -213,7 +211,7 @@ class _Tags:
                 self.undated += 1
                 continue
             for name in self._names_of(document):
-                column = column_of.setdefault(name, len(self.names))
+                column = self._column_of.setdefault(name, len(self.names))
                 if column == len(self.names):
                     self.names.append(name)
                 self.documents.append(len(self.days))

@@ -13,7 +13,7 @@ from textcat.base.settings import check_whole_number
 from textcat.base.surrogates import escape_undecodable
 from textcat.model.history import descends_from
 from textcat.reading import Batch, InputSettings, Share, check_pipes, read_batches
-from textcat.runs.files import is_within, tagged_files
+from textcat.runs.files import TaggedFile, is_within, tagged_files
 from textcat.runs.folder import Growing, open_folder, record_missing_sums
 from textcat.runs.growth import Growth, list_files
 from textcat.runs.inputs import (
@@ -194,8 +194,10 @@ def _tag(
 
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
     former = {} if restart else facts_of_run(out)
+    tagged: dict[str, TaggedFile] = {}
     if plan.job.groups is not None:
-        check_grouped_files(plan.job.output.duplicates, plan.sources, tagged_files(out) if former else {})
+        tagged = tagged_files(out) if former else {}
+        check_grouped_files(plan.job.output.duplicates, plan.sources, tagged)
     # Scores of several models cannot be added up.
     plan = plan._replace(job=plan.job._replace(keeps_scores=not plan.job.by_language))
     facts, form = facts_of_job(plan.job, plan.sources), file_format(plan.job.output)
@@ -203,7 +205,7 @@ def _tag(
     facts |= {PART: str(plan.part)} if is_part else {}
     # All parts must be tagged by the same model, so that they can be merged.
     changing = () if is_part else _changing(plan, out, former, facts, changes)
-    changing += (GROUPS,) if not is_part and _groups_grew(plan, out, former.get(GROUPS)) else ()
+    changing += (GROUPS,) if not is_part and _groups_grew(plan, tagged, former.get(GROUPS)) else ()
     log_plan(plan, str(out))
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
     remove, before = partial(remove_rows, plan.job.output), None
@@ -271,10 +273,10 @@ def _changing(
     return names
 
 
-def _groups_grew(plan: TaggingPlan, out: Path, before: Any) -> bool:
+def _groups_grew(plan: TaggingPlan, tagged: Mapping[str, TaggedFile], before: Any) -> bool:
     """Return whether the file of groups has grown since by documents that the run has not tagged yet, or tags again.
 
-    `before` describes the file as the former run had it.
+    `tagged` has the files that the run has tagged, `before` describes the file of groups as it was then.
     """
     if not isinstance(before, dict) or plan.job.groups in (None, mark := GroupsMark(**before)):
         return False
@@ -284,7 +286,7 @@ def _groups_grew(plan: TaggingPlan, out: Path, before: Any) -> bool:
     now = {file.name: file.content for file in list_files(plan.sources) or ()}
     stays = {
         source
-        for source, file in tagged_files(out).items()
+        for source, file in tagged.items()
         if file.due is None and now.get(file.name, file.content) == file.content
     }
     return not any(map(is_within(stays), added))
