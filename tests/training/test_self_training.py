@@ -12,7 +12,7 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.recipes.recipe import default_recipe
 from textcat.training.names import surest
-from textcat.training.self_training import _Counted, train_with_unlabelled
+from textcat.training.self_training import LabelledAndUnlabelled, train_with_unlabelled
 
 RECIPE = default_recipe().with_settings(["topics.forecast=false", "topics.vectors=none", "learner.tau_pos=50"])
 # Of each topic 80, of which a text has four, so that labelled texts seldom share one.
@@ -118,7 +118,7 @@ def test_a_topic_without_a_document_is_learnt_from_its_name_as_elsewhere(labelle
     rare = Document("rare", {"body": "tin and tin ores"}, ("tin",))
     corpus = Corpus.from_documents("with a rare topic", [*labelled.train, rare])
     recipe = recipe.with_settings([f"topics.description_copies={copies}"])
-    counted = _Counted.of(corpus, [], recipe, None)
+    counted = LabelledAndUnlabelled.of(corpus, [], recipe, None)
     (scores,) = counted.scores(np.arange(24), np.array([24]), counted.labels)
     tin = corpus.topics.index("tin")
     assert bool(scores.argmax() == tin) is bool(copies)

@@ -92,7 +92,7 @@ def train_with_unlabelled(
     plain = train_and_evaluate(corpus, recipe, **options)
     chosen = replace(plain.facts.recipe, name=recipe.name)
     with stages.stage("held-out folds"):
-        counted = _Counted.of(corpus, documents, chosen, n_jobs)
+        counted = LabelledAndUnlabelled.of(corpus, documents, chosen, n_jobs)
         held_out = _HeldOut.of(counted)
     facts = {
         "chosen": "used" if held_out.with_unlabelled > held_out.without else "not used",
@@ -120,7 +120,7 @@ def train_with_unlabelled(
     return replace(tagger, evaluation=evaluation)
 
 
-class _Counted(NamedTuple):
+class LabelledAndUnlabelled(NamedTuple):
     """Counts of labelled, then of unlabelled documents; any of them can be trained on or scored."""
 
     counts: CountedCorpus
@@ -130,7 +130,9 @@ class _Counted(NamedTuple):
     n_jobs: int | None
 
     @classmethod
-    def of(cls, corpus: Corpus, unlabelled: Sequence[Document], recipe: Recipe, n_jobs: int | None) -> _Counted:
+    def of(
+        cls, corpus: Corpus, unlabelled: Sequence[Document], recipe: Recipe, n_jobs: int | None
+    ) -> LabelledAndUnlabelled:
         counts = CountedCorpus(replace(corpus, train=[*corpus.train, *unlabelled], test=[]), recipe)
         return cls(counts, counts.labels, len(corpus.train), recipe, n_jobs)
 
@@ -176,7 +178,7 @@ class _HeldOut(NamedTuple):
     without: float  # and by rankers trained on labelled documents only
 
     @classmethod
-    def of(cls, counted: _Counted) -> _HeldOut:
+    def of(cls, counted: LabelledAndUnlabelled) -> _HeldOut:
         n_labelled = counted.n_labelled
         labels = counted.labels[:n_labelled]
         has_topic = np.flatnonzero(labels.sum(axis=1))
