@@ -133,6 +133,7 @@ class LabelledAndUnlabelled(NamedTuple):
     def of(
         cls, corpus: Corpus, unlabelled: Sequence[Document], recipe: Recipe, n_jobs: int | None
     ) -> LabelledAndUnlabelled:
+        """Count the training documents of a corpus, and unlabelled documents."""
         counts = CountedCorpus(replace(corpus, train=[*corpus.train, *unlabelled], test=[]), recipe)
         return cls(counts, counts.labels, len(corpus.train), recipe, n_jobs)
 
