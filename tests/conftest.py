@@ -194,6 +194,15 @@ def cluster(dask_processes):
     return dask_processes
 
 
+def _wait_for_function(page, function, **options):
+    """Wait until a function of JavaScript returns what counts as true; by default, each look at it would draw a frame.
+
+    An expression would be evaluated at each look, which the policy of our pages allows at the first one only.
+    """
+    assert "=>" in function, f"no function: {function}"
+    return type(page).wait_for_function(page, function, polling=10, **options)
+
+
 @pytest.fixture
 def new_page(browser):
     """Open an address in a page that keeps nothing of other tests; nothing may go wrong that the test has not provoked.
@@ -207,9 +216,8 @@ def new_page(browser):
         pages = idle[repr(options)]
         context = {"viewport": {"width": 1280, "height": 900}, **options}
         page = pages.pop() if pages else chromium.new_context(**context).new_page()
-        # By default, a frame is drawn whenever a condition is looked at again.
-        page.wait_for_function = partial(type(page).wait_for_function, page, polling=10)
-        page.set_default_timeout(15_000)
+        page.wait_for_function = partial(_wait_for_function, page)
+        page.set_default_timeout(60_000)
         heard = [
             (page.context, "request", lambda request: asked.append(request.url)),
             (page, "pageerror", lambda error: wrong.append(str(error))),

@@ -414,7 +414,7 @@ def test_a_process_that_is_forked_while_threads_count_does_not_wait_for_them(hol
     reached.wait()
     child = os.fork()
     if not child:
-        signal.alarm(30)  # ends a child that waits
+        signal.alarm(300)  # ends a child that waits
         os._exit(0 if tokens.tokenize("Maize fell.") == ["Maize", "fell", "."] and gc.isenabled() else 1)
     release.set()
     thread.join()

@@ -206,7 +206,7 @@ def started(run, tmp_path):
     yield start
     for process in processes:
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(60)
 
 
 def needs(text, names):

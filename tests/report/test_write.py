@@ -111,7 +111,7 @@ def test_the_slider_recomputes_precision_recall_and_f1(opened, model, file):
     shown, data = opened(), data_of(file)
     scores, labels = tagger.scores(corpus.test), relevant_topics(tagger, corpus)
     shown.evaluate("location.hash = 'topic-1'")
-    shown.wait_for_function("document.querySelector('#one h3').textContent.length > 0")
+    shown.wait_for_selector("#one h3:not(:empty)")
     cuts = data["topics"][1]["cuts"]
     for place in (1, len(cuts[0]) // 2, len(cuts[0]) - 1):
         shown.locator("#cut").fill(str(place))

@@ -64,7 +64,7 @@ def served_by(monkeypatch, tmp_path):
         options = {"port": 0, "open_browser": False, "on_start": told, **options}
         threads.append(threading.Thread(target=serve, args=(what,), kwargs=options))
         threads[-1].start()
-        assert known.wait(30)
+        assert known.wait(60)
         return url[0]
 
     yield start

@@ -3,11 +3,10 @@
 import asyncio
 import json
 import os
-import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from running_server import BODY, HEAD
+from running_server import BODY, HEAD, wait_until
 from serving_requests import get, post
 
 import textcat
@@ -207,14 +206,8 @@ def test_a_folder_of_other_tags_is_refused(news, tags, other_model, newswire_mod
 def test_a_server_shows_its_alarms(serve, tags, newswire_model):
     server = serve("--workers", "2", "--monitor", tags)
     assert server.ask(HEAD + BODY)[0] == 200
-    for _ in range(200):
-        text = metrics_of(server)
-        if "textcat_monitored_documents" in text and " 1.0" in text.partition("textcat_monitored_documents{")[2][:80]:
-            break
-        time.sleep(0.1)
-    else:
-        raise AssertionError(text)
-    assert 'textcat_alarms{model="news"' in text
+    wait_until(lambda: " 1.0" in metrics_of(server).partition("textcat_monitored_documents{")[2][:80])
+    assert 'textcat_alarms{model="news"' in metrics_of(server)
 
 
 def metrics_of(server):

@@ -95,7 +95,7 @@ def server(tmp_path_factory, newswire_model, kept):
         yield _address(process)
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def _address(process):

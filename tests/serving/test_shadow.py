@@ -6,10 +6,9 @@ import re
 import signal
 import stat
 import time
-from pathlib import Path
 
 import pytest
-from running_server import BODY, HEAD
+from running_server import BODY, HEAD, is_alive, wait_until
 
 import textcat
 from textcat.base.errors import TextcatError
@@ -34,13 +33,6 @@ def other(tmp_path_factory):
     return textcat.save(tagger, tmp_path_factory.mktemp("models") / "other")
 
 
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.05)
-
-
 def difference_of(served, shadow, documents, **options):
     """What a shadow is to count, by the tags of both models."""
     counts = dict.fromkeys(COUNTS, 0)
@@ -61,11 +53,11 @@ def test_differences_are_counted_and_sampled(newswire_tagger, other, tmp_path):
         for n, top in enumerate((None, 3)):
             for k, document in enumerate(documents, start=1):
                 work.tags([document], Choice(top=top))
-                wait_for(lambda n=n, k=k: shadow.counts()["documents"] == n * len(documents) + k)
+                wait_until(lambda n=n, k=k: shadow.counts()["documents"] == n * len(documents) + k)
         work.tags(documents[:2], Choice(all_topics=True))
         shadow.offer("another", documents, Choice(), [])
         work.tags(["wheat"] * 2, Choice(min_probability=0.9))
-        wait_for(lambda: shadow.counts()["failed_documents"] == 2)
+        wait_until(lambda: shadow.counts()["failed_documents"] == 2)
     expected = [
         difference_of(newswire_tagger, textcat.load(other), documents, **options) for options in ({}, {"top": 3})
     ]
@@ -153,7 +145,7 @@ def test_a_server_with_a_shadow_answers_as_without_and_ends_with_it(serve, other
         serve("--workers", "2", "--shadow", other, "--shadow-sample", tmp_path / "s"),
     )
     assert server.ask(HEAD + BODY) == plain.ask(HEAD + BODY)
-    wait_for(lambda: metric(server, "documents") == 1)
+    wait_until(lambda: metric(server, "documents") == 1)
     assert metric(server, "left_out_documents") == metric(server, "failed_documents") == 0
     code, errors = server.stop()
     assert (code, errors) == (0, "textcat: stopped; running requests were answered.\n")
@@ -166,25 +158,18 @@ def test_a_shadow_ends_with_a_server_that_is_killed(serve, other):
     children = server.workers()
     assert len(children) == 2
     os.kill(server.process.pid, signal.SIGKILL)
-
-    def is_gone(process):
-        try:
-            return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-        except FileNotFoundError:
-            return True
-
-    wait_for(lambda: all(map(is_gone, children)))
+    wait_until(lambda: not any(map(is_alive, children)))
 
 
 @pytest.mark.long
 def test_the_page_shows_which_topics_differ(serve, other, new_page, look):
     server = serve("--workers", "1", "--shadow", other)
     page = new_page(f"{server.url}/shadow")
-    page.wait_for_function("document.querySelector('#topics').textContent.includes('No topic differs yet')")
+    page.locator("#topics", has_text="No topic differs yet").wait_for()
     body = json.dumps({"documents": [{"text": text} for text in DOCUMENTS]}).encode()
     head = b"POST /api/v1/models/news/tag-batch HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n"
     assert server.ask(head % len(body) + body)[0] == 200
-    wait_for(lambda: metric(server, "documents") == len(DOCUMENTS))
+    wait_until(lambda: metric(server, "documents") == len(DOCUMENTS))
     page.reload()
     page.wait_for_selector("#topics table")
     assert f"{len(DOCUMENTS)} documents" in page.locator("#facts").text_content()
@@ -196,4 +181,4 @@ def test_the_page_shows_which_topics_differ(serve, other, new_page, look):
 @pytest.mark.long
 def test_without_a_shadow_the_page_says_so(serve, new_page):
     page = new_page(f"{serve('--workers', '1').url}/shadow", provoked=True)
-    page.wait_for_function("document.querySelector('#error').textContent.includes('start the server with --shadow')")
+    page.locator("#error", has_text="start the server with --shadow").wait_for()

@@ -58,7 +58,7 @@ def converse(service, *pieces, eof=False):
                 await asyncio.sleep(0.01)
             if eof:
                 writer.write_eof()
-            return await asyncio.wait_for(reader.read(), 5)
+            return await asyncio.wait_for(reader.read(), 60)
 
     return asyncio.run(talk())
 
@@ -250,7 +250,7 @@ def test_bodies_of_requests_that_wait_are_not_read_ahead():
             release.set()
             data = b""
             while data.count(b"HTTP/1.1 200") < n:
-                data += await asyncio.wait_for(reader.read(1 << 16), 5)
+                data += await asyncio.wait_for(reader.read(1 << 16), 60)
 
     asyncio.run(talk())
     assert 0 < held[0] < 600_000 < n * size
