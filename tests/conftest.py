@@ -49,11 +49,12 @@ def pytest_collection():
 
 
 def pytest_runtest_setup(item):
+    marks = ("hypothesis", "sampled", "where_long")
+    if "TEXTCAT_LONG_LATER" in os.environ and any(map(item.get_closest_marker, marks)):
+        pytest.skip("step: the last one of .ci/run tries many examples, and looks at all data")
     mark = item.get_closest_marker("where_long")
     if mark and "TEXTCAT_LONG" not in os.environ:
         pytest.skip(f"time: {mark.args[0]}")
-    if "TEXTCAT_LONG_LATER" in os.environ and any(map(item.get_closest_marker, ("hypothesis", "sampled"))):
-        pytest.skip("step: the last one of .ci/run tries many examples, and looks at all data")
 
 
 @pytest.hookimpl(trylast=True)

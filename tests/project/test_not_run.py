@@ -90,9 +90,26 @@ def test_a_second_run_takes_the_tests_that_the_first_one_could_not_run(run, pyte
     skipped = tmp_path / "skipped"
     monkeypatch.setenv("TEXTCAT_SKIPPED", str(skipped))
     run("", *processes)
-    (one,) = skipped.read_text().splitlines()
-    assert one.endswith("::test_of_a_package")
-    run("true", f"@{skipped}").assert_outcomes(failed=1)
+    names = [line.partition("::")[2] for line in skipped.read_text().splitlines()]
+    assert names == ["test_of_a_package", "test_of_another_step"]
+    run("true", f"@{skipped}").assert_outcomes(failed=1, skipped=1)
+
+
+def test_a_second_run_has_all_parameters_that_it_makes(run, pytester, monkeypatch, tmp_path):
+    pytester.makepyfile("""
+        import os, pytest
+
+        @pytest.mark.parametrize("i", range(2 if "FIRST" in os.environ else 4))
+        def test_of_much(i):
+            if "FIRST" in os.environ:
+                pytest.skip("step: the second run tries all")
+    """)
+    skipped = tmp_path / "skipped"
+    monkeypatch.setenv("TEXTCAT_SKIPPED", str(skipped))
+    monkeypatch.setenv("FIRST", "1")
+    run("").assert_outcomes(skipped=2)
+    monkeypatch.delenv("FIRST")
+    run("true", f"@{skipped}").assert_outcomes(passed=4)
 
 
 def test_what_is_left_to_another_step_is_a_line_of_ci():
