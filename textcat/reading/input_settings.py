@@ -200,6 +200,16 @@ class InputSettings(NamedTuple):
             return zones
         return {name: text for name, text in zones.items() if text} or {"body": ""}
 
+    def kept(self, fields: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the further fields of a record that have a value and that `fields` names; None if it names none."""
+        if not self.fields:
+            return None
+        return {
+            name: value
+            for name, value in fields.items()
+            if value not in ("", None, []) and {name, "*"} & {*self.fields}
+        }
+
     def part_in(self, text: str) -> str:
         """Return a text unchanged if it names a part of a corpus: "train", "test", "unused" or "".
 

@@ -3,7 +3,7 @@
 import codecs
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from textcat.reading.faults import FaultKind, RefusedError, UnreadableError, encoding_error
@@ -224,11 +224,21 @@ class RecordContent(NamedTuple):
     candidates: Candidates | None = None  # see `Record`
 
 
+_Parser: TypeAlias = Callable[[RecordSpan], RecordContent]
+
+
+def by_record(
+    content: Callable[[Block, InputSettings, RecordSpan], RecordContent],
+) -> Callable[[Block, InputSettings], _Parser]:
+    """Return the `parser` of a format of which each record is parsed by itself, by the function `content`."""
+    return lambda block, settings: partial(content, block, settings)
+
+
 class RecordFormat(NamedTuple):
     """How files of a format become records: functions that divide files and parse records."""
 
     spans: Callable[[Block, InputSettings], Iterable[RecordSpan]]  # returns the bytes of each record in a block
-    parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # returns a parser of records
+    parser: Callable[[Block, InputSettings], _Parser]  # returns a parser of records
     unit: str = ""  # the name of a record in messages, with {} for its position: "Line {}"; "": the whole file
     #: A function of the header of CSV and TSV, the name of the format and the settings, which returns the cutter of a
     #: file. A cutter runs in the process that reads the inputs, and must be fast. None: a file is one document or has
@@ -243,7 +253,7 @@ class RecordFormat(NamedTuple):
     def read(
         self,
         spans: Iterable[RecordSpan],
-        parse: Callable[[RecordSpan], RecordContent],
+        parse: _Parser,
         block: Block,
         settings: InputSettings,
     ) -> Iterator[Record | Rejection]:

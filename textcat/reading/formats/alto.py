@@ -4,7 +4,7 @@ A word that is divided at the end of a line is joined. Pictures have no words.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +15,7 @@ from textcat.reading.formats.documents import whole_file
 from textcat.reading.formats.news import left_out
 from textcat.reading.formats.xml_items import attribute, parse_file
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
 
 _PARTS = {"HypPart1": 1, "HypPart2": 2}
 _HYPHENS = "-\xad\u00ac\u2010\u2e17"
@@ -236,26 +236,14 @@ def main_language(words: Iterable[Word]) -> str:
     return mark_surrogates(max(counts, key=counts.__getitem__)) if counts else ""
 
 
-def kept_fields(settings: InputSettings, fields: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the fields that have a value and that the settings name; None if the settings name no fields."""
-    if not settings.fields:
-        return None
-    return {
-        name: value for name, value in fields.items() if value not in ("", None) and {name, "*"} & {*settings.fields}
-    }
+def _content(block: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    words = read_page(span.data, settings).words
+    text, language = text_of(words), main_language(words)
+    if not text:
+        raise left_out("has no words")
+    fields = settings.kept({"language": language, "word_confidence": mean_confidence(words)})
+    zones = titled_zones("", [text], settings)
+    return RecordContent(block.source, zones, fields=fields, language=language)
 
 
-def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        words = read_page(span.data, settings).words
-        text, language = text_of(words), main_language(words)
-        if not text:
-            raise left_out("has no words")
-        fields = kept_fields(settings, {"language": language, "word_confidence": mean_confidence(words)})
-        zones = titled_zones("", [text], settings)
-        return RecordContent(block.source, zones, fields=fields, language=language)
-
-    return parse
-
-
-FORMAT = RecordFormat(whole_file, _parser)
+FORMAT = RecordFormat(whole_file, by_record(_content))

@@ -2,12 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from textcat.reading.faults import UnreadableError
-from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
+from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_from
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
 
 _START = re.compile(rb"^[ \t]*@[A-Za-z]+[ \t]*[{(]", re.MULTILINE)
 _HEAD = re.compile(r"\s*@([A-Za-z]+)\s*[{(]\s*(?:([^\s,{}()=\"]+)\s*)?(,|[})])")
@@ -81,20 +81,17 @@ def _accented(mark: str, letter: str) -> str:
     return unicodedata.normalize("NFC", letter + _MARKS[mark])
 
 
-def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        text = span.text(settings)
-        head = _HEAD.match(text)
-        if not head:
-            raise UnreadableError("does not begin like '@article{key,': correct it")
-        values = {"ENTRYTYPE": [head[1].lower()], "ID": [head[2]] if head[2] else []}
-        position = head.end()
-        while match := _NAME.match(text, position):
-            value, position = _value(text, match.end())
-            values.setdefault(match[1].lower(), []).append(value)
-        return reference_content(_fields(values), settings)
-
-    return parse
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    text = span.text(settings)
+    head = _HEAD.match(text)
+    if not head:
+        raise UnreadableError("does not begin like '@article{key,': correct it")
+    values = {"ENTRYTYPE": [head[1].lower()], "ID": [head[2]] if head[2] else []}
+    position = head.end()
+    while match := _NAME.match(text, position):
+        value, position = _value(text, match.end())
+        values.setdefault(match[1].lower(), []).append(value)
+    return reference_content(_fields(values), settings)
 
 
 def _value(text: str, position: int) -> tuple[str, int]:
@@ -147,10 +144,10 @@ def _split(keywords: str) -> list[str]:
 
 
 def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    for span in spans_between(_START)(block, settings):
+    for span in spans_from(_START, block, settings):
         kind = _KIND.match(span.data)
         if not kind or kind[1].lower() not in _NO_REFERENCES:
             yield span
 
 
-FORMAT = RecordFormat(_spans, _parser, "Entry {}", lambda *_: StartCutter(_START))
+FORMAT = RecordFormat(_spans, by_record(_content), "Entry {}", lambda *_: StartCutter(_START))

@@ -9,7 +9,7 @@ from textcat.base.surrogates import mark_surrogates
 from textcat.reading.columns import titled_zones
 from textcat.reading.faults import UnreadableError
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection
+from textcat.reading.records import Block, Record, RecordContent, RecordFormat, RecordSpan, Rejection, by_record
 
 #: How many times larger than other records files with pictures may be.
 LARGER = 4
@@ -36,7 +36,7 @@ def document_format(read: _Reader, larger: bool = False) -> RecordFormat:
 
     If `larger` is True, files may have more bytes than other records, because they hold more than text.
     """
-    return (_LargerFormat if larger else RecordFormat)(whole_file, partial(_parser, read))
+    return (_LargerFormat if larger else RecordFormat)(whole_file, by_record(partial(_content, read)))
 
 
 class _LargerFormat(RecordFormat):
@@ -50,13 +50,10 @@ def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
     return [RecordSpan(block.position, offset, data)]
 
 
-def _parser(read: _Reader, block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        said = read(span, settings)
-        title, body = " ".join(clean(said.title).split()), clean(said.body)
-        return RecordContent(block.source, titled_zones(title, [body], settings), said.topics, said.date)
-
-    return parse
+def _content(read: _Reader, block: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    said = read(span, settings)
+    title, body = " ".join(clean(said.title).split()), clean(said.body)
+    return RecordContent(block.source, titled_zones(title, [body], settings), said.topics, said.date)
 
 
 def clean(text: str) -> str:

@@ -1,14 +1,13 @@
 """Read EndNote's XML: a ``<record>`` is a reference; its fields get the names that `references` lists."""
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textcat.base.surrogates import mark_surrogates
 from textcat.reading.faults import UnreadableError
-from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
+from textcat.reading.formats.references import reference_content, reference_fields, reference_format
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordSpan
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -38,23 +37,20 @@ _TAGS["journal"] = ("periodical/full-title", "titles/secondary-title", "periodic
 _OTHERS = ("titles/short-title", "accession-num", "work-type", "auth-address", "label", "remote-database-name")
 
 
-def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
     from xml.etree import ElementTree
 
-    def parse(span: RecordSpan) -> RecordContent:
-        text, end, _ = span.text(settings).partition(_END)
-        if not _START.match(span.data):
-            raise UnreadableError("has no <record>, so it is not EndNote's XML: name its format with --format")
-        if not end:
-            raise UnreadableError("is cut off before </record>: repair the file or export it again")
-        try:
-            # The span has no declarations, so only XML's own entities are possible.
-            record = ElementTree.fromstring(mark_surrogates(text) + end)
-        except (ElementTree.ParseError, ValueError) as error:
-            raise UnreadableError(f"is not valid XML ({error!s:.80}): repair the file or export it again") from None
-        return reference_content(_fields(record), settings)
-
-    return parse
+    text, end, _rest = span.text(settings).partition(_END)
+    if not _START.match(span.data):
+        raise UnreadableError("has no <record>, so it is not EndNote's XML: name its format with --format")
+    if not end:
+        raise UnreadableError("is cut off before </record>: repair the file or export it again")
+    try:
+        # The span has no declarations, so only XML's own entities are possible.
+        record = ElementTree.fromstring(mark_surrogates(text) + end)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise UnreadableError(f"is not valid XML ({error!s:.80}): repair the file or export it again") from None
+    return reference_content(_fields(record), settings)
 
 
 def _fields(record: "Element") -> dict[str, object]:
@@ -78,4 +74,4 @@ def _fields(record: "Element") -> dict[str, object]:
     return fields
 
 
-FORMAT = RecordFormat(spans_between(_START), _parser, "Record {}", lambda *_: StartCutter(_START))
+FORMAT = reference_format(_START, _content)

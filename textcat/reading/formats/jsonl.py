@@ -28,7 +28,16 @@ from textcat.reading.formats.annif import has_subjects
 from textcat.reading.formats.text import LineCutter, nonblank_lines
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import Labels, labels_in, labels_of_fields
-from textcat.reading.records import Block, Candidates, Record, RecordContent, RecordFormat, RecordSpan, Rejection
+from textcat.reading.records import (
+    Block,
+    Candidates,
+    Record,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
+    Rejection,
+    by_record,
+)
 
 # A string, complete or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
@@ -57,7 +66,7 @@ class _Lines(RecordFormat):
                 name, zones, date, fields = content
                 yield Record(name or f"{source}:{number}", source, number, zones, (), date, "", None, fields)
             elif line.strip():
-                parse = partial(_content, loaded, source, settings)
+                parse = partial(_loaded_content, loaded, source, settings)
                 yield from self.read([RecordSpan(number, offset, line)], parse, block, settings)
             offset += len(line) + 1
 
@@ -217,14 +226,11 @@ def _is_plain(value: Any) -> bool:
     return kind in _PLAIN_TYPES or (kind is list and _PLAIN_TYPES.issuperset(map(type, value)))
 
 
-def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        return _content(_parse_by_orjson(span.data) if settings.in_utf8() else None, block.source, settings, span)
-
-    return parse
+def _content(block: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    return _loaded_content(_parse_by_orjson(span.data) if settings.in_utf8() else None, block.source, settings, span)
 
 
-def _content(loaded: Any, source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _loaded_content(loaded: Any, source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of a record; `loaded` is its JSON as parsed by orjson, None if orjson did not parse it."""
     is_plain = type(loaded) is dict and all(map(_is_plain, loaded.values()))
     fields = loaded if is_plain else read_object(span.text(settings))
@@ -408,5 +414,5 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
-LINES = _Lines(nonblank_lines, _parser, "Line {}", lambda *_: LineCutter())
-ARRAY = RecordFormat(_objects, _parser, "Object {}", lambda *_: _ObjectCutter())
+LINES = _Lines(nonblank_lines, by_record(_content), "Line {}", lambda *_: LineCutter())
+ARRAY = RecordFormat(_objects, by_record(_content), "Object {}", lambda *_: _ObjectCutter())

@@ -17,7 +17,7 @@ from textcat.reading.formats.documents import ExtractedText, document_format
 from textcat.reading.formats.html import decode_declared, extract_page
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import labels_in
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -90,7 +90,7 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
         position += bool(SEPARATOR.match(message))
 
 
-def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of a message of an mbox.
 
     Its id is the Message-ID, its title the Subject, and its body the plain-text parts that are not attachments or, if
@@ -253,4 +253,4 @@ def _end_of_markup(text: str, start: int) -> int:
 
 
 FILE = document_format(_file, larger=True)
-MBOX = RecordFormat(_spans, lambda _, settings: partial(_content, settings), "Message {}", lambda *_: _MessageCutter())
+MBOX = RecordFormat(_spans, by_record(_content), "Message {}", lambda *_: _MessageCutter())

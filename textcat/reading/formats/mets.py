@@ -20,7 +20,6 @@ from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.alto import (
     AltoPage,
     Word,
-    kept_fields,
     main_language,
     mean_confidence,
     read_page,
@@ -478,7 +477,7 @@ def _content(
     title = " ".join(title.split()) if title else document.title
     language = document.language or main_language(words)
     said = {"date": document.date, "language": language, "publication": document.publication}
-    fields = kept_fields(settings, said | {"word_confidence": mean_confidence(words)})
+    fields = settings.kept(said | {"word_confidence": mean_confidence(words)})
     zones = titled_zones(title, [body], settings)
     name = f"{source}#{document.id}" if document.id else ""
     return RecordContent(name, zones, (), document.date, fields=fields, language=language)

@@ -167,4 +167,4 @@ def _fields(item: NewsItem, subjects: list[Subject], settings: InputSettings) ->
         "version": mark_surrogates(item.version.strip()),
         "subjects": [subject._asdict() for subject in subjects],
     }
-    return {name: value for name, value in fields.items() if value and {name, "*"} & {*settings.fields}}
+    return settings.kept(fields)

@@ -12,7 +12,7 @@ from textcat.reading.formats.html import extract_page
 from textcat.reading.formats.json_values import members_of, values_in
 from textcat.reading.formats.news import NewsItem, Subject, left_out, news_content, subject_of
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
 
 _OF_ITEM = re.compile(rb'"(?:uri|guid)"\s*:')
 _NAMES = re.compile(
@@ -82,10 +82,10 @@ def _ranges_of_items(data: bytes, start: int, depth: int = 2) -> list[tuple[int,
 def item_format(content: Callable[[dict[str, Any], InputSettings], RecordContent]) -> RecordFormat:
     """Return a format of JSON files with many items; `content` converts the fields of an item to a record's content."""
 
-    def parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-        return lambda span: content(jsonl.read_object(span.text(settings)), settings)
+    def of_item(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+        return content(jsonl.read_object(span.text(settings)), settings)
 
-    return RecordFormat(_spans, parser, "Item {}", jsonl.ARRAY.cutter)
+    return RecordFormat(_spans, by_record(of_item), "Item {}", jsonl.ARRAY.cutter)
 
 
 def _content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:

@@ -2,13 +2,13 @@
 
 import re
 from collections import defaultdict
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple
 
 from textcat.base.errors import TextcatError
 from textcat.reading.faults import UnreadableError
 from textcat.reading.input_settings import InputSettings, LabelSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
 
 VERSIONS = ("1", "2")
 _TOPICS, _COUNTRIES = "bip:topics:1.0", "bip:countries:1.0"
@@ -33,7 +33,7 @@ def is_wanted_story(name: str, labels: LabelSettings) -> bool:
     return any(isinstance(span.first, int) or span.holds(0, "-".join(day.groups())) for span in spans)
 
 
-def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of the only story in a file.
 
     The id is its itemid, the date is the newsitem's; the zones are title (the headline), dateline and body (a line
@@ -168,4 +168,4 @@ def _spans(block: Block, _: InputSettings) -> list[RecordSpan]:
     return [RecordSpan(block.position, block.offset, block.data)]
 
 
-FORMAT = RecordFormat(_spans, lambda _, settings: partial(_content, settings))
+FORMAT = RecordFormat(_spans, by_record(_content))

@@ -1,12 +1,11 @@
 """Read Refer, as EndNote exports it (``.enw``): fields such as ``%T title``, and a blank line between records."""
 
 import re
-from collections.abc import Callable
 
 from textcat.reading.faults import UnreadableError
-from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
+from textcat.reading.formats.references import reference_content, reference_fields, reference_format
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordSpan
 
 # A type, or any field after a blank line or at the start; the percent sign first, because it is rare.
 _START = re.compile(rb"%(?:(?<=\n%)0|(?:(?<=\n\n%)|(?<=\n\r\n%)|(?<=\A%)|(?<=\n\xef\xbb\xbf%))[0A-Z])[ \t]")
@@ -33,14 +32,11 @@ _TAGS = {
 }
 
 
-def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        values = _values(span.text(settings))
-        if not values:
-            raise UnreadableError("has no line such as '%T Title', so it is not Refer: name its format with --format")
-        return reference_content(reference_fields(values, _TAGS), settings)
-
-    return parse
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    values = _values(span.text(settings))
+    if not values:
+        raise UnreadableError("has no line such as '%T Title', so it is not Refer: name its format with --format")
+    return reference_content(reference_fields(values, _TAGS), settings)
 
 
 def _values(text: str) -> dict[str, list[str]]:
@@ -63,4 +59,4 @@ def _values(text: str) -> dict[str, list[str]]:
     return {tag: kept for tag, fields in values.items() if (kept := [*filter(None, fields)])}
 
 
-FORMAT = RecordFormat(spans_between(_START), _parser, "Record {}", lambda *_: StartCutter(_START))
+FORMAT = reference_format(_START, _content)

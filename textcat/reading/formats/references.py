@@ -8,14 +8,14 @@ from RIS also has its lines, as the field `ris`, so that it can be written as it
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
 from textcat.reading.faults import UnreadableError
 from textcat.reading.formats.jsonl import object_content
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
 
 _LISTS = frozenset({"authors", "keywords", "notes"})
 #: The RIS tags of each field; the first one is used for writing.
@@ -180,20 +180,23 @@ class StartCutter:
         return last_line if last_line > 0 else max(len(data) - 1, 0), False
 
 
-def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], Iterator[RecordSpan]]:
-    """Return a function that yields the `RecordSpan` of each record of a block; each begins at a match of `start`."""
+def reference_format(
+    start: re.Pattern[bytes], content: Callable[[Block, InputSettings, RecordSpan], RecordContent]
+) -> RecordFormat:
+    """Return a format whose records begin at matches of `start`, and are parsed by `content`, as in `by_record`."""
+    return RecordFormat(partial(spans_from, start), by_record(content), "Record {}", lambda *_: StartCutter(start))
 
-    def spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-        data, offset = block.without_mark(settings)
-        position, starts = block.position, [match.start() for match in start.finditer(data)]
-        for begin, end in pairwise([*starts, len(data)]):
-            yield RecordSpan(position, offset + begin, data[begin:end])
-            position += 1
-        # Text before the first record is skipped: some databases write the origin of the list there.
-        if not starts and data.strip() and block.offset == 0:
-            yield RecordSpan(position, offset, data)
 
-    return spans
+def spans_from(start: re.Pattern[bytes], block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
+    """Yield the `RecordSpan` of each record of a block; each begins at a match of `start`."""
+    data, offset = block.without_mark(settings)
+    position, starts = block.position, [match.start() for match in start.finditer(data)]
+    for begin, end in pairwise([*starts, len(data)]):
+        yield RecordSpan(position, offset + begin, data[begin:end])
+        position += 1
+    # Text before the first record is skipped: some databases write the origin of the list there.
+    if not starts and data.strip() and block.offset == 0:
+        yield RecordSpan(position, offset, data)
 
 
 def reference_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
@@ -359,26 +362,23 @@ def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[s
     return {tag: kept for tag, texts in joined.items() if (kept := [*filter(None, texts)])}
 
 
-def _ris_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        text = span.text(settings)
-        values = _tagged_values(text, _RIS_LINE, "ER")
-        if "TY" not in values:
-            raise UnreadableError("has no line such as 'TY  - JOUR', so it is not RIS: name its format with --format")
-        if "AU" in values and "A1" in values:  # perhaps the same persons, with their names in other forms
-            persons = {_surname(name) for name in values["AU"]}
-            values["A1"] = [name for name in values["A1"] if _surname(name) not in persons]
-        if "EP" in values and "SP" in values and "-" not in values["SP"][0]:
-            values["SP"][0] += f"-{values.pop('EP')[0]}"
-        accession = values.get("AN", [""])[0]  # used as the id of a reference without another id
-        of_pubmed = accession.isdecimal() and _PUBMED.search(" ".join(values.get("DB", []) + values.get("DP", [])))
-        fields = reference_fields({tag: texts for tag, texts in values.items() if texts}, RIS_TAGS)
-        fields |= {"pmid": accession} if of_pubmed else {}
-        if settings.fields:
-            fields["ris"] = _lines_of_ris(text)
-        return reference_content(fields, settings)
-
-    return parse
+def _ris_content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    text = span.text(settings)
+    values = _tagged_values(text, _RIS_LINE, "ER")
+    if "TY" not in values:
+        raise UnreadableError("has no line such as 'TY  - JOUR', so it is not RIS: name its format with --format")
+    if "AU" in values and "A1" in values:  # perhaps the same persons, with their names in other forms
+        persons = {_surname(name) for name in values["AU"]}
+        values["A1"] = [name for name in values["A1"] if _surname(name) not in persons]
+    if "EP" in values and "SP" in values and "-" not in values["SP"][0]:
+        values["SP"][0] += f"-{values.pop('EP')[0]}"
+    accession = values.get("AN", [""])[0]  # used as the id of a reference without another id
+    of_pubmed = accession.isdecimal() and _PUBMED.search(" ".join(values.get("DB", []) + values.get("DP", [])))
+    fields = reference_fields({tag: texts for tag, texts in values.items() if texts}, RIS_TAGS)
+    fields |= {"pmid": accession} if of_pubmed else {}
+    if settings.fields:
+        fields["ris"] = _lines_of_ris(text)
+    return reference_content(fields, settings)
 
 
 def _surname(name: str) -> str:
@@ -392,27 +392,22 @@ def _lines_of_ris(text: str) -> str:
     return "\n".join(map(str.rstrip, text[: end and end.start()].split("\n"))).strip("\n")
 
 
-def _medline_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        values = _tagged_values(span.text(settings), _MEDLINE_LINE, "")
-        if "PMID" not in values:
-            raise UnreadableError(
-                "has no line such as 'PMID- 123', so it is not from PubMed: name its format with --format"
-            )
-        short = values.pop("AU", [])  # full names are in FAU, except in old records
-        values.setdefault("FAU", short)
-        values["pmid"] = values["PMID"][:1]
-        values["doi"] = [
-            identifier for tag in ("LID", "AID") for identifier in values.get(tag, ()) if identifier.endswith("[doi]")
-        ]
-        return reference_content(
-            reference_fields({tag: texts for tag, texts in values.items() if texts}, _MEDLINE_TAGS), settings
+def _medline_content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    values = _tagged_values(span.text(settings), _MEDLINE_LINE, "")
+    if "PMID" not in values:
+        raise UnreadableError(
+            "has no line such as 'PMID- 123', so it is not from PubMed: name its format with --format"
         )
+    short = values.pop("AU", [])  # full names are in FAU, except in old records
+    values.setdefault("FAU", short)
+    values["pmid"] = values["PMID"][:1]
+    values["doi"] = [
+        identifier for tag in ("LID", "AID") for identifier in values.get(tag, ()) if identifier.endswith("[doi]")
+    ]
+    return reference_content(
+        reference_fields({tag: texts for tag, texts in values.items() if texts}, _MEDLINE_TAGS), settings
+    )
 
-    return parse
 
-
-RIS = RecordFormat(spans_between(_RIS_START), _ris_parser, "Record {}", lambda *_: StartCutter(_RIS_START))
-MEDLINE = RecordFormat(
-    spans_between(_MEDLINE_START), _medline_parser, "Record {}", lambda *_: StartCutter(_MEDLINE_START)
-)
+RIS = reference_format(_RIS_START, _ris_content)
+MEDLINE = reference_format(_MEDLINE_START, _medline_content)

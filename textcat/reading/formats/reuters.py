@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from html.entities import name2codepoint
 from typing import NamedTuple
 
 from textcat.reading.dates import iso_date
 from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.input_settings import InputSettings, LabelSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")
@@ -101,7 +101,7 @@ def _spans_between(position: int, offset: int, data: bytes) -> Iterator[RecordSp
         offset += len(part)
 
 
-def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of a story.
 
     The id is NEWID; the zones are title, dateline and body (``""`` where a story has none). A story of type UNPROC has
@@ -242,4 +242,4 @@ def _character(decimal: str | None, hexadecimal: str | None, name: str | None) -
     return character if character.isprintable() or character in "\t\n" else " "
 
 
-FORMAT = RecordFormat(_spans, lambda _, settings: partial(_content, settings), "Story {}", lambda *_: _StoryCutter())
+FORMAT = RecordFormat(_spans, by_record(_content), "Story {}", lambda *_: _StoryCutter())

@@ -1,13 +1,13 @@
 """Read text files: a file is one document, which may begin with mail headers, or has one document per line."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from textcat.reading.formats.documents import whole_file
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
 
 HEADERS = ("keep", "title", "subject", "drop")
 _HEADER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
@@ -42,15 +42,12 @@ def nonblank_lines(block: Block, settings: InputSettings) -> Iterator[RecordSpan
         offset += len(line) + 1
 
 
-def _file_parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        text = span.text(settings)
-        if settings.labels is None:
-            return RecordContent(block.source, {"body": text})
-        title, body = _title_and_body(text.replace("\r\n", "\n").replace("\r", "\n"), settings.labels.headers)
-        return RecordContent(block.source, {"title": title, "body": body})
-
-    return parse
+def _whole_content(block: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    text = span.text(settings)
+    if settings.labels is None:
+        return RecordContent(block.source, {"body": text})
+    title, body = _title_and_body(text.replace("\r\n", "\n").replace("\r", "\n"), settings.labels.headers)
+    return RecordContent(block.source, {"title": title, "body": body})
 
 
 def _title_and_body(text: str, headers: str) -> tuple[str, str]:
@@ -62,9 +59,9 @@ def _title_and_body(text: str, headers: str) -> tuple[str, str]:
     return " ".join(subject[1].split()) if subject else "", rest.strip()
 
 
-def _line_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    return lambda span: RecordContent("", {"body": span.text(settings).removeprefix("\ufeff").strip()})
+def _line_content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    return RecordContent("", {"body": span.text(settings).removeprefix("\ufeff").strip()})
 
 
-LINES = RecordFormat(nonblank_lines, _line_parser, "Line {}", lambda *_: LineCutter())
-WHOLE = RecordFormat(whole_file, _file_parser)
+LINES = RecordFormat(nonblank_lines, by_record(_line_content), "Line {}", lambda *_: LineCutter())
+WHOLE = RecordFormat(whole_file, by_record(_whole_content))

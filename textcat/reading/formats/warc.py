@@ -6,8 +6,8 @@ left out.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from textcat.base.surrogates import mark_surrogates
 from textcat.reading.columns import titled_zones
@@ -19,7 +19,7 @@ from textcat.reading.formats.html import decode_page, extract_text
 from textcat.reading.formats.http import HttpResponse, media_type
 from textcat.reading.formats.news import left_out
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan, by_record
 
 _HEAD = re.compile(rb"WARC/[01]\.[0-9]{1,2}\r?\n")
 _LONGEST_VERSION = 16  # bytes of the line that `_HEAD` matches
@@ -196,7 +196,7 @@ def _head_and_body(data: bytes) -> tuple[bytes, bytes]:
     return data[: stop.end()], data[stop.end() :]
 
 
-def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of a record.
 
     Its id is its WARC-Record-ID, as many records may have the same address, and its date the WARC-Date.
@@ -222,9 +222,11 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     page = ExtractedText("", text.strip()) if is_plain else extract_text(text, settings)
     language = fields.get("warc-identified-content-language", "").split(",")[0].strip() or page.language
     date = iso_date(fields.get("warc-date", ""))
-    further = _more_fields(fields, page, date, language, settings)
+    uri = fields.get("warc-target-uri", "").strip("<>")
+    further = {"uri": uri, "date": date, "language": language, "published": page.date, "author": page.author}
     zones = titled_zones(" ".join(clean(page.title).split()), [clean(page.body)], settings)
-    return RecordContent(fields.get("warc-record-id", "").strip("<>"), zones, (), date, "", None, further, language)
+    id_ = fields.get("warc-record-id", "").strip("<>")
+    return RecordContent(id_, zones, (), date, fields=settings.kept(further), language=language)
 
 
 def _damage(what: str) -> UnreadableError:
@@ -259,18 +261,4 @@ def _other_than_text() -> UnreadableError:
     return left_out("is neither HTML nor plain text", "records that are neither HTML nor plain text are left out")
 
 
-def _more_fields(
-    fields: dict[str, str], page: ExtractedText, date: str, language: str, settings: InputSettings
-) -> dict[str, Any] | None:
-    if not settings.fields:
-        return None
-    uri = fields.get("warc-target-uri", "").strip("<>")
-    further = {"uri": uri, "date": date, "language": language, "published": page.date, "author": page.author}
-    return {name: value for name, value in further.items() if value and {name, "*"} & {*settings.fields}}
-
-
-def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    return lambda span: _content(settings, span)
-
-
-FORMAT = RecordFormat(_spans, _parser, "Record {}", lambda _, __, settings: RecordCutter(settings))
+FORMAT = RecordFormat(_spans, by_record(_content), "Record {}", lambda _, __, settings: RecordCutter(settings))

@@ -1,12 +1,11 @@
 """Read the tagged format of Web of Science (``.ciw``, ``savedrecs.txt``): a record lies between ``PT`` and ``ER``."""
 
 import re
-from collections.abc import Callable
 
 from textcat.reading.faults import UnreadableError
-from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
+from textcat.reading.formats.references import reference_content, reference_fields, reference_format
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.records import Block, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.records import Block, RecordContent, RecordSpan
 
 _START = re.compile(rb"^(?:\xef\xbb\xbf)?PT [A-Z][ \t]*\r?\n", re.MULTILINE)
 _LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*))?")
@@ -32,23 +31,20 @@ _TAGS = {
 }
 
 
-def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        if not _START.match(span.data):
-            raise UnreadableError(
-                "has no line such as 'PT J', so it is not from Web of Science: name its format with --format"
-            )
-        values = _values(span.text(settings))
-        short = values.pop("AU", [])  # full names are in AF, except in old records
-        if short:
-            values.setdefault("AF", short)
-        for tag in {"DE", "ID"} & values.keys():
-            values[tag] = [*filter(None, map(str.strip, values[tag][0].split(";")))]
-        if "EP" in values and "BP" in values:
-            values["BP"][0] += f"-{values.pop('EP')[0]}"
-        return reference_content(reference_fields(values, _TAGS), settings)
-
-    return parse
+def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    if not _START.match(span.data):
+        raise UnreadableError(
+            "has no line such as 'PT J', so it is not from Web of Science: name its format with --format"
+        )
+    values = _values(span.text(settings))
+    short = values.pop("AU", [])  # full names are in AF, except in old records
+    if short:
+        values.setdefault("AF", short)
+    for tag in {"DE", "ID"} & values.keys():
+        values[tag] = [*filter(None, map(str.strip, values[tag][0].split(";")))]
+    if "EP" in values and "BP" in values:
+        values["BP"][0] += f"-{values.pop('EP')[0]}"
+    return reference_content(reference_fields(values, _TAGS), settings)
 
 
 def _values(text: str) -> dict[str, list[str]]:
@@ -67,4 +63,4 @@ def _values(text: str) -> dict[str, list[str]]:
     return {tag: texts if tag in _OF_ONE_LINE else [" ".join(texts)] for tag, texts in kept.items() if texts}
 
 
-FORMAT = RecordFormat(spans_between(_START), _parser, "Record {}", lambda *_: StartCutter(_START))
+FORMAT = reference_format(_START, _content)
