@@ -168,11 +168,6 @@ class Rules:
     repeated: int  # start of a group of rules that is repeated until it changes nothing; -1 if no repetition is needed
     conditions: tuple[Condition, ...]
     source: str  # the text of the file
-    parsed_for: tuple[Any, ...]  # the further arguments of `parse`
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The functions of the rules cannot be pickled.
-        return Rules.parse, (self.source, *self.parsed_for)
 
     @classmethod
     def parse(
@@ -229,7 +224,7 @@ class Rules:
                 of_field += (_Rule(start + said, apply, part.condition) for said, apply in make(part.asked))
             groups.append(tuple(of_field))
         repeated = [*makers].index("adds") if _is_chained(sections, ancestors) else -1
-        return cls(tuple(groups), repeated, tuple(asked.when), text, (topics, names, broader))
+        return cls(tuple(groups), repeated, tuple(asked.when), text)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -399,70 +394,65 @@ def _is_chained(sections: Sequence[_Section], ancestors: Mapping[int, Collection
 
 _Made: TypeAlias = Iterator[tuple[str, _Apply]]
 _Columns: TypeAlias = Callable[[Sequence[str]], list[int]]
+_Given: TypeAlias = NDArray[np.bool_]
+_Among: TypeAlias = NDArray[np.bool_] | None
 
 
-def _rows_with(given: NDArray[np.bool_], column: int, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+def _rows_with(given: _Given, column: int, among: _Among) -> NDArray[np.intp]:
     return np.flatnonzero(given[:, column] if among is None else given[:, column] & among)
 
 
 def _replacing(columns: _Columns, asked: RuleFields) -> _Made:
-    def replaced(old: int, new: int) -> _Apply:
-        def apply(given: NDArray[np.bool_], _: Any, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-            rows = _rows_with(given, old, among)
-            given[rows, old] = False
-            given[rows, new] = True
-            return rows
-
-        return apply
-
     for topic, other in asked.replace.items():
-        yield f"replace {topic}: {other}", replaced(*columns([topic, other]))
+        old, new = columns([topic, other])
+        yield f"replace {topic}: {other}", partial(_replace, old, new)
+
+
+def _replace(old: int, new: int, given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+    rows = _rows_with(given, old, among)
+    given[rows, old] = False
+    given[rows, new] = True
+    return rows
 
 
 def _adding(
     columns: _Columns, order: Mapping[int, int], ancestors: Mapping[int, Sequence[int]], asked: RuleFields
 ) -> _Made:
-    def added(column: int, others: list[int]) -> _Apply:
-        def apply(given: NDArray[np.bool_], _: Any, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-            rows = _rows_with(given, column, among)
-            met = rows[~given[rows[:, None], others].all(axis=1)]
-            given[met[:, None], others] = True
-            return met
-
-        return apply
-
     rules = [(columns([topic])[0], topic, others) for topic, others in asked.adds.items()]
     for column, topic, others in sorted(rules, key=lambda rule: order.get(rule[0], 0)):
-        yield f"adds {topic}: {', '.join(others)}", added(column, columns(others))
+        yield f"adds {topic}: {', '.join(others)}", partial(_add, column, columns(others))
     if asked.parents:
         yield "parents", _with_ancestors(ancestors, gives=True)
 
 
+def _add(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+    rows = _rows_with(given, column, among)
+    met = rows[~given[rows[:, None], others].all(axis=1)]
+    given[met[:, None], others] = True
+    return met
+
+
 def _keeping(columns: _Columns, kind: str, keeps: bool, asked: RuleFields) -> _Made:
-    def kept_with(column: int, others: list[int]) -> _Apply:
-        def apply(given: NDArray[np.bool_], _: Any, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-            rows = _rows_with(given, column, among)
-            met = rows[given[rows[:, None], others].any(axis=1) != keeps]
-            given[met, column] = False
-            return met
-
-        return apply
-
     for topic, others in getattr(asked, kind).items():
-        yield f"{kind} {topic}: {', '.join(others)}", kept_with(columns([topic])[0], columns(others))
+        yield f"{kind} {topic}: {', '.join(others)}", partial(_keep, columns([topic])[0], columns(others), keeps)
+
+
+def _keep(column: int, others: list[int], keeps: bool, given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+    rows = _rows_with(given, column, among)
+    met = rows[given[rows[:, None], others].any(axis=1) != keeps]
+    given[met, column] = False
+    return met
 
 
 def _removing(columns: _Columns, asked: RuleFields) -> _Made:
-    def removed(column: int) -> _Apply:
-        def apply(given: NDArray[np.bool_], _: Any, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-            rows = _rows_with(given, column, among)
-            given[rows, column] = False
-            return rows
-
-        return apply
-
     for topic in asked.never:
-        yield f"never {topic}", removed(*columns([topic]))
+        yield f"never {topic}", partial(_remove, columns([topic])[0])
+
+
+def _remove(column: int, given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+    rows = _rows_with(given, column, among)
+    given[rows, column] = False
+    return rows
 
 
 def _narrowing(ancestors: Mapping[int, Sequence[int]], asked: RuleFields) -> _Made:
@@ -478,34 +468,35 @@ def _narrowing(ancestors: Mapping[int, Sequence[int]], asked: RuleFields) -> _Ma
 
 def _with_ancestors(ancestors: Mapping[int, Sequence[int]], *, gives: bool) -> _Apply:
     """Return a rule that gives or removes the ancestors of each topic that a document has."""
-    n_topics = 1 + max(ancestors)
-    lists = [ancestors.get(column, ()) for column in range(n_topics)]
-    sizes, ends = np.array([*map(len, lists)]), np.cumsum([*map(len, lists)])
-    flat = np.fromiter(chain.from_iterable(lists), np.intp)
+    lists = [ancestors.get(column, ()) for column in range(1 + max(ancestors))]
+    return partial(_relate, np.array([*map(len, lists)]), np.fromiter(chain.from_iterable(lists), np.intp), gives)
 
-    def apply(given: NDArray[np.bool_], _: Any, among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        rows, columns = np.nonzero(given[:, :n_topics])
-        if among is not None:
-            rows, columns = rows[among[rows]], columns[among[rows]]
-        n_others = sizes[columns]
-        starts = np.repeat(ends[columns] - np.cumsum(n_others), n_others)
-        rows, others = np.repeat(rows, n_others), flat[starts + np.arange(len(starts))]
-        changes = given[rows, others] != gives
-        rows, others = rows[changes], others[changes]
-        given[rows, others] = gives
-        return np.unique(rows)
 
-    return apply
+def _relate(
+    sizes: NDArray[np.intp], flat: NDArray[np.intp], gives: bool, given: _Given, _: Any, among: _Among
+) -> NDArray[np.intp]:
+    """Give or remove the ancestors of topics: `sizes` has their number for each topic, and `flat` lists them all."""
+    rows, columns = np.nonzero(given[:, : len(sizes)])
+    if among is not None:
+        rows, columns = rows[among[rows]], columns[among[rows]]
+    n_others = sizes[columns]
+    starts = np.repeat(np.cumsum(sizes)[columns] - np.cumsum(n_others), n_others)
+    rows, others = np.repeat(rows, n_others), flat[starts + np.arange(len(starts))]
+    changes = given[rows, others] != gives
+    rows, others = rows[changes], others[changes]
+    given[rows, others] = gives
+    return np.unique(rows)
 
 
 def _limiting(asked: RuleFields) -> _Made:
-    def apply(given: NDArray[np.bool_], scores: NDArray[Any], among: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        are_too_many = given.sum(axis=1) > asked.at_most
-        too_many = np.flatnonzero(are_too_many if among is None else are_too_many & among)
-        for row in too_many.tolist():
-            columns = np.flatnonzero(given[row])
-            given[row, columns[np.argsort(-scores[row, columns], kind="stable")[asked.at_most :]]] = False
-        return too_many
-
     if asked.at_most:
-        yield f"at_most {asked.at_most}", apply
+        yield f"at_most {asked.at_most}", partial(_limit, asked.at_most)
+
+
+def _limit(most: int, given: _Given, scores: NDArray[Any], among: _Among) -> NDArray[np.intp]:
+    are_too_many = given.sum(axis=1) > most
+    too_many = np.flatnonzero(are_too_many if among is None else are_too_many & among)
+    for row in too_many.tolist():
+        columns = np.flatnonzero(given[row])
+        given[row, columns[np.argsort(-scores[row, columns], kind="stable")[most:]]] = False
+    return too_many
