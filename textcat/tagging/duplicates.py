@@ -6,9 +6,7 @@ in the order of the input. A resumed run, or a run over a grown archive, first a
 
 import os
 import tempfile
-import time
-from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from itertools import compress
@@ -40,21 +38,14 @@ from textcat.reading import (
 )
 from textcat.runs.files import is_within, tagged_files
 from textcat.runs.folder import Growing, open_folder
-from textcat.runs.inputs import (
-    InputChange,
-    bytes_missing,
-    check_output_apart,
-    documents_of_inputs,
-    facts_of_reading,
-    total_size,
-    warn_of_changes,
-)
+from textcat.runs.inputs import InputChange, check_output_apart, facts_of_reading, total_size
 from textcat.runs.news_versions import OldRows
 from textcat.runs.output import PlainFile
-from textcat.runs.progress import RunProgress, RunState, ShowProgress
+from textcat.runs.progress import ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import write_shards
+from textcat.runs.tally import RunTally
 from textcat.runs.workers import open_workers, ordered_map
 from textcat.tagging.grouped_files import SUFFIX, write_grouped_files
 from textcat.tagging.groups import group_at
@@ -148,27 +139,24 @@ def _run(
     with (
         open_workers(jobs, total_size(sources)) as workers,
         open_folder(folder, facts, inputs, restart=restart, growing=growing) as state,
-        closing(_Assignment(folder, progress, total_size(sources), state)) as assignment,
+        closing(_Assignment(folder)) as assignment,
     ):
-        read, is_whole = state.sources, True
+        tally, is_whole = RunTally(state, total_size(sources), progress), True
         for number in range(state.shards):
             assignment.replay(folder / f"part-{number:05}{SUFFIX}")
         if state.finished:
             check_pipes(sources, state.pipes)
         else:
-            batches = read_batches(read, settings, state.checkpoint, state.pipes)
+            batches = read_batches(state.sources, settings, state.checkpoint, state.pipes)
             mapped = ordered_map(partial(sketch_batch, settings), batches, workers, START_OVER)
-            results = assignment.watched(mapped, read)
+            results = tally.followed(mapped, settings, START_OVER, assignment.add)
             written = write_shards(folder, state, PlainFile(SUFFIX), results, growing.remove, **limits)
             is_whole = written.removed == Counts()
-            assignment.changes = warn_of_changes(
-                read, settings, assignment.counts.inputs, assignment.missing, START_OVER
-            )
         if state.is_last and is_whole:
             assignment.write(out)
             # After the file: one without a new file's groups must not be taken for one that has them.
             write_grouped_files(out, sources, tagged_files(folder))
-            return assignment.summary()
+            return assignment.summary(tally)
     # Start over if the run was resumed with its old list of files, as other files may be new or have changed, or if
     # sketches were removed, as groups must then be found without them.
     return _run(sources, settings, out, folder, jobs, False, progress, limits)
@@ -229,40 +217,24 @@ def _shard_without_files(path: Path, files: Collection[str], rows: OldRows) -> R
 class _Assignment:
     """Assign documents to groups, and write a line for each duplicate to a temporary file."""
 
-    def __init__(self, folder: Path, progress: ShowProgress | None, total: int | None, state: RunState):
-        self.counts, self.changes = Counts(), list[InputChange]()
-        self.missing = Counter[str]()  # bytes of each input that could not be read
-        self.counts.add(state.counts)
+    def __init__(self, folder: Path):
         self._groups, self._names, self._lines = Groups(), _StoredNames(folder), folder / f"_groups.jsonl{UNFINISHED}"
         disk.remove(self._lines)
         self._file = disk.create(self._lines)
         self._exact = self._near = 0
         self._has_duplicate = bytearray()  # of the documents that are kept
-        self._progress, self._total, self._state = progress, total, state
-        self._started, self._memory = time.monotonic(), dict[str, int]()
 
     def replay(self, shard: Path) -> None:
         """Assign the documents of a shard of an earlier run to groups."""
-        for sketches, names in _read_frames(shard.read_bytes()):
-            self._add(sketches, names)
+        self._add_frames(shard.read_bytes())
 
-    def watched(
-        self, results: Generator[tuple[Batch, BatchResult]], sources: Sequence[Source]
-    ) -> Generator[tuple[Batch, BatchResult]]:
-        """Yield batches with their results; once a batch has been written, assign its documents to groups."""
-        with closing(results):
-            for batch, result in results:
-                result.counts.inputs = documents_of_inputs(result.counts.inputs, sources, batch)
-                yield batch, result
-                self.counts.add(result.counts)
-                self.missing.update(bytes_missing(batch, sources))
-                self._memory[result.process] = result.memory
-                for frame in result.rows:
-                    for sketches, names in _read_frames(frame):
-                        self._add(sketches, names)
-                if self._progress is not None:
-                    records, n_bytes = self.counts.records - self._state.counts.records, batch.read - self._state.read
-                    self._progress(RunProgress(self.counts, batch.read, self._total, records, n_bytes, *self._cost()))
+    def add(self, _: Batch, result: BatchResult) -> None:
+        """Assign the documents of a batch to groups."""
+        self._add_frames(b"".join(result.rows))
+
+    def _add_frames(self, frames: bytes) -> None:
+        for sketches, names in _read_frames(frames):
+            self._add(sketches, names)
 
     def _add(self, sketches: np.ndarray, names: list[bytes]) -> None:
         groups, similarities, kept = self._groups.add(sketches)
@@ -287,18 +259,15 @@ class _Assignment:
             disk.rename(self._lines, out)
             disk.sync_folder(out.parent)
 
-    def summary(self) -> Duplicates:
+    def summary(self, tally: RunTally) -> Duplicates:
+        """Return the summary of a run, whose documents `tally` has counted."""
         groups = sum(self._has_duplicate)
-        return Duplicates(self.counts, self._exact, self._near, groups, *self._cost(), tuple(self.changes))
+        return Duplicates(tally.counts, self._exact, self._near, groups, *tally.cost(), tuple(tally.changes))
 
     def close(self) -> None:
         """Close all files."""
         for file in (self._file, self._groups, self._names):
             file.close()
-
-    def _cost(self) -> tuple[float, int]:
-        memory = self._memory | {process_name(): peak_memory() or 0}
-        return max(time.monotonic() - self._started, 0.0), sum(memory.values())
 
 
 def _are_of_one_item(name: bytes, other: bytes) -> bool:

@@ -228,7 +228,7 @@ def _tag(
             if not state.finished:
                 results = tagged_batches(plan, _batches_left(plan, state), workers, tally)
                 written = write_shards(out, state, form, results, None if is_part else growing.remove, **limits)
-                tally.add_counts(written.removed)
+                tally.run.counts.add(written.removed)
                 shards, is_whole = written.shards, state.is_last and written.is_whole
                 if is_whole and not is_part and state.log is not None:
                     record_missing_sums(state.log, plan.sources)

@@ -102,7 +102,8 @@ class Summary(NamedTuple):
     @property
     def given_in_training(self) -> dict[str, tuple[float, float]]:
         """How many held-out training documents get each requested topic, and their number: see `Trained.given`."""
-        return {topic: given for topic, given in self.trained.given.items() if topic in self.train_sizes}
+        sizes = self.train_sizes
+        return {topic: given for topic, given in self.trained.given.items() if topic in sizes}
 
     @property
     def drifts(self) -> list[Drift]:

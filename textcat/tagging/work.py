@@ -1,19 +1,17 @@
 """Tag batches in other processes, and add up the results; for runs that write to a folder and to a stream."""
 
 import logging
-import time
-from collections import Counter
 from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, closing
 from functools import partial
 
 from textcat.base.errors import TextcatError
-from textcat.base.progress import peak_memory
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Batch, Block, Rejection
-from textcat.runs.inputs import InputChange, bytes_missing, documents_of_inputs, total_size, warn_of_changes
-from textcat.runs.progress import RunProgress, RunState, ShowProgress
-from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.inputs import total_size
+from textcat.runs.progress import RunState, ShowProgress
+from textcat.runs.results import BatchResult, Counts
+from textcat.runs.tally import RunTally
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
 from textcat.tagging.job import load_taggers, tag_batch
 from textcat.tagging.planning import TaggingPlan
@@ -40,14 +38,11 @@ def tagged_batches(
     A result is added to `tally` when the caller asks for the next one, and has therefore written it. A TextcatError is
     raised if more documents are rejected than the plan allows.
     """
-    with closing(ordered_map(partial(tag_batch, plan.job), batches, workers, plan.start_over)) as results:
-        for batch, tagged in results:
+    results = ordered_map(partial(tag_batch, plan.job), batches, workers, plan.start_over)
+    with closing(tally.run.followed(results, plan.job.input, plan.start_over, tally.add)) as followed:
+        for batch, tagged in followed:
             refuse_faults(plan, tagged.rejections)
-            tagged.counts.inputs = documents_of_inputs(tagged.counts.inputs, tally.sources, batch)
             yield batch, tagged
-            tally.add(batch, tagged)
-            tally.check_rejected()
-    tally.warn_of_changes()
 
 
 def refuse_faults(plan: TaggingPlan, rejections: Iterable[Rejection]) -> None:
@@ -58,41 +53,19 @@ def refuse_faults(plan: TaggingPlan, rejections: Iterable[Rejection]) -> None:
 
 
 class Tally:
-    """Add up the counts, formats, memory and time of a run, and report its progress."""
+    """Add up the formats, rejections and times to read again of a run; `run` adds up its counts and cost."""
 
     def __init__(self, plan: TaggingPlan, before: RunState, progress: ShowProgress | None):
-        self._plan, self._before, self._progress = plan, before, progress
         # The total bytes of a part of the inputs are unknown, because large files are divided among parts.
-        self.sources, self._total = before.sources, total_size(before.sources) if plan.part is None else None
-        self._counts = Counts()
-        self._counts.add(before.counts)
-        self._started = time.monotonic()
-        self._memory: dict[str, int] = {}
+        self.run = RunTally(before, total_size(before.sources) if plan.part is None else None, progress)
+        self._plan, self._before = plan, before
         self._formats: set[str] = set()
-        self._missing: Counter[str] = Counter()  # bytes of each input that could not be read
-        self._changes: list[InputChange] = []
         self._wake = before.wake
         self._of_this_run = Counts()  # documents that were read, and those that were rejected
         self._last_fault: Rejection | str = ""
 
-    def check_rejected(self) -> None:
-        """Raise a TextcatError if this run has rejected more documents than its plan allows."""
-        if self._plan.max_rejected is not None:
-            self._plan.max_rejected.check(self._of_this_run, self._last_fault)
-
-    def warn_of_changes(self) -> None:
-        """Log a warning for each input that changed while it was read, and how much of it is missing."""
-        settings, start_over = self._plan.job.input, self._plan.start_over
-        self._changes = warn_of_changes(self.sources, settings, self._counts.inputs, self._missing, start_over)
-
-    def add_counts(self, counts: Counts) -> None:
-        """Add counts that do not come from a batch, such as those of removed rows."""
-        self._counts.add(counts)
-
     def add(self, batch: Batch, tagged: BatchResult) -> None:
-        """Add the result of a batch to the counts, and report the progress."""
-        self._counts.add(tagged.counts)
-        self._missing.update(bytes_missing(batch, self.sources))
+        """Add a batch; raise a TextcatError if the run has rejected more documents than its plan allows."""
         of_batch = tagged.counts
         self._of_this_run.add(Counts(of_batch.records, 0, of_batch.rejected, left_out=of_batch.left_out))
         for rejection in tagged.rejections:
@@ -100,15 +73,13 @@ class Tally:
                 self._last_fault = rejection
             if rejection.due is not None:
                 self._wake = rejection.due if self._wake is None else min(rejection.due, self._wake)
-        self._memory[tagged.process] = tagged.memory
         self._formats.update(block.format for block in batch.blocks if isinstance(block, Block))
-        if self._progress is not None:
-            records, n_bytes = self._counts.records - self._before.counts.records, batch.read - self._before.read
-            self._progress(RunProgress(self._counts, batch.read, self._total, records, n_bytes, *self._cost()))
+        if self._plan.max_rejected is not None:
+            self._plan.max_rejected.check(self._of_this_run, self._last_fault)
 
     def summary(self, shards: int) -> Summary:
         """Return the summary of a run that has written `shards` shards."""
-        counts = self._counts
+        counts = self.run.counts
         _log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
         if missing := [name for name in self._plan.job.output.keep_fields if counts.tagged and not counts.fields[name]]:
             _log.warning(
@@ -119,14 +90,9 @@ class Tally:
         named = (name for name in named if name not in ("language", "source"))
         if missing := [name for name in named if counts.tagged and not counts.fields[name]]:
             _log.warning("No document has the field %s, for which there is a rule.", ", ".join(missing))
-        formats, changes = sorted(self._formats), tuple(self._changes)
-        done = (formats, *self._cost(), changes, self._before.growth, self._wake, self._plan.job.output.is_ranking)
-        return Summary(self._plan.trained, self.sources, self._plan.topics, counts, self._before, shards, *done)
-
-    def _cost(self) -> tuple[float, int]:
-        """Return the seconds since the run began, and the peak memory of its processes in bytes."""
-        memory = self._memory | {process_name(): peak_memory() or 0}
-        return max(time.monotonic() - self._started, 0.0), sum(memory.values())
+        formats, changes = sorted(self._formats), tuple(self.run.changes)
+        done = (formats, *self.run.cost(), changes, self._before.growth, self._wake, self._plan.job.output.is_ranking)
+        return Summary(self._plan.trained, self._before.sources, self._plan.topics, counts, self._before, shards, *done)
 
 
 def log_plan(plan: TaggingPlan, where: str) -> None:

@@ -10,7 +10,6 @@ changes of their files, and `write_news` writes files with these changes, into a
 import logging
 import os
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -19,11 +18,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from textcat.base.errors import TextcatError, first_of
-from textcat.base.progress import peak_memory
-from textcat.reading import Batch, Rejection, read_batches
+from textcat.reading import Rejection, read_batches
 from textcat.runs.inputs import total_size
-from textcat.runs.progress import RunProgress, ShowProgress
-from textcat.runs.results import BatchResult, Counts, kind_of_reason, process_name
+from textcat.runs.progress import RunState, ShowProgress
+from textcat.runs.results import Counts, kind_of_reason
+from textcat.runs.tally import RunTally
 from textcat.runs.workers import ordered_map
 from textcat.tagging.concepts import CodeTable, find_codes
 from textcat.tagging.edit_news import EditJob, creator_of, edit_batch
@@ -101,7 +100,8 @@ def write_back(
     facts = {**facts_of_job(plan.job, ()), "creator": work.creator, "codes": [*table.concepts().items()]}
     n_bytes = total_size(plan.sources)
     with workers_of(plan, n_bytes) as workers, open_news_folder(folder, base, facts, restart=restart) as news_folder:
-        files, tally = NewsFiles(plan.sources, plan.job.input, news_folder, copies_rest=copy_rest), _Tally()
+        files, fates = NewsFiles(plan.sources, plan.job.input, news_folder, copies_rest=copy_rest), _Fates()
+        tally = RunTally(RunState(Counts()), n_bytes, progress)
         batches = read_batches(files.sources(), plan.job.input)
         with (
             closing(NewsWriter(news_folder, files.states, files.to_copy)) as writer,
@@ -109,51 +109,39 @@ def write_back(
         ):
             for batch, (tagged, blocks) in results:
                 rejections = [one for one in tagged.rejections if not copy_rest or one.is_fault]
-                rejections += tally.add(writer.write(blocks), tagged)
+                rejections += fates.add(writer.write(blocks))
+                tally.add(batch, tagged)
                 for rejection in rejections:
                     on_rejection(rejection)
                 refuse_faults(plan, rejections)
                 if plan.max_rejected is not None:
                     plan.max_rejected.check(tally.counts, rejections[-1] if rejections else "")
-                if progress is not None:
-                    progress(tally.progress(batch, n_bytes))
-            for rejection in tally.add(writer.finish()):
+                tally.show(batch)
+            for rejection in fates.add(writer.finish()):
                 on_rejection(rejection)
-    return tally.summary(files)
+    return fates.summary(files, tally)
 
 
-class _Tally:
-    """Count the documents and the files of a run."""
+class _Fates:
+    """Count what became of the files of a run."""
 
     def __init__(self) -> None:
-        self.counts, self._memory, self._began = Counts(), dict[str, int](), time.monotonic()
         self._fates, self._formats, self._copied = Counter[Fate](), Counter[str](), Counter[str]()
 
-    def add(self, outcomes: Sequence[Outcome], tagged: BatchResult | None = None) -> list[Rejection]:
-        """Count the outcomes of files and the documents of a batch; return a Rejection for each file left out."""
-        if tagged is not None:
-            self.counts.add(tagged.counts)
-            self._memory[tagged.process] = tagged.memory
+    def add(self, outcomes: Sequence[Outcome]) -> list[Rejection]:
+        """Count the outcomes of files; return a Rejection for each file left out."""
         self._copied.update(_why_copied(outcome.copied) for outcome in outcomes if outcome.copied)
         left = [outcome for outcome in outcomes if not outcome.copied]
         self._fates.update(outcome.fate for outcome in left)
         self._formats.update(outcome.format for outcome in left if outcome.fate is Fate.NO_PLACE)
         return [outcome.rejection for outcome in outcomes if outcome.rejection is not None]
 
-    def progress(self, batch: Batch, total: int | None) -> RunProgress:
-        """Return the progress of the run after a batch."""
-        return RunProgress(self.counts, batch.read, total, self.counts.records, batch.read, *self._cost())
-
-    def summary(self, files: NewsFiles) -> WriteBackSummary:
-        """Return the summary of the run; `files` counts the files that were not read."""
+    def summary(self, files: NewsFiles, tally: RunTally) -> WriteBackSummary:
+        """Return the summary of the run; `files` counts the files that were not read, `tally` the documents."""
         written = self._fates[Fate.WRITTEN]
         left_out = self._fates.total() - written - self._fates[Fate.NO_PLACE]
         formats = files.formats + self._formats
-        return WriteBackSummary(self.counts, written, files.before, left_out, formats, self._copied, *self._cost())
-
-    def _cost(self) -> tuple[float, int]:
-        memory = self._memory | {process_name(): peak_memory() or 0}
-        return max(time.monotonic() - self._began, 0.0), sum(memory.values())
+        return WriteBackSummary(tally.counts, written, files.before, left_out, formats, self._copied, *tally.cost())
 
 
 def _why_copied(reason: str) -> str:

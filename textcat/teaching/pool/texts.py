@@ -5,7 +5,6 @@ import logging
 import os
 import pickle
 import shutil
-from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -36,19 +35,13 @@ from textcat.reading import (
 )
 from textcat.recipes.recipe import Recipe
 from textcat.runs.folder import open_folder
-from textcat.runs.inputs import (
-    bytes_missing,
-    check_output_apart,
-    documents_of_inputs,
-    facts_of_reading,
-    total_size,
-    warn_of_changes,
-)
+from textcat.runs.inputs import check_output_apart, facts_of_reading, total_size
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
 from textcat.runs.records import Log
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.shard_writer import write_shards
+from textcat.runs.tally import RunTally
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
 from textcat.teaching.pool.pieces import can_use_pieces, for_many, name_of, piece_of
 
@@ -164,19 +157,15 @@ def _read_with_pieces(
 
     A batch is yielded after its piece (the counts of its terms) is written to the folder `pieces`.
     """
-    position, documents, missing = state.counts.tagged, Counter(state.counts.inputs), Counter[str]()
     bar.show(completed=state.counts.records)
-    with closing(_read(reading, state, workers, start_over)) as results:
-        for batch, read in results:
-            read.counts.inputs = documents_of_inputs(read.counts.inputs, reading.sources, batch)
+    tally = RunTally(state._replace(sources=reading.sources), reading.n_bytes)
+    results = _read(reading, state, workers, start_over)
+    followed = tally.followed(results, reading.settings, start_over, after=lambda _, read: bar(read.counts.records))
+    with closing(followed):
+        for batch, read in followed:
             if read.piece:  # written before the journal records the batch
-                _write_piece(pieces, position, read.piece)
+                _write_piece(pieces, tally.counts.tagged, read.piece)
             yield batch, read
-            position += read.counts.tagged
-            bar(read.counts.records)
-            documents.update(read.counts.inputs)
-            missing.update(bytes_missing(batch, reading.sources))
-    warn_of_changes(reading.sources, reading.settings, documents, missing, start_over)
 
 
 def _archive_in(folder: Path, log: Log) -> Archive:
