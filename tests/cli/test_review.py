@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from functools import partial
 
 import pytest
 
@@ -38,6 +39,30 @@ def test_answers_go_out_and_come_back_by_a_spreadsheet(run, archive, tmp_path):
     assert run("review", archive, "--report", "--as", "csv").out.startswith(
         "topic,month,judged,right,precision,low,high\n"
     )
+
+
+def test_answers_about_a_text_that_was_replaced_need_a_new_sheet(run, newswire_model, tmp_path):
+    story, sheet = tmp_path / "a.jsonl", tmp_path / "s.csv"
+    tag = partial(run, "tag", newswire_model, story, "--out", tmp_path / "tags", "--jobs", 1)
+    read = partial(run, "review", tmp_path / "tags", "--read", sheet)
+    story.write_text('{"id": "s1", "text": "Wheat exports rose to 12 mln tonnes, wheat and grain."}\n')
+    tag()
+    run("review", tmp_path / "tags", "--uncertain", 9, "--out", sheet)
+    with open(sheet, newline="", encoding="utf-8") as file:
+        rows = [row | {"answer": "yes"} for row in csv.DictReader(file)]
+    with open(sheet, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    story.write_text('{"id": "s1", "text": "Corn exports fell to 11 mln tonnes, corn and grain."}\n')
+    assert "s1, have changed since they were tagged" in read().err
+    assert run.code == 3
+    assert run.err.endswith("Tag the archive again, then read the sheet again.\n")
+    tag()
+    assert "such as s1, have another text now" in read().err
+    assert run.code == 3
+    assert "Write a new sheet" in run.err
+    assert [*Corrections(tmp_path / "tags-corrections")] == []
 
 
 @pytest.mark.parametrize(

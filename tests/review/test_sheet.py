@@ -86,7 +86,7 @@ def test_an_answer_that_is_removed_again_is_told_and_stays(sheet, tagged_archive
     read_sheet(path, tagged_archive, tmp_path / "said", "Ann")
     rows[0]["answer"] = ""
     write(path, rows)
-    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann") == (0, 0, 1, ())
+    assert read_sheet(path, tagged_archive, tmp_path / "said", "Ann") == (0, 0, 1, (), ())
     assert len([*Corrections(tmp_path / "said")]) == 1
 
 
@@ -141,10 +141,30 @@ def test_documents_that_move_within_their_file_keep_their_answers(newswire_model
     with pytest.raises(TextcatError, match=f"that .* has no tags of, '{rows[0]['id']}'.* remove its answers"):
         read()
     write(path, [row | {"answer": ""} if row["id"] == rows[0]["id"] else row for row in rows])
-    assert read() == (n_documents - 1 - before.kept, before.kept, 0, ())
+    assert read() == (n_documents - 1 - before.kept, before.kept, 0, (), ())
     assert {made.document.id for made in Corrections(tmp_path / "said")} == {row["id"] for row in rows[1:]} - {
         rows[0]["id"]
     }
+
+
+@pytest.mark.parametrize("length", [1, 2000])
+def test_answers_about_a_former_text_are_not_stored(newswire_model, tmp_path, length):
+    file, rise = tmp_path / "in.jsonl", " ".join(["Wheat exports rose."] * length)
+    lines = [json.dumps({"id": id_, "text": rise}) for id_ in ("s1", "s2")]
+    file.write_text("\n".join(lines))
+    tag = partial(run, newswire_model, [file], tmp_path / "out", write=OutputSettings(top=1))
+    tag()
+    path = tmp_path / "sheet.csv"
+    write_sheet(Review(tmp_path / "out"), path)
+    write(path, [row | {"answer": "yes"} for row in rows_of(path)])
+    file.write_text("\n".join([lines[0].replace('."', ' not."'), lines[1]]))
+    tag()
+    read = partial(read_sheet, path, tmp_path / "out", tmp_path / "said")
+    assert read() == (1, 0, 0, (), ("s1",))
+    assert read() == (0, 1, 0, (), ("s1",))
+    assert [made.document.id for made in Corrections(tmp_path / "said")] == ["s2"]
+    write(path, [row | {"answer": "" if row["id"] == "s1" else "yes"} for row in rows_of(path)])
+    assert read() == (0, 1, 0, (), ())
 
 
 def test_what_spreadsheets_do_to_ids_and_numbers_is_understood(sheet, tagged_archive, tmp_path):

@@ -69,7 +69,7 @@ def review(
 
     Each answer is saved at once; `textcat learn MODEL --from FOLDER` updates a model by the answers in the folder.
     Documents that were judged before are not shown again. With --read, the exit code is 3 if documents have changed
-    since they were tagged, so that their answers are not stored.
+    since they were tagged, or since the sheet was written, so that their answers are not stored.
     """
     from textcat.review.review import Review, corrections_of
     from textcat.review.sheet import read_sheet, write_sheet
@@ -89,8 +89,16 @@ def review(
         if result.missing:
             terminal.say(
                 f"warning: {len(result.missing):,} documents with answers, such as {result.missing[0]}, have changed "
-                "since they were tagged: their answers are not stored. Tag them again, then read the sheet again."
+                "since they were tagged: their answers are not stored. Tag the archive again, then read the sheet "
+                "again."
             )
+        if result.changed:
+            terminal.say(
+                f"warning: {len(result.changed):,} documents with answers, such as {result.changed[0]}, have another "
+                "text now, or other tags, than when the sheet was written: their answers are not stored. Write a new "
+                f"sheet of them: `textcat review {quote(str(folder))} --uncertain N --out FILE`, or --sample N."
+            )
+        if result.missing or result.changed:
             raise typer.Exit(3)
         return
     if sample and (uncertain is not None or audit):

@@ -17,7 +17,7 @@ from textcat.base.disk import raise_write_errors, write_atomically
 from textcat.base.errors import TextcatError, first_of, similar_files
 from textcat.base.spreadsheets import list_cell, plain_text, safe_cell, texts_of_cell
 from textcat.base.surrogates import escape_undecodable
-from textcat.corpus.corrections import ArchivePlace, Correction
+from textcat.corpus.corrections import ArchivePlace, Correction, checksum_of_text
 from textcat.corpus.documents import shortened_text
 from textcat.review.review import Review, ReviewDocument, ReviewTag
 from textcat.tagging.shards import TaggedDocument, find_documents
@@ -45,6 +45,7 @@ class _Key(NamedTuple):
     file: str  # checksum of the document's file
     topic: str  # "" for a document without tags
     text: int  # checksum of the text in the row
+    zones: str  # checksum of the document's whole text, as `checksum_of_text` returns it
 
     @property
     def document(self) -> ArchivePlace:
@@ -86,9 +87,8 @@ def write_sheet(review: Review, path: Path) -> int:
         text = escape_undecodable(shortened_text(" ".join(read.zones.values()), _EXCERPT))
         others = list_cell(tag.topic for tag in document.tags if not tag.is_asked)
         shown = *[""] * len(_FILLED), others, text
-        key = _Key(
-            number, len(tags), review.sample > 0, *document.place, read.id, document.file, tag.topic, _checksum(text)
-        )
+        place = *document.place, read.id, document.file
+        key = _Key(number, len(tags), review.sample > 0, *place, tag.topic, _checksum(text), checksum_of_text(read))
         cells = number, read.id, *document.place, tag.topic, *about, *shown, msgspec.json.encode(key).decode()
         writer.writerow(map(safe_cell, cells))
     with raise_write_errors(path, "name another file, or make room for it"):
@@ -97,12 +97,13 @@ def write_sheet(review: Review, path: Path) -> int:
 
 
 class ReadSheet(NamedTuple):
-    """What `read_sheet` has stored: numbers of documents by outcome, and the ids of changed documents."""
+    """What `read_sheet` has stored: numbers of documents by outcome, and the ids of those that it has refused."""
 
     kept: int  # documents whose answers were stored
     repeated: int  # documents whose answers had been read before
     emptied: int  # documents whose answers were read before, and have none now: the former ones stay
-    missing: tuple[str, ...]  # ids of documents with answers whose file or tags have changed since
+    missing: tuple[str, ...]  # ids of documents with answers that are gone, or whose file has changed since its tagging
+    changed: tuple[str, ...]  # ids of documents with answers that have another text, or other tags, than the sheet says
 
 
 class _DocumentAnswers:
@@ -154,7 +155,8 @@ class _DocumentAnswers:
 def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person: str = "") -> ReadSheet:
     """Read people's answers from a sheet, and store them as corrections; if there is an error, store none.
 
-    A document is looked up at its position in its file or, if the file has changed since, by its id in the file.
+    A document is looked up at its position in its file or, if the file has changed since, by its id in the file. If its
+    text differs from the one that the sheet was written of, its answers are not stored.
 
     Parameters
     ----------
@@ -176,14 +178,14 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
     _check_present([row.key for row in rows if row.key.document not in tags and _is_filled(row)], path, folder)
     # automatic tags are in the sheet only if they are audited
     review = Review(folder, corrections, places={(tag.source, tag.position) for tag in tags.values()}, audit=1.0)
-    said, missing = _answers_by_document(rows, tags, review, path)
+    said, missing, changed = _answers_by_document(rows, tags, review, path)
     kept: list[Correction] = []
     repeated = emptied = 0
     for number, of_document in said.items():
         document = review.documents[number]
         before = [made for made in review.answers_of(number) if (made.person, made.via) == (person, "sheet")]
         if of_document.is_complete and not {tag.topic for tag in document.tags} <= of_document.asked:
-            missing.append(document.document.id)  # its tags are others now, which nobody was asked about
+            changed.append(document.document.id)  # nobody was asked about its present tags
         elif not (of_document.answers or of_document.notes or of_document.is_complete):
             emptied += bool(before)
         else:
@@ -192,7 +194,7 @@ def read_sheet(path: Path, folder: Path, corrections: Path | None = None, person
             repeated += bool(is_repeated)
             kept += [] if is_repeated else [correction]
     review.corrections.add(*kept)
-    return ReadSheet(len(kept), repeated, emptied, tuple(dict.fromkeys(missing)))
+    return ReadSheet(len(kept), repeated, emptied, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(changed)))
 
 
 def _check_present(gone: Sequence[_Key], path: Path, folder: Path) -> None:
@@ -208,19 +210,23 @@ def _check_present(gone: Sequence[_Key], path: Path, folder: Path) -> None:
 
 def _answers_by_document(
     rows: Iterable[_Row], tags: Mapping[ArchivePlace, TaggedDocument], review: Review, path: Path
-) -> tuple[dict[int, _DocumentAnswers], list[str]]:
+) -> tuple[dict[int, _DocumentAnswers], list[str], list[str]]:
     """Collect the cells of all rows by document; return them keyed by the document's number in the queue.
 
-    Also return the ids of documents that have answers, but whose file or tags have changed since.
+    Also return the ids of documents that have answers, but are missing, and of those that have another text now.
     """
     documents = {(document.place, document.document.id): document for document in review.documents}
     said: dict[int, _DocumentAnswers] = {}
     missing: list[str] = []
+    changed: list[str] = []
     for row in rows:
         tag = tags.get(row.key.document)
         document = None if tag is None else documents.get(((tag.source, tag.position), tag.id))
         if document is None:
             missing += [row.key.id] if _is_filled(row) else []
+            continue
+        if checksum_of_text(document.document) != row.key.zones:
+            changed += [row.key.id] if _is_filled(row) else []
             continue
         try:
             said.setdefault(document.number, _DocumentAnswers()).add(row, review, document)
@@ -233,7 +239,7 @@ def _answers_by_document(
                 f"The document {review.documents[number].document.id!r} in {path} is of a random sample, and has rows "
                 "with an answer and rows without one: give an answer in all of them, or in none. Nothing was read."
             )
-    return said, missing
+    return said, missing, changed
 
 
 def _is_filled(row: _Row) -> bool:
