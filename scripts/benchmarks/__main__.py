@@ -24,6 +24,7 @@ import many_topics
 import model2vec_classifier
 import names_alone
 import promises
+import repeats
 import reviewing
 import scale
 import serving
@@ -52,6 +53,7 @@ BENCHMARKS = {
     "gates": Benchmark("Conditions on a new model", "default", gates.measure),
     "promises": Benchmark("Promises: kept on held-out documents", BY_SIZE, promises.measure),
     "expected-recall": Benchmark("Expected recall of documents", BY_SIZE, promises.expected_recall),
+    "repeats": Benchmark("Training documents that occur twice", BY_SIZE, repeats.measure),
     "review-work": Benchmark("Reviewing: documents that people see", BY_SIZE, reviewing.work_saved),
     "review-page": Benchmark("Reviewing: the page", "default", reviewing.waiting_times),
     "trends": Benchmark("Trends: prevalences by month", BY_SIZE, trends.measure),

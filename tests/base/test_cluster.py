@@ -45,7 +45,7 @@ def facts_of_listed(rows, labels, **settings):
     n_topics = labels.shape[1]
     names = sp.csr_matrix((n_topics, rows.shape[1]), dtype=np.float32)
     settings = {"tau_neg": 1, "tau_pos": 50, "lambda_": 0.0, **settings}
-    options = {"size": n_topics // 2, "n_documents": rows.shape[0] - n_topics, "n_jobs": -1}
+    options = {"size": n_topics // 2, "groups": np.arange(rows.shape[0] - n_topics), "n_jobs": -1}
     trained = train_shortlist(rows, labels, names, textcat.PAUM(**settings), **options)
     scorer, weights = trained.scorer, trained.scorer.weights
     arrays = weights.indptr, weights.indices, weights.data, scorer.bias, scorer.shortlist.centroids.data

@@ -126,5 +126,6 @@ def test_of_topics_of_one_size_the_first_counts_as_the_rarest():
 
 @pytest.mark.parametrize(("n_documents", "n_folds"), [(2, 3), (0, 1), (5, 6)])
 def test_more_folds_than_documents_are_refused(n_documents, n_folds):
-    with pytest.raises(TextcatError, match=f"{n_documents} training documents cannot be split into {n_folds} folds"):
+    message = f"{n_documents} different training documents cannot be split into {n_folds} folds"
+    with pytest.raises(TextcatError, match=message):
         assign_folds(sp.csc_matrix((n_documents, 1)), n_folds, 0)

@@ -89,7 +89,7 @@ def test_with_few_documents_a_line_tells_how_much_more_would_help(run, part):
 def test_of_a_single_topic_the_choices_are_told_with_its_average_precision(run):
     texts = {"yes": "violin piano orchestra guitar flute", "": "wheat corn rice oats flour bread wheat and corn"}
     lines = [
-        {"text": f"{text} {i} " * 20, "topics": [topic] * bool(topic)}
+        {"text": f"{text} " * 20 + " ".join(f"lot{i}x{k}{topic}" for k in range(90)), "topics": [topic] * bool(topic)}
         for i in range(10)
         for topic, text in texts.items()
     ]

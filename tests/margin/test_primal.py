@@ -154,14 +154,15 @@ def test_advice_that_the_system_may_not_take_changes_nothing(tmp_path, monkeypat
     assert array.sum() == 70_000
 
 
-def _compiled(X, fold, label, threshold, alpha, score, order, lambda_, rho, n_passes, own, dtype=np.float64):
+def _compiled(X, fold, group, label, threshold, alpha, score, order, lambda_, rho, n_passes, own, dtype=np.float64):
     """Return what the compiled function gives for rows of a dense matrix, and check that it leaves zeros behind."""
     rows = sp.csr_matrix(X, dtype=dtype)
     work = np.zeros((X.shape[1], N_FOLDS + 1), dtype)
     arrays = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
     parts = [np.asarray(part, dtype) for part in (label, threshold, alpha, score)]
     settings = np.asarray(order, np.int64), lambda_, rho, n_passes, own, work
-    result = leave_out_folds(*arrays, np.arange(len(X)), np.asarray(fold, np.int64), *parts, *settings)
+    of_rows = (np.asarray(numbers, np.int64) for numbers in (np.arange(len(X)), fold, group))
+    result = leave_out_folds(*arrays, *of_rows, *parts, *settings)
     assert not work.any()
     return result
 
@@ -182,7 +183,8 @@ def test_leaving_out_folds_does_what_two_plain_trainings_a_fold_do(seed, n_passe
     X, label, threshold, alpha, score, lambda_, rho = _invented(seed)
     rng = np.random.default_rng(seed + 1)
     fold, order = rng.integers(-1, N_FOLDS, len(X)), rng.permutation(len(X))
-    arguments = X, fold, label, threshold, alpha, score, order, lambda_, rho, n_passes, own
+    group = rng.integers(0, len(X), len(X))
+    arguments = X, fold, group, label, threshold, alpha, score, order, lambda_, rho, n_passes, own
     for compiled, plain in zip(_compiled(*arguments, dtype=dtype), naive.without_folds(*arguments), strict=True):
         assert compiled.dtype == dtype
         exact = dtype == np.float64
@@ -204,7 +206,8 @@ def test_from_the_minimum_many_passes_lead_to_the_minimum_without_the_fold():
         everything, fold = np.arange(20), np.arange(20) % 8 - 1
         alpha = minimum(everything)
         K = X @ X.T + rho**2
-        added, _ = _compiled(X, fold, label, threshold, alpha, K @ (alpha * label), everything, lambda_, rho, 3000, 1.0)
+        parts = fold, everything, label, threshold, alpha, K @ (alpha * label), everything
+        added, _ = _compiled(X, *parts, lambda_, rho, 3000, 1.0)
         for number in range(N_FOLDS):
             expected = K @ ((minimum(np.flatnonzero(fold != number)) - alpha) * label)
             np.testing.assert_allclose(added[fold == number], expected[fold == number], atol=1e-8)

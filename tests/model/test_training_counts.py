@@ -46,19 +46,20 @@ def training_counts(train, test, keep_support="none", bands=None):
         names={"rye": ("Rye",)},
         origin={"file": "a.csv"},
     )
-    return TrainingCounts(without_texts(corpus, keep_support), counts, keep_support, bands, is_measured=bool(test))
+    kept = without_texts(corpus, keep_support)
+    return TrainingCounts(kept, counts, corpus.sketches, keep_support, bands, is_measured=bool(test))
 
 
 def entries_and_arrays(n=2):
     kept = training_counts([Document(f"{i}", {"body": "corn"}, ("corn",)) for i in range(n)], [])
-    return json.loads(json.dumps(kept.entries(MANIFEST.recipe))), kept.counts.arrays()
+    return json.loads(json.dumps(kept.entries(MANIFEST.recipe))), kept.arrays()
 
 
 @given(documents("a"), documents("b"), st.sampled_from(["none", "ids", "texts"]), st.sampled_from([None, ["ALL"]]))
 def test_what_was_written_as_json_and_arrays_is_read_as_it_was(train, test, keep_support, bands):
     kept = training_counts(train, test, keep_support, bands)
     entries = json.loads(json.dumps(kept.entries(MANIFEST.recipe)))
-    read = TrainingCounts.from_entries(entries, kept.counts.arrays(), MANIFEST)
+    read = TrainingCounts.from_entries(entries, kept.arrays(), MANIFEST)
     assert read.corpus == kept.corpus
     assert (read.keep_support, read.bands, read.is_measured) == (keep_support, bands, True)
     assert read.entries(MANIFEST.recipe) == kept.entries(MANIFEST.recipe)
@@ -104,5 +105,5 @@ def test_entries_that_do_not_fit_together_are_refused(change):
 def test_labels_for_some_topics_name_those_that_a_document_has_too():
     document = Document("0", {"body": "corn"}, ("corn",), labelled_for=("rye",))
     kept = training_counts([document], [])
-    read = TrainingCounts.from_entries(kept.entries(MANIFEST.recipe), kept.counts.arrays(), MANIFEST)
+    read = TrainingCounts.from_entries(kept.entries(MANIFEST.recipe), kept.arrays(), MANIFEST)
     assert read.corpus.train == [replace(document, zones={}, labelled_for=("corn", "rye"))]

@@ -244,7 +244,7 @@ def pdm(epsilon):
     return step
 
 
-def without_folds(X, fold, label, threshold, alpha, score, order, lambda_, rho, n_passes, own):
+def without_folds(X, fold, group, label, threshold, alpha, score, order, lambda_, rho, n_passes, own):
     """What leaving out its fold adds to each row's score, and what each fold adds to the bias: two trainings a fold."""
 
     def trained(left_out):
@@ -263,8 +263,8 @@ def without_folds(X, fold, label, threshold, alpha, score, order, lambda_, rho, 
         changed = (trained(number) - whole) * label
         of_folds[number] = rho**2 * changed.sum()
         for i in np.flatnonzero(fold == number):
-            overshoot = own * label[i] * (alpha[i] - whole[i]) * (X[i] @ X[i] + rho**2)
-            added[i] = changed @ (X @ X[i]) + of_folds[number] - overshoot
+            overshoot = np.sum(((alpha - whole) * label)[group == group[i]]) * (X[i] @ X[i] + rho**2)
+            added[i] = changed @ (X @ X[i]) + of_folds[number] - own * overshoot
     return added, of_folds
 
 

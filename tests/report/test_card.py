@@ -119,7 +119,7 @@ def test_without_test_documents_the_figures_are_by_cross_validation_with_interva
 
 def test_hostile_names_break_neither_head_nor_tables():
     records = [
-        {"text": f"word{i} word{i}s rose", "topics": [topic]} for i, topic in enumerate(HOSTILE) for _ in range(4)
+        {"text": f"word{i} word{i}s rose {k}", "topics": [topic]} for i, topic in enumerate(HOSTILE) for k in range(4)
     ]
     corpus = textcat.Corpus.from_records(records, name=HOSTILE[1])
     tagger = textcat.train(corpus, textcat.read_recipe("paum"))

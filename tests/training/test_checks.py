@@ -88,7 +88,7 @@ def test_an_updatable_model_takes_no_two_documents_of_one_id():
         assert check_training(corpus, PAUM) == "ids"
 
 
-@pytest.mark.parametrize(("n_repeats", "warns"), [(19, False), (30, True)])
+@pytest.mark.parametrize(("n_repeats", "warns"), [(4, False), (14, False), (15, True), (30, True)])
 def test_documents_that_repeat_others_are_told(n_repeats, warns):
     words = [" ".join(f"word{i * 20 + j}" for j in range(20)) for i in range(60)]
     train = [Document(f"d{i}", {"body": text}, ("a",) if i % 2 else ("b",)) for i, text in enumerate(words)]

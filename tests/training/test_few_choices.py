@@ -180,9 +180,12 @@ def terms_of_splits(monkeypatch):
 
 
 def long_texts(n: int, n_terms: int) -> Corpus:
-    """Make documents of so many different words, one of which is of their topic."""
-    words = " ".join(f"word{i}x" for i in range(n_terms - 1))
-    documents = [Document(str(i), {"body": f"{words} topic{i % 2}x"}, (f"topic{i % 2}",)) for i in range(n)]
+    """Make documents of so many different words in different orders; one word is of their topic."""
+    words = np.array([f"word{i}x" for i in range(n_terms - 1)])
+    texts = (" ".join(np.random.default_rng(i).permutation(words)) for i in range(n))
+    documents = [
+        Document(str(i), {"body": f"{text} topic{i % 2}x"}, (f"topic{i % 2}",)) for i, text in enumerate(texts)
+    ]
     return Corpus.from_documents("made", documents, "train")
 
 

@@ -12,7 +12,10 @@ TOPICS = ("fish", "fruit", "tools")
 WORDS = {"fish": "cod herring", "fruit": "plum pear", "tools": "saw hammer"}
 N = 30
 ROWS = [
-    {"text": f"{WORDS[TOPICS[k % 3]]} day{k % 7} market", "topics": [TOPICS[k % 3], *(["fruit"] if k % 6 == 0 else [])]}
+    {
+        "text": f"{WORDS[TOPICS[k % 3]]} day{k % 7} market lot{k}",
+        "topics": [TOPICS[k % 3], *(["fruit"] if k % 6 == 0 else [])],
+    }
     for k in range(N)
 ]
 ONE_LABEL = [{**row, "topics": row["topics"][0]} for row in ROWS]
@@ -126,7 +129,7 @@ def test_data_of_one_label_are_told_unless_single_is_set(caplog, call):
     [
         ({"folds": 1}, "The number of folds cannot be 1: give a whole number, 2 or more"),
         ({"folds": 2.5}, "The number of folds cannot be 2.5"),
-        ({"folds": N + 1}, "30 documents cannot be divided into 31 folds: give at most as many"),
+        ({"folds": N + 1}, "30 different documents cannot be divided into 31 folds: give at most as many"),
         ({"bootstrap": -1}, "The number of resamples cannot be -1"),
         ({"bootstrap": float("nan")}, "The number of resamples cannot be nan"),
         ({"recipe": "many-topics"}, "Recipe many-topics has a shortlist, and is not cross-validated"),

@@ -52,8 +52,8 @@ def pairs():
 def trained(pairs, **options):
     rows, labels, names, n = pairs
     learner = PAUM(tau_neg=1.0, tau_pos=10.0, mini_epochs=5)
-    first = train_shortlist(rows, labels, names, learner, size=30, n_documents=n)
-    return first, relate_topics(first, rows, labels, names, learner, best=5, size=30, n_documents=n, **options)
+    first = train_shortlist(rows, labels, names, learner, size=30, groups=np.arange(n))
+    return first, relate_topics(first, rows, labels, names, learner, best=5, size=30, groups=np.arange(n), **options)
 
 
 def test_topics_that_go_together_are_related_and_probabilities_remain_true(pairs):
@@ -71,9 +71,9 @@ def test_topics_that_go_together_are_related_and_probabilities_remain_true(pairs
 def test_the_weight_of_few_documents_is_learnt_by_training_on_half_of_them(pairs, monkeypatch):
     numbers = []
 
-    def counting(*arrays, n_documents, **options):
-        numbers.append(n_documents)
-        return train_shortlist(*arrays, n_documents=n_documents, **options)
+    def counting(*arrays, groups, **options):
+        numbers.append(len(groups))
+        return train_shortlist(*arrays, groups=groups, **options)
 
     monkeypatch.setattr(related, "train_shortlist", counting)
     trained(pairs)
@@ -92,5 +92,5 @@ def test_too_few_documents_leave_topics_as_they_are(pairs):
     few = np.append(np.arange(40), np.arange(rows.shape[0] - 80, rows.shape[0]))
     learner = PAUM(tau_neg=1.0, tau_pos=10.0, mini_epochs=5)
     parts = rows[few], sp.csc_matrix(labels[few]), names, learner
-    first = train_shortlist(*parts, size=30, n_documents=40)
-    assert relate_topics(first, *parts, best=5, size=30, n_documents=40) is first
+    first = train_shortlist(*parts, size=30, groups=np.arange(40))
+    assert relate_topics(first, *parts, best=5, size=30, groups=np.arange(40)) is first

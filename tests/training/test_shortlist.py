@@ -39,7 +39,7 @@ def many_topics():
 def train(many_topics, **options):
     rows, labels, names, n = many_topics
     learner = PAUM(tau_neg=1.0, tau_pos=10.0, mini_epochs=5)
-    return train_shortlist(rows, labels, names, learner, **{"size": 30, "n_documents": n, **options})
+    return train_shortlist(rows, labels, names, learner, **{"size": 30, "groups": np.arange(n), **options})
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ def test_probabilities_are_as_often_right_as_they_say(many_topics, trained):
 def test_learners_of_free_length_are_measured_in_their_units(many_topics):
     rows, labels, names, n = many_topics
     learner = Micra(mini_epochs=5)
-    trained = train_shortlist(rows, labels, names, learner, size=30, n_documents=n)
+    trained = train_shortlist(rows, labels, names, learner, size=30, groups=np.arange(n))
     scores = trained.scorer.scores(Rows.of(rows[:n]))
     assert labels[:n].toarray()[np.arange(n), scores.argmax(axis=1)].mean() > 0.9
 
@@ -255,5 +255,5 @@ def test_weights_that_overflow_are_told_in_a_sentence(untested):
 
 def test_too_few_documents_to_hold_some_out_are_told_in_a_sentence(untested):
     few = textcat.Corpus("few", untested.train[:9], [], untested.topics)
-    with pytest.raises(TextcatError, match="few has 9 training documents, too few to hold one of 10 out"):
+    with pytest.raises(TextcatError, match="few has 9 different training documents, too few to hold one of 10 out"):
         train_and_evaluate(few, MANY_TOPICS)

@@ -145,7 +145,7 @@ def test_a_trial_of_other_labels_or_texts_is_run_again(corpus, space_file, tmp_p
     space = space_file("[features]\nmin_df = [2]\n")
     folds = {"n_folds": None} if start.topics.shortlist else {}
     relabelled = [replace(document, topics=corpus.topics[:1]) for document in corpus.train]
-    retold = [replace(document, zones={"body": "wheat"}) for document in corpus.train]
+    retold = [replace(document, zones={"body": f"wheat {document.id}"}) for document in corpus.train]
     described = replace(corpus, descriptions={corpus.topics[0]: "of wheat"})
     corpora = corpus, replace(corpus, train=relabelled), replace(corpus, train=retold), described
     for n, of_another_content in enumerate(corpora, start=1):

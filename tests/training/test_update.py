@@ -279,6 +279,8 @@ def test_learning_by_several_jobs_gives_the_same(model):
 def test_a_model_with_a_shortlist_can_be_updated(tmp_path):
     recipe = replace(textcat.read_recipe("many-topics"), topics={"description_copies": 1, "shortlist": 2})
     known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(24)]
+    notes = (" ".join(f"{d.id}note{k}" for k in range(40)) for d in known)  # so that no document repeats another
+    known = [replace(d, zones={**d.zones, "note": note}) for d, note in zip(known, notes, strict=True)]
     new = [document("n1", "dogwood"), document("n2", "ash")]
     train_from_the_start(known, recipe, tmp_path / "model", measured=True, keep_support="none")
     textcat.learn(tmp_path / "model", new, ["d3"], new_topics_negative=True)

@@ -1,4 +1,8 @@
-"""Split documents with equal topic frequencies: a stratified sample, or stratified folds."""
+"""Split documents with equal topic frequencies: a stratified sample, or stratified folds.
+
+Documents may be in groups, as those that repeat each other are. `groups` has for each document the position of the
+first document of its group; a document that is alone in its group has its own position.
+"""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -9,12 +13,14 @@ import numpy as np
 from textcat.base.errors import TextcatError
 
 
-def assign_folds(labels: Any, n_folds: int, seed: int) -> np.ndarray:
+def assign_folds(labels: Any, n_folds: int, seed: int, groups: np.ndarray | None = None) -> np.ndarray:
     """Return the number of each document's fold; the same labels and the same seed give the same folds.
 
     Documents are ordered by their rarest topic, and dealt out to the folds in turn: the documents with the same rarest
     topic are spread over as many folds as possible. The sizes of folds differ by one at most. Raise TextcatError if
     there are fewer documents than folds.
+
+    If groups are given, their first documents are assigned in this way, and the others go into the same folds.
 
     Parameters
     ----------
@@ -22,14 +28,20 @@ def assign_folds(labels: Any, n_folds: int, seed: int) -> np.ndarray:
     n_folds : int
     seed : int
         Draws the order in which documents with the same rarest topic are dealt out.
+    groups : ndarray of shape (n_documents,), int, optional
 
     Returns
     -------
     ndarray of shape (n_documents,), int
     """
+    if groups is not None:
+        firsts, group_of = np.unique(groups, return_inverse=True)
+        return assign_folds(labels[firsts], n_folds, seed)[group_of]
     n_documents = labels.shape[0]
     if n_folds > n_documents:
-        raise TextcatError(f"{n_documents} training documents cannot be split into {n_folds} folds; ask for fewer.")
+        raise TextcatError(
+            f"{n_documents} different training documents cannot be split into {n_folds} folds; ask for fewer."
+        )
     sizes = np.asarray(labels.sum(axis=0)).ravel()
     # Of topics with equal size, the first counts as the rarest. Documents without a topic come last.
     rarest = np.full(n_documents, np.inf)
@@ -40,6 +52,23 @@ def assign_folds(labels: Any, n_folds: int, seed: int) -> np.ndarray:
     fold = np.empty(n_documents, int)
     fold[dealt] = np.arange(n_documents) % n_folds
     return fold
+
+
+def first_of_groups(rows: Any, groups: np.ndarray) -> Any:
+    """Return the rows, of an array or a matrix, of the documents that are the first of their groups."""
+    firsts = np.unique(groups)
+    return rows if len(firsts) == len(groups) else rows[firsts]
+
+
+def groups_of(documents: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return the groups of some documents, as if there were no others: positions are those in `documents`."""
+    _, firsts, group_of = np.unique(groups[documents], return_index=True, return_inverse=True)
+    return firsts[group_of]
+
+
+def members_of(firsts: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return the positions of the documents of the groups that begin with the documents `firsts`, in order."""
+    return np.flatnonzero(np.isin(groups, firsts))
 
 
 def assign_units(counts: Any, n_folds: int) -> np.ndarray:

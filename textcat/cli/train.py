@@ -312,9 +312,10 @@ def show_training(
     where = ""
     if evaluation.measured_on is not MeasuredOn.TEST:
         why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
-        measured = f"by cross-validation on its {tagger.facts.train_documents} training documents"
+        n, n_trained = evaluation.test_documents, tagger.facts.train_documents
+        measured = f"by cross-validation on {'its' if n == n_trained else f'{n} of its'} {n_trained} training documents"
         if evaluation.measured_on is MeasuredOn.SAMPLE:
-            measured = f"on {evaluation.test_documents} of its {tagger.facts.train_documents} {evaluation.measured_on}"
+            measured = f"on {n} of its {n_trained} {evaluation.measured_on}"
         where = f"Corpus {tagger.facts.corpus}{why}: {measured},"
     chosen = ("rows", "vectors", "margins", "lambda_", "unlabelled")
     rows, vectors, margins, lambda_, unlabelled = map(tagger.facts.choices.get, chosen)

@@ -193,7 +193,8 @@ def _of_folds() -> Iterator[Any]:
     alpha, threshold, order = np.arange(n) % 4 / 2.0, 1.0 + np.arange(n) % 2, np.arange(n)[::-1].copy()
     score = (X @ X.T + rho**2) @ (alpha * label)
     settings = (order, lambda_, rho, 1, 0.0, np.zeros((X.shape[1], N_FOLDS + 1)))
-    yield leave_out_folds(*_csr(X, np.float64), np.arange(n), fold, label, threshold, alpha, score, *settings)[0]
+    rows = np.arange(n)
+    yield leave_out_folds(*_csr(X, np.float64), rows, fold, rows, label, threshold, alpha, score, *settings)[0]
 
 
 def _of_product() -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """Compute sketches of texts, and assign each text to the group of an earlier text that it repeats."""
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
@@ -142,11 +142,20 @@ def find_groups(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
 
     A text that repeats no other, and is repeated by none, is a group of its own.
     """
-    texts, parts = iter(texts), list[Assigned]()
+    return groups_of_sketches(sketches_in_blocks(texts))
+
+
+def sketches_in_blocks(texts: Iterable[Mapping[str, str]]) -> Iterator[np.ndarray]:
+    """Yield the sketches of texts, of some texts at a time, as `sketch_texts` returns them."""
+    texts = iter(texts)
+    while block := list(islice(texts, AT_ONCE)):
+        yield sketch_texts(block)
+
+
+def groups_of_sketches(blocks: Iterable[np.ndarray]) -> np.ndarray:
+    """Return what `find_groups` returns, given the texts' sketches in any number of blocks."""
     with closing(Groups()) as groups:
-        while part := list(islice(texts, AT_ONCE)):
-            parts.append(groups.add(sketch_texts(part)))
-    return first_positions(parts)
+        return first_positions([groups.add(block) for block in blocks])
 
 
 def first_positions(parts: Sequence[Assigned]) -> np.ndarray:

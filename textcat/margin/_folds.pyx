@@ -31,7 +31,7 @@ cdef inline void add(real *total, real factor, const real *lanes) noexcept nogil
 
 def leave_out_folds(
     const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] data, const int64_t[::1] rows,
-    const int64_t[::1] fold, const real[::1] label, const real[::1] threshold, const real[::1] alpha,
+    const int64_t[::1] fold, const int64_t[::1] group, const real[::1] label, const real[::1] threshold, const real[::1] alpha,
     const real[::1] score, const int64_t[::1] order, double lambda_, double rho, int n_passes, real own, real[:, ::1] work,
 ):
     """Estimate how each row's score changes if the row's fold is left out of training, and how the bias then changes.
@@ -41,9 +41,11 @@ def leave_out_folds(
     indptr, indices, data
         The arrays of a CSR matrix.
     rows : int64 array of shape (n,)
-        Numbers of the rows that may have an α > 0, with or without a fold. The next six arrays are of the same shape.
+        Numbers of the rows that may have an α > 0, with or without a fold. The next seven arrays are of the same shape.
     fold
         The fold of each row, from 0 to 6; -1 for a row that is in no fold, whose score change is not computed (0).
+    group
+        The row's group, from 0 to n - 1: of rows that repeat each other, or the row alone.
     label, threshold, alpha, score
         The row's label, +1 or -1; the margin required of it; its α ≥ 0 in the solution; and its score by the solution.
     order
@@ -51,8 +53,9 @@ def leave_out_folds(
     lambda_, rho, n_passes
         λ, the size of the constant coordinate, and the number of passes over the rows.
     own
-        This share of what a row's surplus of α adds to its own score is subtracted from the score. The surplus is the α
-        in the solution minus the α in the lane that leaves out no row.
+        This share of what the surplus of α of a row's group adds to the row's score is subtracted from the score. The
+        surplus is the α in the solution minus the α in the lane that leaves out no row, times the label; rows of a
+        group count as equal.
     work : array of shape (n_features, 8)
         Working memory: zeros on entry, and again on return.
 
@@ -71,8 +74,9 @@ def leave_out_folds(
     cdef real private = <real>lambda_, rho2 = <real>(rho * rho)
     dtype = np.asarray(data).dtype
     added, of_folds = np.zeros(n, dtype), np.empty(WHOLE, dtype)
-    alphas, squares = np.repeat(np.asarray(alpha)[:, None], LANES, axis=1), np.empty(n, dtype)
-    cdef real[::1] change = added, of_fold = of_folds, q = squares
+    alphas = np.repeat(np.asarray(alpha)[:, None], LANES, axis=1)
+    squares, surpluses = np.empty(n, dtype), np.zeros(n, dtype)
+    cdef real[::1] change = added, of_fold = of_folds, q = squares, surplus = surpluses
     cdef real[:, ::1] al = alphas
     with nogil:
         for l in range(LANES):
@@ -114,9 +118,11 @@ def leave_out_folds(
         for l in range(WHOLE):
             of_fold[l] = bias[l] - bias[WHOLE]
         for i in range(n):
+            surplus[group[i]] += label[i] * (alpha[i] - al[i, WHOLE])
+        for i in range(n):
             if fold[i] >= 0:
                 l = <int>fold[i]
-                change[i] = of_fold[l] - own * label[i] * (alpha[i] - al[i, WHOLE]) * (q[i] - private)
+                change[i] = of_fold[l] - own * surplus[group[i]] * (q[i] - private)
                 for p in range(indptr[rows[i]], indptr[rows[i] + 1]):
                     change[i] += data[p] * (work[indices[p], l] - work[indices[p], WHOLE])
         for i in range(n):

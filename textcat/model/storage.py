@@ -138,7 +138,7 @@ def write_model(tagger: Tagger, folder: Path) -> None:
         (folder / SUPPORT).write_text(json.dumps(vars(documents)), encoding="utf-8")
     if tagger.training_counts is not None:
         (folder / COUNTS).write_text(json.dumps(tagger.training_counts.entries(recipe)), encoding="utf-8")
-        counts: Any = tagger.training_counts.counts.arrays()
+        counts: Any = tagger.training_counts.arrays()
         np.savez(folder / COUNT_ARRAYS, **counts)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from textcat.model.manifest import Manifest
     from textcat.recipes.recipe import Recipe
 
+_SKETCHES = "sketches"  # the name of an array
 _OF_TERMS = ("tokens", "features")  # the sections of a recipe that affect counts
 
 
@@ -124,12 +125,13 @@ class TrainingCounts:
 
     corpus: Corpus
     counts: StoredCounts  # of the training documents, followed by the test documents
+    sketches: np.ndarray  # of the same documents' texts, to find those that repeat each other
     keep_support: str  # one of `KEEP_SUPPORT`
     bands: Sequence[str] | None = None  # the bands to measure; None: the default
     is_measured: bool = False  # whether the model was measured after training
 
     def entries(self, recipe: Recipe) -> dict[str, Any]:
-        """Return the entries of the JSON file of a model's training counts; the counts themselves are in arrays."""
+        """Return the entries of the JSON file of a model's training counts; counts and sketches are arrays."""
         entries = _Entries(
             **_Labels.fields_of(self.corpus),
             terms_of={name: recipe.settings(name) for name in _OF_TERMS},
@@ -142,12 +144,17 @@ class TrainingCounts:
         )
         return entries_of(entries)
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays to write to a file, by name."""
+        return {**self.counts.arrays(), _SKETCHES: self.sketches}
+
     @classmethod
     def from_entries(
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Manifest
     ) -> TrainingCounts:
         """Return the training counts read from a model's files; raise one of `MISFITS` (exceptions) if damaged."""
-        from textcat.features.counts import StoredCounts  # imported here, so that tagging need not import it
+        from textcat.duplicates.groups import SKETCH  # imported here, so that tagging need not import them
+        from textcat.features.counts import StoredCounts
 
         kept = read_record(_Entries, entries, "in the training counts")
         if any(kept.terms_of[name] != manifest.recipe.settings(name) for name in _OF_TERMS):
@@ -155,11 +162,12 @@ class TrainingCounts:
         counts = StoredCounts.from_arrays(kept.zones, kept.terms, arrays)
         ids, n_train = kept.ids, kept.n_train
         surrogate_bytes("".join([*ids, *kept.topics, *kept.dates, *counts.zones, *counts.counts.terms]))
-        if len(ids) != len(counts) or len(set(ids)) != len(ids):
+        sketches = arrays[_SKETCHES]
+        if not len(ids) == len(counts) == len(sketches) or sketches.dtype != SKETCH or len(set(ids)) != len(ids):
             raise ValueError("its lists of documents do not fit together")
         zones_of = [*(kept.zones_of or [{}] * n_train), *([{}] * (len(ids) - n_train))]
         corpus = replace(kept.corpus(manifest.corpus, tuple(manifest.topics), zones_of), origin=manifest.origin)
-        return cls(corpus, counts, kept.keep_support, kept.bands, kept.is_measured)
+        return cls(corpus, counts, sketches, kept.keep_support, kept.bands, kept.is_measured)
 
 
 def labels_of(corpus: Corpus) -> dict[str, Any]:

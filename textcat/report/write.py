@@ -199,10 +199,13 @@ def measured_documents(
             "aside (--test-size, Corpus.split)."
         )
     else:
-        documents, calibration = list(scored.documents), scored.calibration
+        firsts = np.unique(corpus.groups)
+        documents, calibration = [corpus.train[i] for i in firsts.tolist()], scored.calibration
         with stages.stage("evaluate"):
             on = MeasuredOn.CROSS_VALIDATION
-            evaluation = measure_scores(tagger, scored.scores, scored.labels, bands=bands, measured_on=on)
+            evaluation = measure_scores(
+                tagger, scored.scores[firsts], scored.labels[firsts], bands=bands, measured_on=on
+            )
     if resamples:
         with stages.stage("intervals"):
             evaluation = add_intervals(evaluation, n_resamples=resamples)

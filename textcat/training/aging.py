@@ -49,6 +49,7 @@ def measure_aging(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = N
     labels = counted.labels.tocsr()
     dates = [day_of(document.date) for document in counted.corpus.train]
     dated = np.array([i for i, day in enumerate(dates) if day and labels.indptr[i] < labels.indptr[i + 1]], np.int64)
+    dated = np.intersect1d(dated, counted.corpus.groups)  # of documents that repeat each other, only the first
     days = np.array([dates[i] for i in dated], "datetime64[D]")
     order = np.argsort(days, kind="stable")
     dated, days = dated[order], days[order]

@@ -29,8 +29,6 @@ MOST_KEPT = 20_000  # number of training documents above which a model keeps sup
 _NOT = re.compile(r"(?:non|not|no)[ _-]?(.+)")
 _SEPARATORS = (";", "|", ",", "/")
 _MISSING = frozenset({"<na>", "n/a", "na", "nan", "nat", "none", "null"})
-# Of 20 Newsgroups, 13 % of the training documents repeat an earlier one at least in part, and of Reuters-21578, 9 %.
-_SHARE_OF_REPEATS, _FEWEST_REPEATS = 0.2, 20
 _JOINED_SHARE = 0.2  # if at least this share of the topics contain the same character, it is taken for a separator
 
 
@@ -104,12 +102,12 @@ def warn_of_corpus(corpus: Corpus, recipe: Recipe) -> None:
 
 
 def _warn_of_repeats(corpus: Corpus) -> None:
-    """Warn if many training documents repeat others: held-out documents are then scored by rankers that saw them."""
-    if (n := corpus.n_repeats) >= max(_FEWEST_REPEATS, _SHARE_OF_REPEATS * len(corpus.train)):
+    """Warn if so many training documents repeat others that folds keep them together: see `Corpus.groups`."""
+    if corpus.has_many_repeats:
         warnings.warn(
-            f"{n:,} of {len(corpus.train):,} training documents repeat earlier ones, so thresholds, promises and "
-            "figures on held-out documents are too good for new ones: list the repeats by `textcat duplicates`, and "
-            "remove them.",
+            f"{corpus.n_repeats:,} of {len(corpus.train):,} training documents repeat earlier ones: they are held out "
+            "together with these, and only the first of each group is measured, but all are trained on; if they are "
+            "not to count several times, list them by `textcat duplicates`, and remove them.",
             stacklevel=3,
         )
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
-from textcat.base.folds import assign_folds
+from textcat.base.folds import assign_folds, first_of_groups, members_of
 from textcat.base.progress import Advance, Stages
 from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import DEFAULT_BANDS, Band, choose_bands
@@ -68,16 +68,17 @@ def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldO
 
     `most` is the largest number of documents to train on; None: all that are not held out.
     """
-    n = len(corpus.train)
-    n_held_out = min(MOST_HELD_OUT, n // ONE_OF)
+    firsts = np.unique(corpus.groups)
+    n_held_out = min(MOST_HELD_OUT, len(firsts) // ONE_OF)
     if not n_held_out:
         raise TextcatError(
-            f"Corpus {corpus.name} has {n} training documents, too few to hold one of {ONE_OF} out, by which a recipe "
-            "with a shortlist is measured: give it more of them, or take a recipe without a shortlist."
+            f"Corpus {corpus.name} has {len(firsts)} different training documents, too few to hold one of {ONE_OF} "
+            "out, by which a recipe with a shortlist is measured: give it more of them, or take a recipe without a "
+            "shortlist."
         )
-    drawn = np.random.default_rng(seed).permutation(n)
+    drawn = np.random.default_rng(seed).permutation(firsts)
     stop = None if most is None else n_held_out + most
-    return HoldOut(np.sort(drawn[n_held_out:stop]), np.sort(drawn[:n_held_out]))
+    return HoldOut(members_of(drawn[n_held_out:stop], corpus.groups), np.sort(drawn[:n_held_out]))
 
 
 @contextmanager
@@ -95,13 +96,15 @@ def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
     return np.array([solution.unit for solution in solutions], dtype)
 
 
-def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
+def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe, groups: np.ndarray) -> sp.csc_matrix:
     """Return labels without those of topics with a single document, which cross-validation cannot test.
 
-    While this document is held out, no document is left to learn the topic from. If the recipe trains on descriptions,
-    the topic can be learnt from its description, and the labels are returned unchanged.
+    While this document is held out, no document is left to learn the topic from; documents of a group count as one. If
+    the recipe trains on descriptions, the topic can be learnt from its description, and the labels are returned
+    unchanged.
     """
-    is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.topics.description_copies else 2)
+    sizes = np.asarray(first_of_groups(labels, groups).sum(axis=0)).ravel()
+    is_learnt = sizes >= (1 if recipe.topics.description_copies else 2)
     return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)
 
 
@@ -111,7 +114,7 @@ def cross_validated(
     """Cross-validate a tagger's recipe on its training documents.
 
     Return the out-of-fold scores of the documents, the calibration curves fitted to these scores, and the labels that
-    the scores are compared with.
+    the scores are compared with. Of documents that repeat each other, curves are fitted to the first one.
 
     Return None if the tagger has no recipe, if the recipe scores only a document's nearest topics (a shortlist), or if
     there is only one document.
@@ -122,8 +125,9 @@ def cross_validated(
     with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
         counted = CountedCorpus(corpus, recipe)
         scores = cross_validated_scores(counted, recipe, n_folds, n_jobs=n_jobs, advance=advance)
-        labels = labels_out_of_fold(counted.labels, recipe)
-        return scores, Calibration.fit_scores(scores, labels), labels
+        labels = labels_out_of_fold(counted.labels, recipe, corpus.groups)
+        firsts = (first_of_groups(rows, corpus.groups) for rows in (scores, labels))
+        return scores, Calibration.fit_scores(*firsts), labels
 
 
 def cross_validated_scores(
@@ -137,11 +141,11 @@ def cross_validated_scores(
 ) -> np.ndarray:
     """Return the out-of-fold score of each training document for each topic.
 
-    There are at most as many folds as documents. Document vectors are kept in memory or, if `rows_dir` is given, in a
-    temporary folder next to it.
+    There are at most as many folds as documents, or groups of documents that repeat each other. Document vectors are
+    kept in memory or, if `rows_dir` is given, in a temporary folder next to it.
     """
-    labels = counts.labels
-    fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
+    labels, groups = counts.labels, counts.corpus.groups
+    fold_of = assign_folds(labels, min(n_folds, len(np.unique(groups))), 0, groups)
     scores = np.zeros(labels.shape, np.float32)
     for number in range(fold_of.max() + 1):
         split = HoldOut(np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number))
@@ -263,7 +267,7 @@ def measure_by_folds(
         raise TextcatError(
             f"No topic of corpus {corpus.name} has two training documents to compare by: give it more documents."
         )
-    folds = list(repeated_splits(labels, n_folds, n_repeats, seed))
+    folds = list(repeated_splits(labels, n_folds, n_repeats, seed, corpus.groups))
     tokens: dict[str, Tokens] = {}  # one cache serves all recipes with the same tokenization
     for _, alike in groupby(recipes, key=feature_key):
         same_features = list(alike)
@@ -290,10 +294,15 @@ def feature_key(recipe: Recipe) -> str:
     return json.dumps([recipe.settings(section) for section in ("tokens", "features", "topics")], sort_keys=True)
 
 
-def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[HeldOutFold]:
-    """Yield the folds of several splits of the documents; each also trains common topics as if they were rare."""
+def repeated_splits(
+    labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int, groups: np.ndarray | None = None
+) -> Iterator[HeldOutFold]:
+    """Yield the folds of several splits of the documents; each also trains common topics as if they were rare.
+
+    `groups` are those of `assign_folds`.
+    """
     for split_seed in range(seed, seed + n_repeats):
-        fold_of, random = assign_folds(labels, n_folds, split_seed), np.random.default_rng(split_seed)
+        fold_of, random = assign_folds(labels, n_folds, split_seed, groups), np.random.default_rng(split_seed)
         for number in range(n_folds):
             yield HeldOutFold(labels, np.flatnonzero(fold_of == number), random)
 

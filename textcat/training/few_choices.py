@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.base.folds import assign_folds
+from textcat.base.folds import assign_folds, members_of
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.vectors import FEWEST_KNOWN
 from textcat.recipes.recipe import Recipe
@@ -160,14 +160,16 @@ def _precisions(labels: sp.csr_matrix, splits: Sequence[HoldOut], scores: Iterab
 def _splits(counted: CountedCorpus) -> Iterator[HoldOut]:
     """Yield splits of documents into documents to train on and held-out documents.
 
-    The documents are those with a topic or, if there is a single topic, those that were judged for it. There is no
+    The documents are those with a topic or, if there is a single topic, those that were judged for it. Of documents
+    that repeat each other, only the first is held out; the others are trained on with it, or not used. There is no
     split of fewer than `_FEWEST` documents, or if fewer than two of them have a topic. Otherwise, there are as many
     splits as it takes to hold out `_SCORED` documents in total, but at most `MOST_FOLDS`; if need be, the documents are
     divided into folds several times. Long texts get fewer splits, and very long ones fewer documents, to keep to about
     `MOST_TERMS` terms.
     """
-    labels, n_terms = counted.labels, counted.n_terms()
-    documents = np.random.default_rng(0).permutation(_compared_documents(counted))[:_MOST]
+    labels, groups = counted.labels, counted.corpus.groups
+    n_terms = np.bincount(groups, counted.n_terms(), len(groups))  # of a group, at the position of its first document
+    documents = np.random.default_rng(0).permutation(np.intersect1d(_compared_documents(counted), groups))[:_MOST]
     affordable = np.searchsorted(np.cumsum(n_terms[documents]), MOST_TERMS, side="right")
     documents = np.sort(documents[: max(affordable, _FEWEST)])
     if len(documents) < _FEWEST or labels[documents].nnz < 2:
@@ -176,7 +178,7 @@ def _splits(counted: CountedCorpus) -> Iterator[HoldOut]:
     for number in range(n_folds):
         fold_of = assign_folds(labels[documents], _FOLDS, seed=number // _FOLDS)
         is_held_out = fold_of == number % _FOLDS
-        yield HoldOut(documents[~is_held_out], documents[is_held_out])
+        yield HoldOut(members_of(documents[~is_held_out], groups), documents[is_held_out])
 
 
 def _compared_documents(counted: CountedCorpus) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from textcat.base.folds import members_of
 from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import HoldOut, affordable_splits, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
@@ -55,10 +56,11 @@ def forecast_growth(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None =
     Returns
     -------
     Forecast or None
-        None if there are fewer than 50 documents with a topic, or fewer than 2 topics.
+        None if there are fewer than 50 documents with a topic, or fewer than 2 topics. Documents that repeat each other
+        count as one, and are in one part.
     """
     labels = counted.labels.tocsr()
-    documents = np.flatnonzero(np.diff(labels.indptr))
+    documents = np.intersect1d(np.flatnonzero(np.diff(labels.indptr)), counted.corpus.groups)
     if len(documents) < _FEWEST or labels.shape[1] < 2:
         return None
     right, n_scored = _rightness(counted, recipe, documents, n_jobs)
@@ -80,12 +82,12 @@ def _rightness(
     splits. A topic without a document among those trained on is treated as unknown even if it has a description, as a
     topic of new documents may be.
     """
-    labels = counted.labels.tocsr()
+    labels, groups = counted.labels.tocsr(), counted.corpus.groups
     n_right, n_scored = np.zeros((len(_SHARES), labels.shape[0])), np.zeros(labels.shape[0], int)
-    for trained, held_out in _splits(documents, counted.n_terms()):
+    for trained, held_out in _splits(documents, np.unique(groups), counted.n_terms()):
         n_scored[held_out] += 1
         for row, share in zip(n_right, _SHARES / _SHARES[-1], strict=True):
-            part = np.sort(trained[: max(round(share * len(trained)), 1)])
+            part = members_of(trained[: max(round(share * len(trained)), 1)], groups)
             scores = scores_of_split(counted, recipe, HoldOut(part, held_out), n_jobs)
             scores[:, labels[part].sum(axis=0).A1 == 0] = -np.inf
             row[held_out] += is_first_right(labels, held_out, scores)
@@ -93,9 +95,10 @@ def _rightness(
     return n_right[:, is_scored] / n_scored[is_scored], int(n_scored.sum())
 
 
-def _splits(documents: np.ndarray, n_terms: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _splits(documents: np.ndarray, firsts: np.ndarray, n_terms: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield splits into documents to train on, in random order, and held-out documents: positions of both.
 
+    `firsts` are the documents of which none repeats another, and `documents` those of them that are held out in turn.
     Folds are not stratified, because a new document may have a topic that few or no training documents have.
     Of long texts, there are fewer splits; `n_terms` is the number of different terms of each document.
     """
@@ -105,7 +108,7 @@ def _splits(documents: np.ndarray, n_terms: np.ndarray) -> Iterator[tuple[np.nda
         if number % _FOLDS == 0:
             folds = np.array_split(random.permutation(documents), _FOLDS)
         held_out = np.sort(folds[number % _FOLDS])
-        yield random.permutation(np.setdiff1d(np.arange(len(n_terms)), held_out)), held_out
+        yield random.permutation(np.setdiff1d(firsts, held_out)), held_out
 
 
 def extrapolated(right: np.ndarray, shares: np.ndarray, growth: np.ndarray) -> np.ndarray:

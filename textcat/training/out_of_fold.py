@@ -54,10 +54,11 @@ def cross_validate(
 
     The folds are stratified: the documents of each topic are spread over as many folds as possible; the same documents
     give the same folds. The documents of all folds are ranked together. Vocabulary and document frequencies, too, are
-    computed without the document's fold. A topic with a single document is measured only if descriptions are examples.
-    F1 is measured at the thresholds chosen by training on all documents; if they were chosen by cross-validation on the
-    same documents, F1 is slightly optimistic. With five folds, the measures are those that `textcat train` prints for
-    documents without a test part.
+    computed without the document's fold. If at least a fifth of the documents repeat earlier ones, those that repeat
+    each other are in one fold, and only the first is measured. A topic with a single document is measured only if
+    descriptions are examples. F1 is measured at the thresholds chosen by training on all documents; if they were chosen
+    by cross-validation on the same documents, F1 is slightly optimistic. With five folds, the measures are those that
+    `textcat train` prints for documents without a test part.
 
     Parameters
     ----------
@@ -89,9 +90,11 @@ def cross_validate(
     check_whole_number(bootstrap, 0, "The number of resamples")
     opened = corpus_of(corpus, text=text, topics=topics, topics_separator=topics_separator)
     opened = replace(opened, test=[], unused=[])
-    recipe, n_documents = recipe_for(opened, recipe, single=single), len(opened.train)
+    recipe, n_documents = recipe_for(opened, recipe, single=single), len(np.unique(opened.groups))
     if folds > n_documents:
-        raise TextcatError(f"{n_documents:,} documents cannot be divided into {folds:,} folds: give at most as many.")
+        raise TextcatError(
+            f"{n_documents:,} different documents cannot be divided into {folds:,} folds: give at most as many."
+        )
     if recipe.topics.shortlist:
         raise TextcatError(
             f"Recipe {recipe.name} has a shortlist, and is not cross-validated: measure it on test documents, which "

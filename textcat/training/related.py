@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from textcat.base.calibration import Calibration
+from textcat.base.folds import groups_of, members_of
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.features.rows import Rows
 from textcat.margin.learners import MarginClassifier
@@ -49,7 +50,7 @@ def relate_topics(
     *,
     best: int,
     size: int,
-    n_documents: int,
+    groups: np.ndarray,
     n_jobs: int | None = None,
     seed: int = 0,
 ) -> TrainedTopics:
@@ -63,7 +64,7 @@ def relate_topics(
     ----------
     trained : TrainedTopics
         The result of `train_shortlist` for the same rows, labels, names, learner, size and seed.
-    rows, labels, names, learner, size, n_documents, n_jobs, seed
+    rows, labels, names, learner, size, groups, n_jobs, seed
         As for `train_shortlist`.
     best : int
         How many of a document's best topics raise the scores of other topics.
@@ -72,15 +73,16 @@ def relate_topics(
     -------
     TrainedTopics
     """
-    drawn = np.random.default_rng(seed).permutation(n_documents)
-    n_held_out = min(_HELD_OUT, n_documents // _HELD_OUT_ONE_OF)
-    n_of_few = min(_TRAINED_OF_FEW, n_documents // _TRAINED_OF_FEW_ONE_OF)
-    n_trained = max(n_of_few, min(_TRAINED, n_documents // _TRAINED_ONE_OF))
-    held_out, part = np.sort(drawn[:n_held_out]), np.sort(drawn[n_held_out : n_held_out + n_trained])
+    drawn = np.random.default_rng(seed).permutation(np.unique(groups))
+    n_documents, n_different = len(groups), len(drawn)
+    n_held_out = min(_HELD_OUT, n_different // _HELD_OUT_ONE_OF)
+    n_of_few = min(_TRAINED_OF_FEW, n_different // _TRAINED_OF_FEW_ONE_OF)
+    n_trained = max(n_of_few, min(_TRAINED, n_different // _TRAINED_ONE_OF))
+    held_out, part = np.sort(drawn[:n_held_out]), members_of(drawn[n_held_out : n_held_out + n_trained], groups)
     matrix, by_document = rows_in_memory(rows), labels.tocsr()
     described = np.arange(n_documents, matrix.shape[0])
     chosen = np.append(part, described)
-    options: dict[str, Any] = {"size": size, "n_documents": len(part), "n_jobs": n_jobs, "seed": seed}
+    options: dict[str, Any] = {"size": size, "groups": groups_of(part, groups), "n_jobs": n_jobs, "seed": seed}
     first = train_shortlist(matrix[chosen], sp.csc_matrix(by_document[chosen]), names, learner, **options)
     listed, scores = first.scorer.listed(Rows.of(matrix[held_out]))
     documents, places = np.nonzero(listed >= 0)

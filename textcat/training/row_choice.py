@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from textcat.base.folds import members_of
 from textcat.evaluation.at_k import evaluate_at_k
 from textcat.features.char_ngrams import add_char_ngrams
 from textcat.features.counts import StoredCounts
@@ -58,7 +59,8 @@ def choose_rows(counted: CountedCorpus, recipe: Recipe) -> RowChoice:
     With each kind of rows, the topics of held-out training documents are ranked, and nDCG@10 is measured.
 
     N-grams of characters are chosen, and added to `counted`, if they raise nDCG@10 by a tenth or more; with fewer than
-    30 held-out documents that have a topic, words are chosen. At most 53,000 random documents are used.
+    30 held-out documents that have a topic, words are chosen. At most 53,000 random documents are used; those that
+    repeat each other count as one.
 
     Parameters
     ----------
@@ -71,10 +73,10 @@ def choose_rows(counted: CountedCorpus, recipe: Recipe) -> RowChoice:
     -------
     RowChoice
     """
-    n_documents = counted.labels.shape[0]
-    drawn = np.random.default_rng(0).permutation(n_documents)
-    n_held_out = min(_HELD_OUT, n_documents // _ONE_OF)
-    held_out, trained = np.sort(drawn[:n_held_out]), np.sort(drawn[n_held_out:MOST_DOCUMENTS])
+    groups = counted.corpus.groups
+    drawn = np.random.default_rng(0).permutation(np.unique(groups))
+    n_held_out = min(_HELD_OUT, len(drawn) // _ONE_OF)
+    held_out, trained = np.sort(drawn[:n_held_out]), members_of(drawn[n_held_out:MOST_DOCUMENTS], groups)
     recipes = {
         name: recipe.with_values({"features": features, "topics": {"choose_chars": False}})
         for name, features in _FEATURES.items()

@@ -16,11 +16,10 @@ import numpy as np
 from scipy.sparse import csc_matrix, vstack
 
 from textcat.base.errors import TextcatError
-from textcat.base.folds import assign_folds
+from textcat.base.folds import assign_folds, first_of_groups
 from textcat.base.progress import Stages
 from textcat.corpus.documents import Corpus, Document
-from textcat.evaluation.evaluation import MeasuredOn
-from textcat.model.measure import evaluate_tagger, measure_scores, score_rows
+from textcat.model.measure import evaluate_tagger, score_rows
 from textcat.model.tagger import Tagger
 from textcat.reading import named_in_training
 from textcat.recipes.recipe import Recipe
@@ -28,7 +27,7 @@ from textcat.training.cross_validation import HoldOut, is_first_right, scores_of
 from textcat.training.examples import CountedCorpus
 from textcat.training.names import surest, unlabelled_documents
 from textcat.training.thresholds import decisions_by_scores
-from textcat.training.train import train_and_evaluate, train_and_score, train_without
+from textcat.training.train import measure_out_of_fold, train_and_evaluate, train_and_score, train_without
 
 # maximum number of pseudo-labelled documents per topic, as a share of an even division of the unlabelled documents
 _SHARE = 0.25
@@ -76,7 +75,7 @@ def train_with_unlabelled(
         topic.
     """
     stages = stages or Stages()
-    if (n := sum(bool(document.topics) for document in corpus.train)) < _FEWEST:
+    if (n := sum(bool(corpus.train[first].topics) for first in np.unique(corpus.groups).tolist())) < _FEWEST:
         raise TextcatError(
             f"{n} documents with a topic are too few to see if unlabelled ones help: label {_FEWEST}, or train by "
             "names alone, with a file of names in place of the corpus."
@@ -93,7 +92,7 @@ def train_with_unlabelled(
     chosen = replace(plain.facts.recipe, name=recipe.name)
     with stages.stage("held-out folds"):
         counted = LabelledAndUnlabelled.of(corpus, documents, chosen, n_jobs)
-        held_out = _HeldOut.of(counted)
+        held_out = _HeldOut.of(counted, corpus.groups)
     facts = {
         "chosen": "used" if held_out.with_unlabelled > held_out.without else "not used",
         "precision@1": {"with them": held_out.with_unlabelled, "without": held_out.without},
@@ -108,15 +107,15 @@ def train_with_unlabelled(
     as_chosen = chosen.with_values({"topics": {"forecast": False}, "tags": {"strategy": "zero"}})
     scored = train_and_score(both, as_chosen, **{k: v for k, v in options.items() if k != "bands"})
     labels, scores = corpus.labels(corpus.train), held_out.scores
-    decisions = decisions_by_scores(chosen, corpus.topics, scores, labels)
+    of_firsts = (first_of_groups(rows, corpus.groups) for rows in (scores, labels))
+    decisions = decisions_by_scores(chosen, corpus.topics, *of_firsts)
     labelled: dict[str, Any] = {"train_sizes": plain.facts.train_sizes, "train_documents": plain.facts.train_documents}
     facts_of_both = replace(scored.tagger.facts, recipe=plain.facts.recipe, choices=choices, **labelled)
     tagger = replace(scored.tagger, decisions=decisions, facts=facts_of_both)
     if corpus.labels(corpus.test).nnz:
         evaluation = evaluate_tagger(tagger, corpus, bands=options.get("bands"), stages=stages)
     else:
-        on: dict[str, Any] = {"measured_on": MeasuredOn.CROSS_VALIDATION, "unjudged": corpus.unjudged(corpus.train)}
-        evaluation = measure_scores(tagger, scores, labels, bands=options.get("bands"), **on)
+        evaluation = measure_out_of_fold(tagger, corpus, scores, labels, options.get("bands"))
     return replace(tagger, evaluation=evaluation)
 
 
@@ -179,14 +178,14 @@ class _HeldOut(NamedTuple):
     without: float  # and by rankers trained on labelled documents only
 
     @classmethod
-    def of(cls, counted: LabelledAndUnlabelled) -> _HeldOut:
+    def of(cls, counted: LabelledAndUnlabelled, groups: np.ndarray) -> _HeldOut:
         n_labelled = counted.n_labelled
         labels = counted.labels[:n_labelled]
-        has_topic = np.flatnonzero(labels.sum(axis=1))
+        has_topic = np.intersect1d(np.flatnonzero(labels.sum(axis=1)), groups)
         right, of_first_folds = np.zeros((2, 0)), np.zeros(0)
         for repeat in range(min(-(-_SCORED // n_labelled), _MOST_REPEATS)):
             scores = np.zeros((2, *labels.shape), np.float32)
-            fold_of = assign_folds(labels, _FOLDS, repeat)
+            fold_of = assign_folds(labels, _FOLDS, repeat, groups)
             for fold in range(_FOLDS):
                 rest, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
                 both = counted.scores(rest, np.append(held_out, counted.unlabelled), counted.labels)

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
+from textcat.base.folds import members_of
 from textcat.base.progress import Advance
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.features.lookalikes import LookAlikes, terms_of_like_meaning
@@ -117,7 +118,7 @@ def train_shortlist(
     learner: MarginClassifier,
     *,
     size: int,
-    n_documents: int,
+    groups: np.ndarray,
     terms: Sequence[str] | None = None,
     vectors: WordVectors | None = None,
     n_jobs: int | None = None,
@@ -141,8 +142,10 @@ def train_shortlist(
         Rows of the topics' names.
     learner : MarginClassifier
         Has the rule and settings of each topic's ranker; it is not fitted.
-    size, n_documents : int
-        Number of topics to list for a document, and number of documents.
+    size : int
+        Number of topics to list for a document.
+    groups : ndarray of shape (n_documents,), int
+        The first document of each document's group, as in `textcat.base.folds`: groups are held out together.
     terms : sequence of str, optional
         The names of the features. If given, a topic without documents is also found by terms spelt like the words of
         its name: see `LookAlikes`.
@@ -158,10 +161,10 @@ def train_shortlist(
     -------
     TrainedTopics
     """
-    sizes = np.diff(sp.csc_array(labels)[:n_documents].indptr)
+    sizes = np.diff(sp.csc_array(labels)[: len(groups)].indptr)
     with one_blas_thread():
         topic_names = _Names(names, sizes, None if (sizes > 0).all() else terms, vectors)
-        topics = _ListedTopics(rows, labels, topic_names, learner, size, n_documents, Workers(n_jobs))
+        topics = _ListedTopics(rows, labels, topic_names, learner, size, groups, Workers(n_jobs))
         evidence = weigh_evidence(topics, seed)
         of_names = weigh_names(topics, seed) if (sizes == 0).any() else None
     rankers = _combined_rankers(topics, evidence, of_names, progress)
@@ -358,9 +361,10 @@ class _ListedTopics:
         names: _Names,
         learner: MarginClassifier,
         size: int,
-        n_documents: int,
+        groups: np.ndarray,
         workers: Workers,
     ):
+        self.groups, n_documents = groups, len(groups)
         self.matrix, self.labels, self.names = rows_in_memory(rows), sp.csc_array(labels), names
         self.labels.sort_indices()
         self.size, self.n_documents, self._workers = min(size, labels.shape[1]), n_documents, workers
@@ -374,6 +378,11 @@ class _ListedTopics:
         self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *labelled)
         prevalence, self._seed = self.sizes / n_documents, learner.random_state
         self._rules, self._settings = learner.rules_for(prevalence), learner.settings_for(self.matrix, prevalence)
+
+    def hold_out(self, random: np.random.Generator) -> np.ndarray:
+        """Return the positions of documents to hold out, drawn at random, of which none repeats another."""
+        firsts = np.unique(self.groups)
+        return np.sort(random.choice(firsts, min(_HELD_OUT, len(firsts) // _ONE_OF), replace=False))
 
     def listed(self, centroids: sp.csr_array, documents: np.ndarray, dtype: Any = np.int32) -> np.ndarray:
         """Return the shortlists (nearest topics) of the documents at some positions: shape (n_documents, size)."""
@@ -464,12 +473,10 @@ def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
     held-out documents have too few of the documents' sampled topics, only the ranker's score counts.
     """
     random = np.random.default_rng(seed)
-    n_topics = topics.labels.shape[1]
-    n_held_out = min(_HELD_OUT, topics.n_documents // _ONE_OF)
-    held_out = np.sort(random.choice(topics.n_documents, n_held_out, replace=False))
+    n_topics, held_out = topics.labels.shape[1], topics.hold_out(random)
     sample = np.sort(random.choice(n_topics, min(_SAMPLE, n_topics), replace=False))
     is_held_out = np.zeros(topics.matrix.shape[0], bool)
-    is_held_out[held_out] = True
+    is_held_out[members_of(held_out, topics.groups)] = True
     labels = sp.csc_array(sp.diags_array((~is_held_out).astype(np.int8), dtype=None) @ topics.labels)
     labels.eliminate_zeros()
     centroids = topic_centroids(topics.matrix, labels)
@@ -508,8 +515,7 @@ def weigh_names(topics: _ListedTopics, seed: int) -> _NameEvidence | None:
     Return None if the shortlists of held-out documents have too few of the documents' hidden topics.
     """
     random, names = np.random.default_rng(seed), topics.names
-    n_held_out = min(_HELD_OUT, topics.n_documents // _ONE_OF)
-    held_out = np.sort(random.choice(topics.n_documents, n_held_out, replace=False))
+    held_out = topics.hold_out(random)
     candidates = np.flatnonzero((topics.sizes > 0) & (np.diff(names.by_topic.indptr) > 0))
     hidden = np.sort(random.choice(candidates, min(_HIDDEN, len(candidates) // _HIDDEN_ONE_OF), replace=False))
     is_hidden = np.zeros(len(topics.sizes) + 1, bool)

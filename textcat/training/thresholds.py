@@ -143,6 +143,7 @@ def promise_scores(
     fold_of: np.ndarray,
     features: TfIdf,
     *,
+    groups: np.ndarray | None = None,
     progress: Advance | None = None,
 ) -> np.ndarray:
     """Return held-out scores that are distributed like the scores of future documents, as promises need.
@@ -152,7 +153,7 @@ def promise_scores(
     without the terms that training without its fold would lack, as the vector of a future document is; otherwise,
     scores would be lower than those of future documents by some 5 %.
     """
-    scores = held_out_scores(examples, learner, fold_of, own=1.0, progress=progress)
+    scores = held_out_scores(examples, learner, fold_of, groups=groups, own=1.0, progress=progress)
     biases = learner.intercept_ / score_units(learner.solutions_, learner.intercept_.dtype)
     lengths = _lengths_without_unknown(examples.rows, fold_of, features)
     return biases + (scores - biases) / lengths[:, None]
@@ -185,6 +186,7 @@ def held_out_scores(
     learner: MarginClassifier,
     fold_of: np.ndarray,
     *,
+    groups: np.ndarray | None = None,
     own: float = _OWN,
     progress: Advance | None = None,
 ) -> np.ndarray:
@@ -201,9 +203,10 @@ def held_out_scores(
     fitted, and must not have a kernel.
 
     `own` is for the first method: the share, from 0 to 1, of a document's own contribution to its score, by its surplus
-    of α, that is subtracted: see `textcat.margin._folds`.
+    of α, that is subtracted: see `textcat.margin._folds`. The contributions of documents that repeat it are subtracted,
+    too: `groups` are those of `assign_folds`.
     """
-    topics, n_folds = TopicProblems(examples, learner, fold_of, own), fold_of.max() + 1
+    topics, n_folds = TopicProblems(examples, learner, fold_of, own, groups), fold_of.max() + 1
     scores = np.full((len(fold_of), examples.labels.shape[1]), np.nan, topics.rows.dtype, order="F")
     with ThreadPoolExecutor(joblib.effective_n_jobs(learner.n_jobs)) as pool:
         tasks = [pool.submit(topics.score, topic, column) for topic, column in enumerate(scores.T)]
@@ -227,12 +230,22 @@ class TopicProblems:
     approximation of this score: see `held_out_scores`.
     """
 
-    def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, own: float = _OWN):
+    def __init__(
+        self,
+        examples: Examples,
+        learner: MarginClassifier,
+        fold_of: np.ndarray,
+        own: float = _OWN,
+        groups: np.ndarray | None = None,
+    ):
         rows, self._own = examples.rows, own
         self.rows: sp.csr_matrix = rows if sp.issparse(rows) else rows[:]  # for rows on disk, whose entries stay there
         self._arrays = self.rows.indptr.astype(np.int64), self.rows.indices, self.rows.data
         n_rows, n_topics = examples.labels.shape
         self._n_documents = len(fold_of)
+        self._groups = np.arange(n_rows)
+        if groups is not None:
+            self._groups[: len(groups)] = groups
         self._fold_of = np.append(fold_of, np.full(n_rows - len(fold_of), -1))  # -1: in no fold
         self._documents = [np.flatnonzero(fold_of == fold) for fold in range(fold_of.max() + 1)]
         self._positives = rows_by_column(examples.labels)
@@ -267,6 +280,7 @@ class TopicProblems:
         alpha[solution.support] = np.abs(solution.alpha)
         label[self._positives[topic]] = 1
         threshold = np.where(label[kept] > 0, rule.threshold(1), rule.threshold(-1)).astype(dtype)
+        _, group = np.unique(self._groups[kept], return_inverse=True)
         order = np.random.default_rng(0).permutation(len(kept))  # random, because documents may be sorted by topic
         if not hasattr(self._work, "lanes"):
             self._work.lanes = np.zeros((self.rows.shape[1], N_FOLDS + 1), dtype)
@@ -274,7 +288,7 @@ class TopicProblems:
         for first in range(0, len(self._documents), N_FOLDS):
             lane = fold_of - first
             lane[(lane < 0) | (lane >= N_FOLDS)] = -1  # -1: like rows in no fold
-            parts = kept, lane[kept], label[kept], threshold, alpha[kept], scores[kept], order
+            parts = kept, lane[kept], group, label[kept], threshold, alpha[kept], scores[kept], order
             limits = self._settings[topic]["lambda_"], self._settings[topic]["rho"], _PASSES, self._own
             of_rows, of_folds = leave_out_folds(*self._arrays, *parts, *limits, self._work.lanes)
             here = np.flatnonzero(lane[: self._n_documents] >= 0)

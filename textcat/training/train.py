@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from textcat.base.errors import TextcatError
-from textcat.base.folds import assign_folds
+from textcat.base.folds import assign_folds, first_of_groups, groups_of
 from textcat.base.progress import Advance, Stages
 from textcat.corpus.catalogue import corpus_of
 from textcat.corpus.documents import Corpus, topic_counts
@@ -195,15 +195,25 @@ def evaluation_of(
     if trained.sample_evaluation is not None:
         return trained.sample_evaluation
     if trained.scores_out_of_fold is not None:
-        relevant = labels_out_of_fold(corpus.labels(corpus.train), recipe)
-        on: dict[str, Any] = {"measured_on": MeasuredOn.CROSS_VALIDATION, "unjudged": corpus.unjudged(corpus.train)}
-        return measure_scores(tagger, trained.scores_out_of_fold, relevant, bands=bands, **on)
+        relevant = labels_out_of_fold(corpus.labels(corpus.train), recipe, corpus.groups)
+        return measure_out_of_fold(tagger, corpus, trained.scores_out_of_fold, relevant, bands)
     if trained.test_rows is None:
         return evaluate_tagger(tagger, corpus, bands=bands, stages=stages)
     with stages.stage("evaluate", len(corpus.test) if has_many_topics(tagger) else None) as advance:
         scores = score_rows(tagger, trained.test_rows, advance)
         has_terms = Rows.of(trained.test_rows).has_terms
         return measure_test_documents(tagger, expected_topics(tagger, corpus), scores, has_terms, bands=bands)
+
+
+def measure_out_of_fold(
+    tagger: Tagger, corpus: Corpus, scores: np.ndarray, relevant: sparse.csc_matrix, bands: str | Iterable[str] | None
+) -> Evaluation:
+    """Measure a tagger by the out-of-fold scores of training documents; of a group of repeats, the first counts."""
+    unjudged, groups = corpus.unjudged(corpus.train), corpus.groups
+    on: dict[str, Any] = {"measured_on": MeasuredOn.CROSS_VALIDATION}
+    on["unjudged"] = None if unjudged is None else first_of_groups(unjudged, groups)
+    of_firsts = (first_of_groups(rows, groups) for rows in (scores, relevant))
+    return measure_scores(tagger, *of_firsts, bands=bands, **on)
 
 
 class Trained(NamedTuple):
@@ -241,6 +251,7 @@ def train_and_score(
     warn_of_corpus(corpus, recipe)
     # Read now, because texts may be gone later.
     kept = without_texts(corpus, keep) if updatable or keep != "none" else None
+    sketches = corpus.sketches if updatable else None
     release_memory()
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
     counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
@@ -254,8 +265,8 @@ def train_and_score(
     if recipe.topics.measures_aging:
         choices |= training.aging(counted)
     training_counts = None
-    if updatable and kept is not None and counted.document_counts is not None:
-        training_counts = TrainingCounts(kept, counted.document_counts, keep)
+    if kept is not None and sketches is not None and counted.document_counts is not None:
+        training_counts = TrainingCounts(kept, counted.document_counts, sketches, keep)
     release_memory()
     scores, evaluation = None, None
     if n_folds and recipe.topics.shortlist:
@@ -397,7 +408,7 @@ class _Training:
         )
         if described is not None:
             with self.stages.stage("train topics", len(corpus.topics)) as advance:
-                options = recipe, n_documents, self.n_jobs, advance
+                options = recipe, corpus.groups, self.n_jobs, advance
                 scorer, decisions, trained = _train_with_shortlist(examples, described, features, *options)
             return tagger_of(scorer, decisions, facts=replace(facts, **trained)), test_rows
         learner = self._fitted(examples)
@@ -434,24 +445,28 @@ class _Training:
     ) -> Decisions:
         """Return thresholds, calibration curves and promises of topics, by out-of-fold scores.
 
+        Of training documents that repeat each other, the first counts, because the others are no further evidence.
+
         If the recipe has the strategy "zero", or there are too few documents, thresholds are 0, without curves.
         """
-        tags, n_topics = self.recipe.tags, len(self.corpus.topics)
-        if tags.strategy == "zero" or len(self.corpus.train) < tags.folds:
+        tags, n_topics, groups = self.recipe.tags, len(self.corpus.topics), self.corpus.groups
+        n_folds = min(tags.folds, len(np.unique(groups)))
+        if tags.strategy == "zero" or len(groups) < tags.folds or n_folds < 2:
             return Decisions(np.zeros(n_topics, np.float32), strategy=tags.strategy)
         release_memory()
-        with self.stages.stage("thresholds", tags.folds * n_topics) as advance:
-            fold_of = assign_folds(labels, tags.folds, seed=0)
+        with self.stages.stage("thresholds", n_folds * n_topics) as advance:
+            fold_of = assign_folds(labels, n_folds, 0, groups)
             if self.recipe.promise.is_asked:
-                scores = promise_scores(examples, learner, fold_of, features, progress=advance)
+                scores = promise_scores(examples, learner, fold_of, features, groups=groups, progress=advance)
             else:
-                scores = held_out_scores(examples, learner, fold_of, progress=advance)
+                scores = held_out_scores(examples, learner, fold_of, groups=groups, progress=advance)
             if np.isinf(scores).any() or np.isnan(scores).all(axis=0).any():
                 raise TextcatError(
                     f"Recipe {self.recipe.name} cannot be followed: scores of training documents overflowed; choose "
                     "less extreme parameters of the learner."
                 )
-            return decisions_by_scores(self.recipe, self.corpus.topics, scores, labels)
+            of_firsts = (first_of_groups(rows, groups) for rows in (scores, labels))
+            return decisions_by_scores(self.recipe, self.corpus.topics, *of_firsts)
 
 
 def train_without(
@@ -475,7 +490,7 @@ def train_without(
         examples = counts.examples(features, sample.trained, rows_dir=folder, left_out=False)
         _check_terms(examples, recipe, n_documents)
         described = counts.descriptions(features)
-        options = recipe, n_documents, n_jobs, advance
+        options = recipe, groups_of(sample.trained, counts.corpus.groups), n_jobs, advance
         scorer, decisions, trained = _train_with_shortlist(examples, described, features, *options)
         del examples
         release_memory()
@@ -498,19 +513,19 @@ def _train_with_shortlist(
     described: sparse.csr_matrix,
     features: TfIdf,
     recipe: Recipe,
-    n_documents: int,
+    groups: np.ndarray,
     n_jobs: int | None,
     advance: Advance,
 ) -> tuple[Scorer, Decisions, dict[str, Any]]:
     """Train each topic on the documents whose shortlist has it; return scorer, decisions, and facts about topics.
 
     A shortlist has the topics whose centroids are nearest to a document. `described` has the vectors of the topics'
-    descriptions. The first `n_documents` examples are documents, the others descriptions.
+    descriptions. The first examples are documents, whose groups are `groups`; the others are descriptions.
     """
     from textcat.training.related import relate_topics
     from textcat.training.shortlist import train_shortlist
 
-    options: dict[str, Any] = {"size": recipe.topics.shortlist, "n_documents": n_documents, "n_jobs": n_jobs}
+    options: dict[str, Any] = {"size": recipe.topics.shortlist, "groups": groups, "n_jobs": n_jobs}
     learner, tags, arrays = recipe.make_learner(), recipe.tags, (examples.rows, examples.labels, described)
     known = {"terms": features.listed_names(), "vectors": _vectors_of_names(recipe)}
     trained = train_shortlist(*arrays, learner, **(options | known), progress=advance)

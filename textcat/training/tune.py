@@ -40,7 +40,7 @@ from textcat.training.cross_validation import (
 from textcat.training.examples import CountedCorpus
 from textcat.training.train import train_without
 
-_FORMAT = 2  # version of stored trials, part of their keys: a new version ignores older trials
+_FORMAT = 3  # version of stored trials, part of their keys: a new version ignores older trials
 SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
 _N_FOLDS = 5  # by default

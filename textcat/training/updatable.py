@@ -16,6 +16,7 @@ from textcat.base.disk import installed_version
 from textcat.base.errors import TextcatError
 from textcat.base.progress import Stages
 from textcat.corpus.documents import Corpus, Document
+from textcat.duplicates.groups import sketch_texts
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.counts import StoredCounts
 from textcat.model import storage
@@ -185,6 +186,8 @@ class UpdatableModel:
         with stages.stage("tokens to rows", len(counted)):
             features = self._features()
             counts = stored.counts.extended(_counts_of(counted, features)) if counted else stored.counts
+            sketches = np.append(stored.sketches, sketch_texts(document.zones for document in counted))
+            corpus = corpus.with_sketches(sketches[order])
             examples = CountedCorpus.of_document_counts(corpus, self._recipe(), counts.select(order), features)
         _warn_of_new_topics(corpus, set(corpus.topics) - {*self.corpus.topics})
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "stages": stages, "counted": examples, "updatable": True}
