@@ -106,3 +106,15 @@ def test_a_stream_and_files_that_are_written_back_have_the_limit_too(model, arch
     plan = make_plan(model, [tmp_path / "in"], READ, OUTPUT, jobs=1, max_rejected=1)
     with pytest.raises(TextcatError, match=r"[234] of .* documents are rejected, more than --max-rejected 1"):
         write_back(plan, tmp_path / "out", str(tmp_path / "in"))
+
+
+def test_further_items_that_cannot_be_told_apart_count_as_rejected(model, tmp_path):
+    items = [json.dumps({"uri": f"u{i}", "body_text": "Tin rose."}) for i in range(1, 101)]
+    items[9] = '{"uri": "u10", "body_text": "Tin'
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text(f"[{', '.join(items)}]")
+    plan = make_plan(model, [tmp_path / "in"], READ._replace(format="ninjs"), OUTPUT, jobs=1, max_rejected="50")
+    with pytest.raises(TextcatError, match="90 of 99 documents are rejected"):
+        tag_to_folder(plan, tmp_path / "out")
+    with pytest.raises(TextcatError, match="90 of 99 documents are rejected"):
+        write_back(plan, tmp_path / "back", str(tmp_path / "in"))

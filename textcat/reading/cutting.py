@@ -13,7 +13,7 @@ from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.formats import BINARY, FORMATS, REFERENCES, WHOLE, delimited, parquet, xml_items
 from textcat.reading.formats.delimited import RowCutter
 from textcat.reading.formats.documents import LARGER
-from textcat.reading.formats.jsonl import BEFORE_CLOSING
+from textcat.reading.formats.jsonl import BEFORE_CLOSING, further_objects, is_unclosed
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.formats.warc import RecordCutter
 from textcat.reading.input_settings import InputSettings
@@ -25,6 +25,7 @@ from textcat.reading.streams import ByteStream, LookAhead, seekable_file, whole_
 
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is sought
 _OF_VALUES = frozenset(("csv", "jsonl", "mbox", "tsv"))  # line formats in which carriage returns may be part of text
+_JSON = frozenset(("json", "json-feed", "ninjs"))
 _LINE_FORMATS = REFERENCES - {"endnote"} | {"annif", "lines", *_OF_VALUES}
 
 
@@ -136,8 +137,8 @@ def _record_steps(
             return  # an empty file has no header, either
     if template.format in xml_items.TAGS:
         template = _with_opening(ahead, template, settings, largest)
-    is_array = template.format in ("json", "ninjs", "json-feed") and holds_array(stream, settings)
-    is_enclosed = is_array or template.format in xml_items.TAGS
+    is_array = template.format in _JSON and holds_array(stream, settings)
+    is_enclosed = template.format in _JSON or template.format in xml_items.TAGS
     whole = _WholeRecords(ahead, template, settings, largest, is_enclosed)
     if position.position:
         ahead.move_to(position.offset)
@@ -169,14 +170,19 @@ def _end_of_enclosed(
 ) -> Block | Rejection | None:
     """Return the rest of a file after its last whole record as a block; None if there is no rest.
 
-    If the array or element that encloses all records is not closed, a Rejection is returned instead.
+    If the array or element that encloses all records is not closed, or an object of JSON that seems to be followed by
+    others, a Rejection is returned instead.
     """
     rest = template._replace(offset=ahead.offset, position=position, data=ahead.data)
-    if is_array:
+    if template.format in _JSON:
         # The end is a step of its own, without a place after it: a run that resumes after the last object reads it
         # again.
-        if rest.without_mark(settings)[0].strip(BEFORE_CLOSING):  # a ], or an incomplete object, which is rejected
-            return rest
+        data = rest.without_mark(settings)[0]
+        if data.strip(BEFORE_CLOSING):  # a ], or an incomplete object, which is rejected
+            n_further = further_objects(data) if is_unclosed(data) else 0
+            return _unread_rest(rest, settings, n_further, name) if n_further else rest
+        if not is_array:
+            return None
         closing, what, missing = "]", "The array", "objects"
     else:
         is_cut_off = xml_items.first_item(template.format, rest.data) >= 0
@@ -187,6 +193,15 @@ def _end_of_enclosed(
     why = f"ends without {closing}, so {missing} may be missing: check whether the file is complete"
     fault = UnreadableError(why, FaultKind.DAMAGE, f"its {'array ' if is_array else 'XML '}ends without {closing}")
     return reject_or_raise(settings, fault, name, what, rest.position, rest.offset, len(rest.data))
+
+
+def _unread_rest(rest: Block, settings: InputSettings, n_further: int, name: str) -> Rejection:
+    """Return the Rejection of the rest of a file of JSON that seems to be an object and `n_further` more."""
+    n = len(rest.data)
+    why = f"is not closed, so about {n_further:,} further objects in the last {n:,} bytes of the file cannot be read"
+    fault = UnreadableError(f"{why}: correct it", FaultKind.DAMAGE, why)
+    rejection = reject_or_raise(settings, fault, name, "The object", rest.position, rest.offset, n)
+    return rejection._replace(n_further=n_further)
 
 
 class _WholeRecords:
@@ -234,10 +249,11 @@ class _WholeRecords:
 
     def _passed_over(self) -> Block | Rejection:
         ahead, settings, start, position = self._ahead, self._settings, self._ahead.offset, self.position
-        ends = False
+        ends, n_further, is_json = False, 0, self._template.format in _JSON
         while not ends:
             n, ends = self._cutter.skip(ahead.data)
             n = len(ahead.data) if ahead.ended and not ends else n
+            n_further += further_objects(ahead.data[:n]) if is_json else 0
             self.position += self._cutter.count(ahead.drop(n))
             if ahead.ended:
                 break
@@ -252,4 +268,5 @@ class _WholeRecords:
             fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: close it")
         else:
             fault = settings.too_long(length)
-        return reject_or_raise(settings, fault, self._template.source, "The record", position, start, length)
+        rejection = reject_or_raise(settings, fault, self._template.source, "The record", position, start, length)
+        return rejection._replace(n_further=0 if ends else n_further)

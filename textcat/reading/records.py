@@ -66,6 +66,7 @@ class Rejection(NamedTuple):
     kind: FaultKind = FaultKind.CONTENT
     #: When to read the source again, in seconds since 1970; 0: as soon as possible; None: when it has changed.
     due: float | None = None
+    n_further: int = 0  # how many more records the rejected bytes seem to have, which cannot be told apart
 
     @property
     def is_fault(self) -> bool:

@@ -51,9 +51,9 @@ class EncodedBatch(NamedTuple):
 
 def _encoded(batch: Batch, result: BatchResult) -> EncodedBatch:
     due: dict[str, float] = {}
-    for source, _, _, _, _, _, when in result.rejections:
-        if when is not None:
-            due[source] = min(when, due.get(source, when))
+    for rejection in result.rejections:
+        if rejection.due is not None:
+            due[rejection.source] = min(rejection.due, due.get(rejection.source, rejection.due))
     return EncodedBatch(
         result.rows,
         [*map(len, result.rows)],

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from textcat.base.errors import TextcatError
-from textcat.runs.results import Counts
+from textcat.runs.results import BatchResult, Counts
 
 # number of documents read before a percentage is checked, because the first ones may be broken by chance
 _JUDGED = 1000
@@ -51,3 +51,12 @@ class RejectionLimit(NamedTuple):
                 f"{f'{last} ' if last else ''}By now, {n:,} of {read:,} documents are rejected, more than "
                 f"--max-rejected {self} allows: mend the inputs, or allow more, and give the same command again."
             )
+
+
+def counts_to_judge(result: BatchResult) -> Counts:
+    """Return the counts of a batch's documents by which a limit is checked, those that were left out included.
+
+    Further documents that a rejected rest of a file seems to have, see `Rejection.n_further`, count as rejected.
+    """
+    counts, n_further = result.counts, sum(rejection.n_further for rejection in result.rejections)
+    return Counts(counts.records + n_further, 0, counts.rejected + n_further, left_out=counts.left_out)

@@ -15,6 +15,7 @@ from textcat.runs.tally import RunTally
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
 from textcat.tagging.job import load_taggers, tag_batch
 from textcat.tagging.planning import TaggingPlan
+from textcat.tagging.rejection_limit import counts_to_judge
 from textcat.tagging.summary import Summary
 
 _log = logging.getLogger(__name__)
@@ -66,8 +67,7 @@ class Tally:
 
     def add(self, batch: Batch, tagged: BatchResult) -> None:
         """Add a batch; raise a TextcatError if the run has rejected more documents than its plan allows."""
-        of_batch = tagged.counts
-        self._of_this_run.add(Counts(of_batch.records, 0, of_batch.rejected, left_out=of_batch.left_out))
+        self._of_this_run.add(counts_to_judge(tagged))
         for rejection in tagged.rejections:
             if rejection.is_fault:
                 self._last_fault = rejection

@@ -29,6 +29,7 @@ from textcat.tagging.edit_news import EditJob, creator_of, edit_batch
 from textcat.tagging.news_folder import open_news_folder
 from textcat.tagging.planning import TaggingPlan, facts_of_job
 from textcat.tagging.read_news import NewsFiles, check_sources, refuse_archives
+from textcat.tagging.rejection_limit import counts_to_judge
 from textcat.tagging.watch import folder_of
 from textcat.tagging.work import refuse_faults, workers_of
 from textcat.tagging.write_news import Fate, NewsWriter, Outcome
@@ -101,7 +102,7 @@ def write_back(
     n_bytes = total_size(plan.sources)
     with workers_of(plan, n_bytes) as workers, open_news_folder(folder, base, facts, restart=restart) as news_folder:
         files, fates = NewsFiles(plan.sources, plan.job.input, news_folder, copies_rest=copy_rest), _Fates()
-        tally = RunTally(RunState(Counts()), n_bytes, progress)
+        tally, judged = RunTally(RunState(Counts()), n_bytes, progress), Counts()
         batches = read_batches(files.sources(), plan.job.input)
         with (
             closing(NewsWriter(news_folder, files.states, files.to_copy)) as writer,
@@ -115,7 +116,8 @@ def write_back(
                     on_rejection(rejection)
                 refuse_faults(plan, rejections)
                 if plan.max_rejected is not None:
-                    plan.max_rejected.check(tally.counts, rejections[-1] if rejections else "")
+                    judged.add(counts_to_judge(tagged))
+                    plan.max_rejected.check(judged, rejections[-1] if rejections else "")
                 tally.show(batch)
             for rejection in fates.add(writer.finish()):
                 on_rejection(rejection)

@@ -378,6 +378,71 @@ def test_what_is_no_object_is_passed_over_up_to_the_next_object_where_it_is_too_
     assert place("json", data, max_bytes=1 << 20)[2:] == found[2:]
 
 
+CUT = [
+    '{"text": "Gold pri',
+    '{"text": "Gold pri\\',
+    '{"text": "Gold, ',
+    '{"text": "Tin", "x": [1, 2',
+    '{"text": "Tin", "x": [',
+    "{broken",
+]
+CUT += [
+    '{"text": "Tin",',
+    '{"text":',
+    '{"text": "Tin", "x": [{"y": "pri',
+    '{"text": "Tin", "x": [{"y": 1},',
+    '{"x": "a" {',
+    "{",
+]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n \n"])
+@pytest.mark.parametrize("cut", CUT)
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("block", [1, 40, 1 << 20])
+def test_an_object_that_is_cut_off_costs_no_object_on_a_later_line(place, block, indent, cut, end):
+    objects = [json.dumps({"text": f"Tin {i}", "x": {"y": [1, {}]}}, indent=indent) for i in range(6)]
+    for damaged in (0, 2, 4):
+        stored = [*objects[:damaged], cut, *objects[damaged + 1 :]]
+        found = place("json", end.join(stored).encode(), block_bytes=block)
+        assert outcome(found) == [i if i != damaged + 1 else -i for i in range(1, 7)]
+        array = f"[{end}  " + f",{end}  ".join(part.replace("\n", "\n  ") for part in stored) + f"{end}]"
+        found = place("json", array.encode(), block_bytes=block)
+        assert outcome(found) == [i if i != damaged + 1 else -i for i in range(1, 7)]
+
+
+@pytest.mark.parametrize("block", [1, 100, 1 << 20])
+def test_objects_inside_an_object_may_begin_at_the_start_of_a_line(place, block):
+    one = '{"text": "Tin",\n"x": [\n{"y": "[{\\"z\\n{"},\n{"y": 2}\n, 3,\n{}], "z":\n{"y": [\n{}\n]\n}\n}'
+    assert json.loads(one)
+    assert outcome(place("json", "\n".join([one] * 3).encode(), block_bytes=block)) == [1, 2, 3]
+    assert outcome(place("json", f"[{one},\n{one}]".encode(), block_bytes=block)) == [1, 2]
+
+
+@pytest.mark.parametrize("cut", ['{"text": "ore ', '{"x": [1, {"y": "', '{"text": "ore\\'])
+@pytest.mark.parametrize("n", [1, 7, 2000])
+def test_an_object_that_is_cut_off_after_more_bytes_than_are_held_costs_no_object_on_a_later_line(place, cut, n):
+    for space in (" ", "\n", "\\n, "):
+        data = f'[\n  {{"text": "Tin"}},\n  {cut}{("tin" + space) * n}\n  {{"text": "ore"}},\n  {{"text": "Gold"}}\n]'
+        for block in (1, 50, 64):
+            found = place("json", data.encode(), max_bytes=1100, block_bytes=block)
+            assert outcome(found) == [1, -2, 3, 4]
+
+
+def test_objects_that_cannot_be_told_apart_are_counted_in_one_rejection(place):
+    objects = [json.dumps({"text": f"Tin {i}", "x": {"y": [1, {}]}}) for i in range(1, 201)]
+    objects[9] = '{"text": "Tin'
+    for data in (", ".join(objects), f"[{', '.join(objects)}]"):
+        *found, fault = place("json", data.encode(), block_bytes=70)
+        assert outcome(found) == list(range(1, 10))
+        assert (fault.position, fault.kind, fault.n_further) == (10, FaultKind.DAMAGE, 189)
+        assert fault.length == len(data) - fault.offset
+        assert "about 189 further objects" in fault.reason
+        fault = place("json", data.encode(), max_bytes=1100, block_bytes=70)[9]
+        assert fault.n_further > 100
+        assert "1100" in fault.reason
+
+
 def test_files_of_json_that_were_put_behind_each_other_are_read_whatever_is_between_them(place):
     one = '\ufeff[{"text": "Tin"}, {"text": "ore"}]\n'
     assert outcome(place("json", (one * 3).encode(), block_bytes=20)) == [1, 2, 3, 4, 5, 6]

@@ -39,13 +39,18 @@ from textcat.reading.records import (
     by_record,
 )
 
-# A string, complete or cut off at the end; or a brace outside of strings.
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
+# A string, complete or cut off: at the end, or by a line end, which JSON does not allow in a string, if a line follows
+# that begins with a brace. Or a brace outside of strings.
+_QUOTED = rb'"[^"\\\n]*(?:(?:\\[^\n]|\\?\n(?![ \t,]*\{))[^"\\\n]*)*(?:"|\\?(?=\n)|\\?\Z)'
+_TOKEN = re.compile(_QUOTED + rb"|[{}]")
+_BRACKET = re.compile(_QUOTED + rb"|[][{}]")
 _PLAIN_TYPES = frozenset({str, int, bool, type(None)})
 _ENCODER = json.JSONEncoder(ensure_ascii=False)  # one encoder, because json.dumps makes a new one for each value
 _LARGE = 2.0**63  # smallest float that may stand for a large integer
 BEFORE_CLOSING = b" \t\r\n[,\xef\xbb\xbf"  # separators between the objects of an array that is not closed,
 _BETWEEN = BEFORE_CLOSING + b"]"  # and between concatenated files
+_FIRST_MEMBER = re.compile(rb'\{\s*("[^"\\]{1,100}")\s*:')
+_SPACE, _MOST_SPACE = b" \t\r\n", 1000
 _NAMED = {"topics": Labels()}  # the candidates of an object that has a field of topics
 
 
@@ -78,7 +83,7 @@ def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
     """
     data, offset = block.without_mark(settings)
     start, position = 0, block.position
-    for end in [*_ends(data), len(data)]:
+    for end in [*_ends(data, is_whole=True), len(data)]:
         text = data[start:end].lstrip(_BETWEEN)
         if text:
             yield RecordSpan(position, offset + end - len(text), text.rstrip(_BETWEEN))
@@ -86,22 +91,82 @@ def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
         start = end
 
 
-def _ends(data: bytes) -> Iterator[int]:
+def _ends(data: bytes, *, is_whole: bool = False) -> Iterator[int]:
     """Yield the position after each JSON object in `data` that is not inside another object.
 
-    The position after anything else between such objects is yielded, too.
+    The position after anything else between such objects is yielded, too. An object that is not closed, because its
+    line was cut off, ends before the first line that begins as its own line does, unless that begins a nested object.
+    `is_whole`: no more data follow, so that an object that is not closed by now never is.
     """
     depth = end = 0
+    before = b"\n"  # the line end and space before the object
+    nesting, nested = _Nesting(0), list[int]()  # where lines inside the object begin that may be objects of their own
     for token in _TOKEN.finditer(data):
         if token[0] == b"{":
-            if not depth and data[end : token.start()].strip(_BETWEEN):
-                yield token.start()
+            place = token.start()
+            if not depth:
+                between = data[end:place]
+                if is_other := bool(between.strip(_BETWEEN)):
+                    yield place
+                before = _line_start(b"" if is_other else between)
+                nesting, nested = _Nesting(place), []
+            elif data[place - 1] == before[-1] and data.startswith(before, line_end := place - len(before)):
+                nested.append(line_end)
+                if not nesting.can_hold(data, line_end):
+                    yield from nested
+                    depth, end, nesting, nested = 0, line_end, _Nesting(place), []
             depth += 1
         elif depth and token[0] == b"}":
             depth -= 1
             if not depth:
                 end = token.end()
                 yield end
+    if is_whole and depth:
+        yield from nested
+
+
+def further_objects(data: bytes) -> int:
+    """Return how many objects seem to follow in data of an object that is not closed: those with its first member."""
+    member = _FIRST_MEMBER.search(data)
+    return len(re.findall(rb"\}[\s,]*\{\s*%s\s*:" % re.escape(member[1]), data)) if member else 0
+
+
+def is_unclosed(data: bytes) -> bool:
+    """Return whether the last bytes of a file are one object that is not closed, of which no line is another one."""
+    return not any(_ends(data, is_whole=True))
+
+
+def _line_start(between: bytes) -> bytes:
+    """Return the line end and what follows it before an object, given the bytes since the previous object's end."""
+    _, line_end, space = between.rpartition(b"\n")
+    return line_end + space if line_end and len(space) <= _MOST_SPACE else b"\n"
+
+
+def _last_sign(data: bytes) -> bytes:
+    """Return the last byte of the data that is no white space; b"" if they end with very much white space."""
+    return data[-_MOST_SPACE:].rstrip(_SPACE)[-1:]
+
+
+class _Nesting:
+    """Find out at which ends of lines inside an object that begins at `start` another object may follow, in order."""
+
+    def __init__(self, start: int) -> None:
+        self._place, self._open = start, bytearray()  # the brackets that are open there
+
+    def can_hold(self, data: bytes, line_end: int) -> bool:
+        """Return whether an object that follows a line end in `data` can be a part of the object."""
+        for token in _BRACKET.finditer(data, self._place):
+            if token.start() >= line_end:
+                break
+            if token[0] in (b"{", b"["):
+                self._open += token[0]
+            elif token[0] in (b"}", b"]"):
+                del self._open[-1:]
+            elif token.end() == line_end:
+                return False  # a string that the line end cuts off, or one after which a comma is missing
+        self._place = line_end
+        sign = _last_sign(data[max(line_end - _MOST_SPACE, 0) : line_end])
+        return sign in (b"[", b":", b"") or (sign == b"," and self._open.endswith(b"["))
 
 
 class _ObjectCutter:
@@ -110,6 +175,7 @@ class _ObjectCutter:
     def __init__(self) -> None:
         self._depth, self._in_string = 0, False  # state inside the object that is skipped
         self._is_other = False  # whether the skipped data are not an object
+        self._before, self._sign = b"\n", b""  # the line start before the skipped object, and its last byte so far
         self._passed: bool | None = None  # whether it ends in the data that were skipped last, if any
         # the length of the last piece that was cut and not yet counted, and its objects
         self._n_bytes, self._n_cut = -1, 0
@@ -135,26 +201,37 @@ class _ObjectCutter:
         return n, self._passed
 
     def _pass_over(self, data: bytes) -> tuple[int, bool]:
-        position = 0
-        if self._in_string:
-            position = _string_end(data, 0)
-            if not position:
-                return _without_escape(data), False
-            self._in_string = False
-        for token in _TOKEN.finditer(data, position):
+        opening = b'"' if self._in_string else b""
+        text, self._in_string, previous = opening + data, False, -1
+        n = len(data)
+        for token in _TOKEN.finditer(text):
+            place = token.start() - len(opening)
             if token[0] == b"{":
-                if not self._depth and (self._is_other or data[: token.start()].strip(_BETWEEN)):
-                    return token.start(), True
+                line_end = place - len(self._before)
+                if not self._depth:
+                    if self._is_other or data[:place].strip(_BETWEEN):
+                        return place, True
+                    self._before = _line_start(data[:place])
+                elif line_end >= 0 and data.startswith(self._before, line_end):
+                    before = _last_sign(self._sign + data[max(line_end - _MOST_SPACE, 0) : line_end])
+                    if previous == line_end or before not in (b",", b"[", b":", b""):
+                        self._depth = 0
+                        return line_end, True
                 self._depth += 1
             elif token[0] == b"}":
                 if self._depth == 1:
                     self._depth = 0
-                    return token.end(), True
+                    return place + 1, True
                 self._depth -= self._depth > 0
-            elif token.end() == len(data) and not _string_end(data, token.start() + 1):
+            elif token.end() == len(text) and not _string_end(text, token.start() + 1):
                 self._in_string = True
-                return _without_escape(data), False
-        return len(data), False
+                n = _without_escape(data)
+            previous = token.end() - len(opening)
+        # a line end at the end of the data is passed over together with what follows it
+        n_space = n - len(data[:n].rstrip(_SPACE + b","))
+        n -= n_space if n_space <= _MOST_SPACE else 0
+        self._sign = _last_sign(self._sign + data[max(n - _MOST_SPACE, 0) : n])
+        return n, False
 
 
 def _string_end(data: bytes, start: int) -> int:
