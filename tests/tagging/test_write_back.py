@@ -169,6 +169,51 @@ def test_what_has_nothing_to_tag_is_left_out_with_the_reason(model, folder, out)
     assert (summary.written, summary.left_out) == (2, 5)
 
 
+def test_a_file_that_is_not_written_any_more_loses_its_earlier_copy(model, folder, out):
+    stories = ["killed", "held", "cut", "empty", "none", "feed", "table", "kept"]
+    for name in stories:
+        (folder / f"{name}.json").write_text(json.dumps(NINJS))
+    (folder / "cut.xml").write_bytes(G2)
+    write(model, [folder], out)
+    (folder / "killed.json").write_text(json.dumps(NINJS | {"pubstatus": "canceled"}))
+    (folder / "held.json").write_text(json.dumps(NINJS | {"embargoed": "2999-01-01T00:00:00Z"}))
+    (folder / "cut.json").write_text(json.dumps(NINJS)[:-9])
+    (folder / "cut.xml").write_bytes(G2[:-8])
+    (folder / "empty.json").write_text("")
+    (folder / "none.json").write_text(json.dumps({"items": []}))
+    (folder / "feed.json").write_text(json.dumps(NINJS | {"type": "event"}))
+    (folder / "table.json").write_text('[{"text": "Tin"}]')
+    for restart in (False, True):
+        _, reasons = write(model, [folder], out, restart=restart)
+        assert [*files_in(out)] == ["a.xml", "day/b.xml", "day/c.json", "kept.json"]
+        removed = sorted(reason.partition(": ")[0] for reason in reasons if "is removed" in reason)
+        names = [
+            "cut.json",
+            "cut.xml",
+            *(f"{name}.json" for name in ("empty", "feed", "held", "killed", "none", "table")),
+        ]
+        assert removed == [str(folder / name) for name in names if not restart]
+    (folder / "killed.json").write_text(json.dumps(NINJS))
+    assert write(model, [folder], out)[0].written == 1
+
+
+def test_a_file_that_cannot_be_read_now_keeps_its_earlier_copy(model, folder, out):
+    write(model, [folder], out)
+    (folder / "a.xml").unlink()
+    (folder / "a.xml").symlink_to("nowhere")
+    write(model, [folder], out)
+    assert "a.xml" in files_in(out)
+
+
+def test_nothing_out_of_the_folder_is_removed(model, folder, out, tmp_path):
+    write(model, [folder], out)
+    (out / "day").rename(tmp_path / "elsewhere")
+    (out / "day").symlink_to(tmp_path / "elsewhere")
+    (folder / "day" / "c.json").write_text(json.dumps(NINJS | {"pubstatus": "canceled"}))
+    write(model, [folder], out)
+    assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == ["b.xml", "c.json"]
+
+
 def test_an_encoding_and_a_declaration_stay(model, folder, out):
     text = NITF.replace("UTF-8", "iso-8859-1").replace("&eacute;", "é").replace("\n", "\r\n").replace("metal<", "gül<")
     (folder / "day" / "b.xml").write_bytes(text.encode("latin-1"))

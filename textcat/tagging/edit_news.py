@@ -59,6 +59,7 @@ class EditedBlock(NamedTuple):
     edits: tuple[Edit, ...] = ()  # sorted by their positions in the unpacked file
     lacks_place: str = ""  # the format of the file, if it has no place for tags
     is_broken: bool = False  # whether the file must not be written
+    is_unread: bool = False  # whether it cannot be read now, so that its content is unknown
     # None: positions refer to the stored bytes; otherwise, the `encoding` for `EditedStream`
     encoding: str | None = None
     reason: str = ""  # the reason to reject the file, or the first rejected part of it; "": nothing was rejected
@@ -124,7 +125,8 @@ def _edits_of_block(
     """Return the edits that write tags into a block; add its items to `places`, and rejections to `tagged`."""
     if isinstance(block, Rejection):
         is_part = block.position or block.kind is FaultKind.LEFT_OUT
-        return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not is_part)
+        is_broken = block.kind in _BROKEN or not is_part
+        return EditedBlock(block.source, is_broken=is_broken, is_unread=block.due is not None)
     if unwritable := _format_without_place(block):
         return EditedBlock(block.source, lacks_place=unwritable if block.data else "")
     edits, n, source, table = list[Edit](), 0, escape_undecodable(block.source), work.codes.concepts()

@@ -132,12 +132,29 @@ class NewsFolder:
             self._new.append(self._sum_of(copy.state))
         return ""
 
+    def remove(self, name: str) -> str:
+        """Remove the copy of an earlier state of an input file; return its path, or "" if there is none.
+
+        The next run reads the input file again.
+        """
+        path = self._path_of(name)
+        target = self.folder / path
+        is_ours = path.split("/")[0] not in _OWN_NAMES and self.has_copy(name) and self._may_hold(target.parent)
+        if is_ours:
+            target.unlink()
+        return str(target) if is_ours else ""
+
+    def has_copy(self, name: str) -> bool:
+        """Return whether there is a copy of an input file, of any of its states."""
+        target = self.folder / self._path_of(name)
+        return target.is_file() or target.is_symlink()
+
     def list_files(self) -> None:
-        """Sync the folders of the files that were put in place, and then list these files in the journal."""
+        """Sync the folders in which files were put or removed, and then list the new files in the journal."""
+        for folder, is_ours in self._targets.items():
+            if is_ours:
+                disk.sync_folder(folder)
         if self._new:
-            for folder, is_ours in self._targets.items():
-                if is_ours:
-                    disk.sync_folder(folder)
             with closing(disk.reopen(self.folder / _JOURNAL)) as file:
                 disk.write_all(file, journal_line({"done": self._new.tobytes().hex()}))
                 disk.sync(file)

@@ -20,6 +20,7 @@ _MOST_OPEN = 128  # maximum number of files that wait for the disk
 _CHANGED = "It has changed while it was read, so it is left out: give the same command again."
 _NO_PLACE = "It is {}, which has no place for tags."
 _NO_NEWS = "It has no news item that could be tagged."
+_REMOVED = "It is not written, so its earlier copy {} is removed."
 
 
 class Fate(Enum):
@@ -31,6 +32,10 @@ class Fate(Enum):
     BROKEN = auto()  # part of it cannot be read, or its items cannot be told apart
     CHANGED = auto()  # it changed after its items were read
     NO_NAME = auto()  # the folder cannot hold a file with its name
+
+
+# fates of files that were read, and have no copy with tags
+_WITHOUT_COPY = (Fate.NO_PLACE, Fate.NO_NEWS, Fate.BROKEN)
 
 
 class Outcome(NamedTuple):
@@ -48,13 +53,14 @@ class EditedFile:
     def __init__(self, name: str, state: FileState | None) -> None:
         self.name, self._state = name, state  # None: the file was not there in its listed state
         self._fate, self._format, self._reason = Fate.NO_NEWS, "", ""
-        self.is_due = False
+        self.is_due = self.is_unread = False
         self.copy: FileCopy | None = None
 
     def take(self, block: EditedBlock, folder: NewsFolder) -> None:
         """Apply the edits of the file's next block to its copy in the output folder, unless the file has changed."""
         self._reason = self._reason or block.reason
         self.is_due |= block.is_due
+        self.is_unread |= block.is_unread
         if self._fate is Fate.CHANGED:
             return
         if block.is_broken:
@@ -91,7 +97,7 @@ class EditedFile:
 
         A broken file must be written again later, because it may be completed.
         """
-        if self._state is None or self._fate not in (Fate.NO_PLACE, Fate.NO_NEWS, Fate.BROKEN):
+        if self._state is None or self._fate not in _WITHOUT_COPY:
             return ""
         try:
             self.copy = FileCopy(self._state, folder.temporary(), is_stored=True)
@@ -150,8 +156,8 @@ class NewsWriter:
         """Complete the last file; return its outcome in a list, which is empty if there is no file."""
         with disk.raise_write_errors(self._folder.folder, RESUMES):
             outcomes = self._finish_file() + self._copy_unread()
-            if self._to_copy is not None:
-                for name in sorted(self._states):  # files without any record, because they are empty
+            for name in sorted(self._states):  # files without any record, because they are empty
+                if self._to_copy is not None or self._folder.has_copy(name):
                     self._file = EditedFile(name, self._states.pop(name))
                     outcomes += self._finish_file()
             outcomes += self._put_in_place()
@@ -173,6 +179,9 @@ class NewsWriter:
         outcome = file.finish()
         if self._to_copy is not None and (reason := file.copy_as_it_is(self._folder)):
             outcome = outcome._replace(copied=reason, rejection=None)
+        elif outcome.fate in _WITHOUT_COPY and not file.is_unread and (removed := self._folder.remove(file.name)):
+            reason = _REMOVED.format(removed)
+            outcome = outcome._replace(rejection=Rejection(file.name, 0, reason, kind=FaultKind.LEFT_OUT))
         if file.copy is None or not (outcome.copied or outcome.fate is Fate.WRITTEN):
             return [outcome]
         return self._wait_for(file.copy, outcome, is_due=file.is_due)
