@@ -81,7 +81,7 @@ if sys.argv[1] == "lean":
     keep_imports_lean()
 from textcat.corpus.catalogue import open_corpus
 from textcat.recipes.recipe import read_recipe
-from textcat.training.train import train_and_evaluate
+from textcat.training.steps import train_and_evaluate
 train_and_evaluate(open_corpus("newswire"), read_recipe("paum"))
 print([name in sys.modules for name in ("numpy.f2py.f2py2e", "numpy.testing._private")])
 import numpy

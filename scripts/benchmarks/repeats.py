@@ -15,7 +15,7 @@ from textcat.corpus.documents import Corpus, Document
 from textcat.duplicates.groups import find_groups
 from textcat.model.measure import evaluate_tagger
 from textcat.recipes.recipe import default_recipe
-from textcat.training.train import train_and_evaluate
+from textcat.training.steps import train_and_evaluate
 
 TRAINED, NEW, N_CORPORA = 3_000, 5_000, 3
 SHARE = CONFIDENCE = 0.9

@@ -295,7 +295,7 @@ def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):
 def test_where_no_model_can_be_written_training_does_not_begin(run, monkeypatch, target):
     if target.startswith("/proc") and not Path("/proc").exists():
         pytest.skip("system: there is no /proc")
-    monkeypatch.setattr("textcat.training.train.train_and_evaluate", None)
+    monkeypatch.setattr("textcat.training.steps.train_and_evaluate", None)
     Path("folder").mkdir()
     Path("folder/notes.txt").touch()
     Path("file").touch()

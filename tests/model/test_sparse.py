@@ -28,7 +28,7 @@ from textcat.reading import Record
 from textcat.runs.results import BatchResult, Counts
 from textcat.tagging import job
 from textcat.tagging.output import OutputSettings
-from textcat.training import train
+from textcat.training import steps
 
 ODD = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3e38, -3e38)
 
@@ -283,9 +283,9 @@ def test_training_keeps_weights_without_zeros_where_topics_are_many(corpus, rule
     recipe = textcat.read_recipe("paum").changed(rule)
     dense = textcat.train(corpus, recipe)
     assert isinstance(dense.scorer, Dense)
-    monkeypatch.setattr(train, "MANY_TOPICS", 50)
-    monkeypatch.setattr(train, "SPARSE_SHARE", 10)
-    monkeypatch.setattr(train, "side_by_side", None)  # the dense array is never made
+    monkeypatch.setattr(steps, "MANY_TOPICS", 50)
+    monkeypatch.setattr(steps, "SPARSE_SHARE", 10)
+    monkeypatch.setattr(steps, "side_by_side", None)  # the dense array is never made
     thin = textcat.train(corpus, recipe)
     assert isinstance(thin.scorer, Sparse)
     whole = np.diff(thin.scorer.weights.indptr) == len(corpus.topics)
@@ -306,4 +306,4 @@ def test_weights_are_kept_sparse_by_the_number_of_topics_and_the_share_of_memory
     one = [PackedWeights((200,), np.arange(n, dtype=np.int32), np.ones(n, np.float32)) for n in (n_entries // 1000, 0)]
     packed = [one[0]] * 1000 if n_entries else [one[1]] * n_topics
     solutions = [Solution(weights, 0.0, empty, empty, 0, 0, StopReason.CONVERGED, "", empty) for weights in packed]
-    assert train.are_sparse(solutions, 200) == kept
+    assert steps.are_sparse(solutions, 200) == kept

@@ -12,7 +12,7 @@ from hostile_reports import HOSTILE, RULES, data_of, letters
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.report.write import write_report
-from textcat.training.train import train_and_evaluate
+from textcat.training.steps import train_and_evaluate
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from textcat.base.errors import TextcatError
 from textcat.evaluation.evaluation import evaluate_scores
 from textcat.model.measure import relevant_topics
 from textcat.report.write import write_report
-from textcat.training.train import train_and_evaluate
+from textcat.training.steps import train_and_evaluate
 
 
 def test_the_figures_of_the_file_are_those_of_the_evaluation(model, file):

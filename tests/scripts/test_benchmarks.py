@@ -27,7 +27,7 @@ from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.reading import FORMATS
 from textcat.recipes.recipe import read_recipe
-from textcat.training.train import train_and_evaluate
+from textcat.training.steps import train_and_evaluate
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 

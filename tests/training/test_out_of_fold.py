@@ -6,7 +6,7 @@ import pytest
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.corpus.documents import Corpus, Document
-from textcat.training.train import train_and_evaluate
+from textcat.training.steps import train_and_evaluate
 
 TOPICS = ("fish", "fruit", "tools")
 WORDS = {"fish": "cod herring", "fruit": "plum pear", "tools": "saw hammer"}

@@ -15,11 +15,11 @@ from textcat.training import plan as plans
 from textcat.training.costs import MeasuredStages, sampled
 from textcat.training.memory import available_memory, used_memory
 from textcat.training.plan import check_memory, extrapolate_line, refusal
-from textcat.training.train import train_and_evaluate
+from textcat.training.steps import train_and_evaluate
 
 
 def plan_training(corpus, recipe, **options):
-    return plans.plan_training(corpus, recipe, train_and_evaluate, **options)
+    return plans.plan_training(corpus, recipe, **options)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_what_does_not_fit_is_refused_with_what_it_takes_and_the_remedy(part, mo
     ):
         textcat.train(part, read_recipe("default"))
     monkeypatch.setattr(plans, "available_memory", lambda: None)
-    check_memory(part, read_recipe("default"), train_and_evaluate)
+    check_memory(part, read_recipe("default"))
 
 
 def test_the_remedy_for_thousands_of_topics_without_a_shortlist_is_a_shortlist(part, many):
@@ -157,7 +157,7 @@ def test_a_corpus_that_cannot_be_trained_on_is_refused_as_by_training(corpus):
 
 def test_a_small_training_is_not_planned(corpus, monkeypatch):
     monkeypatch.setattr(plans, "plan_training", lambda *_, **__: pytest.fail("planned"))
-    check_memory(corpus, read_recipe("default"), train_and_evaluate)
+    check_memory(corpus, read_recipe("default"))
 
 
 def test_the_memory_available_has_that_which_is_used():

@@ -17,8 +17,8 @@ from textcat.evaluation.promises import Status
 from textcat.model.storage import load, save
 from textcat.report.card import card_text
 from textcat.training.examples import CountedCorpus
+from textcat.training.steps import train_and_evaluate
 from textcat.training.thresholds import held_out_scores, promise_scores
-from textcat.training.train import train_and_evaluate
 
 ASKED = ["promise.precision=0.8", "promise.recall=0.7", "promise.confidence=0.8"]
 

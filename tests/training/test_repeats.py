@@ -21,7 +21,7 @@ from textcat.training.out_of_fold import cross_validate
 from textcat.training.row_choice import choose_rows
 from textcat.training.self_training import train_with_unlabelled
 from textcat.training.shortlist import train_shortlist
-from textcat.training.train import train_and_evaluate
+from textcat.training.steps import train_and_evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*repeat earlier ones")
 

@@ -13,7 +13,7 @@ from textcat.margin.learners import PAUM, Micra
 from textcat.model.listed import Listed
 from textcat.training.cross_validation import hold_out_sample
 from textcat.training.shortlist import columns_in_rows, train_shortlist
-from textcat.training.train import train_and_evaluate
+from textcat.training.steps import train_and_evaluate
 
 
 @pytest.fixture(scope="module")

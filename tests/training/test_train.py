@@ -17,7 +17,8 @@ from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.tokens import Tokens
 from textcat.recipes.recipe import Recipe, default_recipe, recipes
-from textcat.training.train import train_and_evaluate, unevaluated_topics
+from textcat.training.checks import unevaluated_topics
+from textcat.training.steps import train_and_evaluate
 
 PLAIN = Recipe("plain")
 DESCRIBED = Recipe("described", topics={"description_copies": 1})
@@ -309,7 +310,7 @@ def test_a_recipe_that_cannot_be_followed_is_told_by_its_name(corpus, sections):
 
 @pytest.mark.parametrize("error", [ValueError, TypeError])
 @pytest.mark.parametrize(
-    "step", ["margin.learners.PAUM.fit_packed", "training.train.held_out_scores", "training.train._scorer"]
+    "step", ["margin.learners.PAUM.fit_packed", "training.steps.held_out_scores", "training.steps._scorer"]
 )
 def test_a_bug_in_training_is_not_taken_for_a_recipe_that_cannot_be_followed(corpus, step, error, monkeypatch):
     def fail(*_, **__):

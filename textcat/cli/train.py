@@ -142,20 +142,20 @@ def train(
     gc.freeze()  # exempt all documents from garbage collection: they stay in memory
     recipe = _with_language_of(documents, recipe) if finds_language else recipe
     from textcat.training.plan import check_memory, plan_training
-    from textcat.training.train import train_and_evaluate
+    from textcat.training.steps import train_and_evaluate
 
     recipe, why = recipe.for_corpus(documents)
     options: dict[str, Any] = {"n_jobs": jobs, "rows_dir": rows_dir, "keep_support": keep_support}
     options["updatable"] = updatable
     if dry_run:
-        planned = plan_training(documents, recipe, train_and_evaluate, why=why, stages=stages, **options)
+        planned = plan_training(documents, recipe, why=why, stages=stages, **options)
         show_plan(terminal.console(), planned, stages, form)
         return
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     if out is None:
         terminal.check_replacing(folder, force=force)
     storage.check_target(folder)
-    check_memory(documents, recipe, train_and_evaluate, **options)
+    check_memory(documents, recipe, **options)
     if why:
         terminal.say(f"{why}: trained by the recipe {recipe.name}; --recipe names another.")
     options |= {"bands": band, "stages": stages}
@@ -249,7 +249,7 @@ def _count_during_reading(
     from textcat.reading import STREAM_ERRORS
 
     with stages.stage("read and count", shows="bytes") as bar, suppress(*STREAM_ERRORS):
-        import textcat.training.train  # noqa: F401
+        import textcat.training.steps  # noqa: F401
         from textcat.training.examples import CountedCorpus
 
         reading.show = bar.show
@@ -302,8 +302,7 @@ def show_training(
     from textcat.cli.printing import cost_of_stages, show, stage_table
     from textcat.evaluation.evaluation import MeasuredOn
     from textcat.evaluation.export import plain_rows
-    from textcat.training.checks import are_single
-    from textcat.training.train import unevaluated_topics
+    from textcat.training.checks import are_single, unevaluated_topics
 
     states = () if tagger.facts.converged is None else zip(tagger.topics, tagger.facts.converged, strict=True)
     late = [topic for topic, converged in states if not converged]

@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
 from textcat.base.errors import TextcatError
-from textcat.corpus.documents import Corpus
+from textcat.corpus.documents import Corpus, topic_counts
+from textcat.evaluation.bands import MANY_TOPICS
 from textcat.features.scripts import SPACY
 from textcat.features.store import check_target
 from textcat.model.support import checked_keep_support
@@ -29,6 +30,7 @@ MOST_KEPT = 20_000  # number of training documents above which a model keeps sup
 _NOT = re.compile(r"(?:non|not|no)[ _-]?(.+)")
 _SEPARATORS = (";", "|", ",", "/")
 _MISSING = frozenset({"<na>", "n/a", "na", "nan", "nat", "none", "null"})
+_N_NAMED = 5  # number of topics that a message lists
 _JOINED_SHARE = 0.2  # if at least this share of the topics contain the same character, it is taken for a separator
 
 
@@ -222,3 +224,38 @@ def _warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
 def are_single(corpus: Corpus) -> bool:
     """Return whether a corpus has several topics, and each of its training documents has exactly one of them."""
     return len(corpus.topics) > 1 and all(len(document.topics) == 1 for document in corpus.train)
+
+
+def unevaluated_topics(corpus: Corpus) -> str:
+    """Return a line about topics that occur only in the training part, and a line about topics only in the test part.
+
+    A line is left out if there are no such topics, so the result may be "".
+    """
+    in_training, tested = topic_counts(corpus.train), topic_counts(corpus.test)
+    untested, unlearnt = sorted(set(in_training) - set(tested)), sorted(set(tested) - {*in_training, *corpus.topics})
+    sentences = []
+    if untested and corpus.test:
+        trained = "trained but not" if set(untested) <= set(corpus.topics) else "neither trained nor"
+        which, (have, are) = _counted_topics(untested, "training")
+        sentences.append(f"{which} {have} no test document, and {are} {trained} evaluated: {_first_named(untested)}.")
+    if unlearnt and corpus.topic_rule != "both":
+        which, (have, are) = _counted_topics(unlearnt, "test")
+        count = "as never found" if len(corpus.topics) >= MANY_TOPICS else "in no average"
+        counted = f"{'count' if len(unlearnt) > 1 else 'counts'} {count}"
+        sentences.append(f"{which} {have} no training document, and {counted}: {_first_named(unlearnt)}.")
+    return "\n".join(sentences)
+
+
+def _counted_topics(topics: Sequence[str], part: str) -> tuple[str, tuple[str, str]]:
+    """Return the subject of a sentence, such as "3 topics of the training part", and two verbs, such as (have, are).
+
+    The verbs are singular for one topic. `part` is "training" or "test".
+    """
+    if len(topics) == 1:
+        return f"1 topic of the {part} part", ("has", "is")
+    return f"{len(topics):,} topics of the {part} part", ("have", "are")
+
+
+def _first_named(topics: Sequence[str]) -> str:
+    named = ", ".join(topics[:_N_NAMED])
+    return f"{named} and {len(topics) - _N_NAMED:,} more" if len(topics) > _N_NAMED else named

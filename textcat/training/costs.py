@@ -8,7 +8,7 @@ import tempfile
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +22,11 @@ from textcat.evaluation.bands import MANY_TOPICS
 from textcat.features.rows import release_memory
 from textcat.model.measure import CELLS_AT_ONCE
 from textcat.model.storage import write_model
-from textcat.model.tagger import Tagger
 from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import folder_beside
 from textcat.training.memory import peak_since_reset, reset_peak, used_memory
+from textcat.training.steps import train_and_evaluate
 
-TrainAndEvaluate = Callable[..., Tagger]  # `textcat.training.train.train_and_evaluate`
 _Item = TypeVar("_Item")
 
 
@@ -137,7 +136,6 @@ def _without_warnings() -> Iterator[None]:
 def cost_of_training(
     sample: Corpus,
     recipe: Recipe,
-    train_and_evaluate: TrainAndEvaluate,
     rows_dir: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Cost:

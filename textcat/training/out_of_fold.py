@@ -19,7 +19,8 @@ from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import Evaluation
 from textcat.evaluation.significance import add_intervals
 from textcat.recipes.recipe import Recipe
-from textcat.training.train import evaluation_of, recipe_for, train_and_score
+from textcat.training.steps import evaluation_of, train_and_score
+from textcat.training.train import recipe_for
 
 
 class CrossValidation(NamedTuple):

@@ -14,7 +14,7 @@ from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import MANY_TOPICS
 from textcat.recipes.recipe import Recipe
 from textcat.training.checks import check_training
-from textcat.training.costs import Cost, MeasuredStages, Seconds, TrainAndEvaluate, cost_of_training, sampled
+from textcat.training.costs import Cost, MeasuredStages, Seconds, cost_of_training, sampled
 from textcat.training.examples import CountedCorpus
 from textcat.training.memory import available_memory
 from textcat.training.row_choice import MOST_DOCUMENTS, choose_rows
@@ -72,7 +72,6 @@ class TrainingPlan:
 def plan_training(
     corpus: Corpus,
     recipe: Recipe,
-    train_and_evaluate: TrainAndEvaluate,
     *,
     why: str = "",
     stages: Stages | None = None,
@@ -89,8 +88,6 @@ def plan_training(
     corpus : Corpus
     recipe : Recipe
         This recipe is used as it is, not its variants for many topics or short texts.
-    train_and_evaluate : callable
-        `textcat.training.train.train_and_evaluate`.
     why : str, optional
         The reason for the choice of the recipe, for `TrainingPlan.why`.
     stages : Stages, optional
@@ -111,7 +108,7 @@ def plan_training(
     # What is kept of support documents depends on the size of the whole corpus, also when samples are trained.
     options["keep_support"] = check_training(corpus, recipe, **checked)
     stages, available = stages or Stages(), available_memory()
-    planning = _Planning(corpus, recipe, train_and_evaluate, options)
+    planning = _Planning(corpus, recipe, options)
     read = dict(stages.seconds)
     before = dict.fromkeys(read, Seconds.now().of_threads / max(len(read), 1))
     with stages.stage("plan", 4) as advance:
@@ -138,7 +135,6 @@ class _Planning:
 
     corpus: Corpus
     recipe: Recipe
-    train_and_evaluate: TrainAndEvaluate
     options: dict[str, Any]
 
     def whole(self, advance: Advance) -> Cost:
@@ -163,7 +159,7 @@ class _Planning:
 
     def _cost(self, n: int, n_topics: int) -> Cost:
         sample = sampled(self.corpus, n, n_topics)
-        return cost_of_training(sample, self.recipe, self.train_and_evaluate, **self.options)
+        return cost_of_training(sample, self.recipe, **self.options)
 
     def _choose_rows(self) -> tuple[dict[str, Seconds], dict[str, float]]:
         """If the recipe asks for it, choose on a sample whether to use n-grams of characters.
@@ -269,7 +265,7 @@ def extrapolate_line(x: tuple[float, float], y: tuple[float, float], at: float, 
 # --- what does not fit into memory ------------------------------------------------------------------------------------
 
 
-def check_memory(corpus: Corpus, recipe: Recipe, train_and_evaluate: TrainAndEvaluate, **options: Any) -> None:
+def check_memory(corpus: Corpus, recipe: Recipe, **options: Any) -> None:
     """Raise TextcatError if training on a corpus needs more memory than is available.
 
     Planning takes some seconds, so a training is planned only if its number of scores or of characters is large. The
@@ -281,7 +277,7 @@ def check_memory(corpus: Corpus, recipe: Recipe, train_and_evaluate: TrainAndEva
     scores = 0 if recipe.topics.shortlist else 4 * len(corpus.train) * len(corpus.topics)
     if scores <= _LARGE_SCORES * available and _characters(corpus) <= _LARGE_TEXTS * available:
         return
-    plan = plan_training(corpus, recipe, train_and_evaluate, **options)
+    plan = plan_training(corpus, recipe, **options)
     if not plan.fits:
         raise TextcatError(refusal(plan, recipe))
 

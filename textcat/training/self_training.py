@@ -26,8 +26,8 @@ from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
 from textcat.training.names import surest, unlabelled_documents
+from textcat.training.steps import measure_out_of_fold, train_and_evaluate, train_and_score, train_without
 from textcat.training.thresholds import decisions_by_scores
-from textcat.training.train import measure_out_of_fold, train_and_evaluate, train_and_score, train_without
 
 # maximum number of pseudo-labelled documents per topic, as a share of an even division of the unlabelled documents
 _SHARE = 0.25

@@ -38,7 +38,7 @@ from textcat.training.cross_validation import (
     nanmean,
 )
 from textcat.training.examples import CountedCorpus
-from textcat.training.train import train_without
+from textcat.training.steps import train_without
 
 _FORMAT = 3  # version of stored trials, part of their keys: a new version ignores older trials
 SAMPLERS = ("grid", "random", "tpe")

@@ -27,7 +27,7 @@ from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, labels_of
 from textcat.reading.labels import folded_name
 from textcat.training.examples import CountedCorpus
-from textcat.training.train import train_and_evaluate, train_and_score
+from textcat.training.steps import train_and_evaluate, train_and_score
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
