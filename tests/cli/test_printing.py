@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from printed_tables import printed, shown
 
-from textcat.cli import corpora, measure, models, printing
+from textcat.cli import corpora, evaluate, models, printing
 from textcat.corpus.cards import Card
 from textcat.model.decisions import Decisions
 
@@ -39,17 +39,17 @@ def test_words_stand_left_and_lines_have_no_trailing_spaces(tmp_path):
 
 
 def test_facts_are_printed_as_far_as_a_line_has_room_and_the_others_named():
-    lines = shown(measure.topic_rows(EVALUATION), needed=7, width=80)
+    lines = shown(evaluate.topic_rows(EVALUATION), needed=7, width=80)
     assert lines[0].split()[-3:] == ["AP", "prevalence", "tau_pos"]
     assert max(map(len, lines[:-1])) <= 80
     assert lines[-1] == "(no room for support, shuffled, stopped: widen the terminal, or see --as json)"
-    assert shown(measure.topic_rows(EVALUATION), needed=7, width=20)[0].split()[-1] == "AP"
-    assert shown(measure.topic_rows(EVALUATION), needed=7, width=200) == shown(measure.topic_rows(EVALUATION))
+    assert shown(evaluate.topic_rows(EVALUATION), needed=7, width=20)[0].split()[-1] == "AP"
+    assert shown(evaluate.topic_rows(EVALUATION), needed=7, width=200) == shown(evaluate.topic_rows(EVALUATION))
 
 
 @given(st.integers(1, 60))
 def test_a_narrow_terminal_cuts_nothing_off(width):
-    rows = [{name: row[name] for name in ("topic", "precision", "AP")} for row in measure.topic_rows(EVALUATION)]
+    rows = [{name: row[name] for name in ("topic", "precision", "AP")} for row in evaluate.topic_rows(EVALUATION)]
     assert shown(rows, width=width, force_terminal=True, color_system=None) == shown(rows)
 
 
@@ -65,8 +65,8 @@ def test_a_last_column_of_words_is_wrapped_on_a_terminal_alone():
 
 
 def test_colour_and_bold_type_are_for_terminals_only():
-    assert "\x1b[" in "".join(shown(measure.band_rows(EVALUATION), force_terminal=True, color_system="standard"))
-    assert "\x1b[" not in "".join(shown(measure.band_rows(EVALUATION)))
+    assert "\x1b[" in "".join(shown(evaluate.band_rows(EVALUATION), force_terminal=True, color_system="standard"))
+    assert "\x1b[" not in "".join(shown(evaluate.band_rows(EVALUATION)))
 
 
 def test_the_stage_table_adds_up_the_seconds_and_has_the_peak_memory():

@@ -11,7 +11,7 @@ from manifests import rewrite
 import textcat
 from textcat import Document
 from textcat.base.errors import TextcatError
-from textcat.cli.measure import topic_rows
+from textcat.cli.evaluate import topic_rows
 from textcat.corpus.documents import Corpus, name_in_words
 from textcat.model import ModelError
 from textcat.model.topic_names import find_topic, topic_label

@@ -3,15 +3,17 @@
 import typer
 
 from textcat.cli import (
+    compare,
     corpora,
     doctor,
     duplicates,
+    evaluate,
     explain,
     learn,
-    measure,
     models,
     monitor,
     promote,
+    report,
     review,
     serve,
     share,
@@ -28,7 +30,7 @@ __all__ = ["app", "main"]
 
 # The order in which `textcat --help` lists them.
 for _command in (
-    *(train.train, learn.learn, measure.evaluate, measure.compare, measure.report, measure.card),
+    *(train.train, learn.learn, evaluate.evaluate, compare.compare, report.report, report.card),
     *(tag.tag, tag.merge, tag.diff, trends.trends, monitor.monitor, duplicates.duplicates),
     *(explain.explain, models.topics, models.show),
     *(serve.serve, promote.promote, promote.rollback, teach.teach, review.review, simulate.simulate),

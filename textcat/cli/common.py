@@ -4,16 +4,20 @@ import functools
 import inspect
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from typer import Argument, BadParameter, Option
 
+from textcat.base.errors import TextcatError
+from textcat.cli import terminal
 from textcat.reading import SETTINGS, InputSettings
 
 if TYPE_CHECKING:
     from textcat.base.progress import Stages
     from textcat.corpus.documents import Corpus
+    from textcat.model.tagger import Tagger
     from textcat.reading import ForkedCorpus
     from textcat.recipes.recipe import Recipe
 
@@ -325,6 +329,40 @@ class CorpusReader(NamedTuple):
         from textcat.corpus.catalogue import stream_corpus
 
         return stream_corpus(corpus, **self._asdict())
+
+
+def test_corpus(
+    read: CorpusReader, corpus: str | None, tagger: "Tagger", stages: "Stages", *, labelled_only: bool
+) -> "Corpus":
+    """Open the corpus to measure a tagger on, by default its training corpus, and return it with a test part.
+
+    With `labelled_only`, the test part has only documents that have a topic of the tagger, if there are such documents.
+    """
+    from textcat.corpus.cards import is_shipped
+    from textcat.model.evaluate import measured_part, with_test_documents
+    from textcat.reading import InputSettings, named_in_training, warn_of_unnamed_texts
+
+    own = tagger.facts.origin if corpus else _origin(tagger)
+    documents = with_test_documents(tagger, read(corpus or None, stages, own))
+    if corpus and not is_shipped(corpus) and not named_in_training(documents.origin):
+        warn_of_unnamed_texts(named_in_training(own), read.settings or InputSettings(), [corpus])
+    if corpus and not is_shipped(corpus) and (said := measured_part(tagger, documents, corpus)):
+        terminal.say(said)
+    if not labelled_only:
+        return documents
+    labelled = [document for document in documents.test if not set(tagger.topics).isdisjoint(document.topics)]
+    return replace(documents, test=labelled or documents.test)  # evaluation raises an error if none has
+
+
+def _origin(tagger: "Tagger") -> Mapping[str, Any]:
+    """Return the arguments that open a tagger's training corpus again; raise TextcatError if they are not known."""
+    where = tagger.facts.origin.get("name_or_path", "")
+    if not where or (Path(where).is_absolute() and "*" not in where and not Path(where).exists()):
+        raise TextcatError(
+            f"The model was trained on {tagger.facts.corpus!r}, which is no known corpus: name the corpus to evaluate "
+            "on." + (f" There is no file or folder {where}." if where else "")
+        )
+    return tagger.facts.origin
 
 
 def scheduler_address(

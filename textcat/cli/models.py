@@ -53,7 +53,7 @@ def show(
 
 def show_topics(console: "Console", manifest: "Manifest", tagger: "Tagger", form: str) -> None:
     """Print a model's topics, the largest first, with their thresholds and promises."""
-    from textcat.cli.measure import printed_facts, short_fact
+    from textcat.cli.evaluate import printed_facts, short_fact
     from textcat.cli.printing import Table, largest_first, named_rows, show
 
     sizes, facts, named = manifest.train_sizes, manifest.facts, manifest.names
@@ -75,7 +75,7 @@ def show_topics(console: "Console", manifest: "Manifest", tagger: "Tagger", form
 
 def show_model(console: "Console", manifest: "Manifest", folder: Path, thresholds: Sequence[float], form: str) -> None:
     """Print how a model was trained, and the range of its topics' thresholds."""
-    from textcat.cli.measure import band_rows
+    from textcat.cli.evaluate import band_rows
     from textcat.cli.printing import Facts, Table, settings_text, show
     from textcat.model.history import n_learnt
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from textcat.cli import common, measure, terminal
+from textcat.cli import common, compare, terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,13 +48,13 @@ def promote(
     if fail_if:
         tagger = storage.load(served, with_rules=False)
         read_gates(tagger, fail_if)  # mistakes in conditions are reported before the corpus is read
-        documents = measure.test_corpus(read, corpus, tagger, stages, labelled_only=False)
+        documents = common.test_corpus(read, corpus, tagger, stages, labelled_only=False)
     options: dict[str, Any] = {"fail_if": fail_if or (), "strict": strict, "n_resamples": bootstrap, "stages": stages}
     try:
         promotion = promote(new, served, documents, **options)
     except GateError as error:
         show_promotion(terminal.console(), served, None, error.gates, form)
-        measure.exit_if_failed(error.gates)
+        compare.exit_if_failed(error.gates)
         return
     show_promotion(terminal.console(), served, promotion, promotion.gates, form)
 
@@ -81,4 +81,4 @@ def show_promotion(
         if replaced and promotion.action == "promote":
             said += f" `textcat rollback {quote(str(served))}` restores that."
     facts = {"gates": [asdict(gate) for gate in gates]} if promotion is None else asdict(promotion)
-    show(console, form, {"promoted": promotion is not None, **facts}, Table(measure.gate_rows(gates)), said)
+    show(console, form, {"promoted": promotion is not None, **facts}, Table(compare.gate_rows(gates)), said)

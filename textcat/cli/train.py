@@ -298,7 +298,7 @@ def show_training(
     per_topic: bool,
 ) -> None:
     """Print the evaluation, the time of each stage, topics that did not converge, and the model's folder."""
-    from textcat.cli.measure import evaluation_parts
+    from textcat.cli.evaluate import evaluation_parts
     from textcat.cli.printing import cost_of_stages, show, stage_table
     from textcat.evaluation.evaluation import MeasuredOn
     from textcat.evaluation.export import plain_rows

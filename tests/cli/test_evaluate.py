@@ -1,4 +1,4 @@
-"""`textcat evaluate` and `compare`: measures in every form, of the corpus that is meant."""
+"""`textcat evaluate`: measures in every form, of the corpus that is meant."""
 
 import csv
 import io
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import ir_measures
 import pytest
-from evaluations import COMPARISON, EVALUATION, LABELS, SCORES
+from evaluations import EVALUATION, LABELS, SCORES
 from printed_tables import printed, shown
 
 import textcat
-from textcat.cli import measure, printing
+from textcat.cli import evaluate
 from textcat.evaluation.evaluation import TITLES, evaluate_scores
 
 NEWSWIRE = textcat.open_corpus("newswire")
@@ -59,9 +59,6 @@ def test_models_of_many_topics_are_measured_by_the_first_topics_of_each_document
     assert "MAP" not in run.out
     compared = json.loads(run("compare", "m", "n", "--bootstrap", "100", "--as", "json").out)
     assert compared["measures"][0]["values"][0] == measured["overall"]["precision"]["1"]
-
-
-# --- evaluate --------------------------------------------------------------------------------------------------------
 
 
 def test_evaluate_takes_the_corpus_the_model_was_trained_on(run, model):
@@ -197,150 +194,6 @@ def test_documents_without_a_topic_can_be_left_out(run, model):
     assert labelled["bands"][0]["micro_precision"] > everything["bands"][0]["micro_precision"]
 
 
-# --- compare ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def rival(tmp_path_factory):
-    tagger = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum-2002"))
-    return textcat.save(tagger, tmp_path_factory.mktemp("models") / "rival")
-
-
-def test_compare_sets_models_side_by_side(run, model, rival):
-    run("compare", model, rival, "--bootstrap", "100")
-    assert (run.code, run.err) == (0, "")
-    lines = run.out.splitlines()
-    assert lines[:2] == [f"A  {model}", f"B  {rival}"]
-    assert lines[3] == "newswire, 350 test documents"
-    assert [line.split()[0] for line in lines[6:15]] == ["ALL"] * 3 + ["TOP10"] * 3 + ["LAST30"] * 3
-    start = next(place for place, line in enumerate(lines) if line.startswith("topic"))
-    assert lines[start + 11] == "", "the ten topics that differ most"
-    assert len(run("compare", model, rival, "--bootstrap", "100", "--topics").out.splitlines()) > len(lines)
-
-
-def test_compare_gives_the_values_of_evaluate(run, model, rival):
-    found = json.loads(run("compare", model, rival, model, "--as", "json", "--labelled-only", "--bootstrap", "100").out)
-    assert (found["models"], found["test_documents"]) == ([str(model), str(rival), str(model)], 309)
-    alone = [
-        json.loads(run("evaluate", folder, "--as", "json", "--labelled-only").out) for folder in (model, rival, model)
-    ]
-    bands = [{band["band"]: band for band in evaluation["bands"]} for evaluation in alone]
-    for row in found["measures"]:
-        assert row["values"] == [of[row["band"]][row["measure"]] for of in bands]
-        assert row["differences"][1]["p_documents"] == 1, "the same model"
-
-
-def test_a_file_among_the_models_to_compare_is_told_how_to_be_given(run, model, rival, tmp_path):
-    new = tmp_path / "new.jsonl"
-    new.write_text('{"text": "wheat", "topics": ["wheat"]}\n')
-    assert f"to compare models on it, give --corpus {new}" in run.misuses("compare", model, rival, new)
-
-
-def test_models_of_different_topics_are_compared_on_those_that_all_have(run, model, rival, own):
-    records = [
-        {"id": one.id, "zones": one.zones, "topics": [topic for topic in one.topics if topic != "wheat"], "split": part}
-        for part, documents in (("train", NEWSWIRE.train), ("test", NEWSWIRE.test))
-        for one in documents
-    ]
-    Path("fewer.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    run("train", "fewer.jsonl", "--out", "fewer", "--recipe", "paum-2002")
-    options = ("--corpus", "newswire", "--as", "json", "--topics", "--bootstrap", "100")
-    compared = json.loads(run("compare", rival, "fewer", *options).out)
-    n = len(NEWSWIRE.topics)
-    assert f"compared on the {n - 1} topics that all models have; left out: 1 of {rival}" in run.err
-    assert "wheat" not in [row["topic"] for row in compared["topics"]]
-    whole = json.loads(run("compare", rival, model, *options).out)
-    precision = {row["topic"]: row["average_precision"] for row in whole["topics"]}
-    for row in compared["topics"]:
-        assert row["average_precision"] == [precision[row["topic"]][0]] * 2, "the other topics are trained alike"
-    assert "left out: 1 of" in run("compare", "fewer", rival, *options).err
-    report = run("report", rival, "newswire", "--before", "fewer", "--folds", "0", "--bootstrap", "0")
-    assert f"left out: 1 of {rival}" in report.err
-    assert Path("report.html").exists()
-
-
-@pytest.mark.parametrize("models", [1, 2, 3])
-def test_each_model_is_measured_once(run, model, models, monkeypatch):
-    from textcat.model.tagger import Tagger
-
-    scored = Tagger.scored
-    n_scored = []
-    monkeypatch.setattr(Tagger, "scored", lambda self, texts: n_scored.append(self) or scored(self, texts))
-    if models == 1:
-        run("evaluate", model, "--bootstrap", "100", "--as", "json")
-    else:
-        run("compare", *[model] * models, "--bootstrap", "100", "--as", "json")
-    assert (run.code, len(n_scored)) == (0, models)
-
-
-def test_compare_prints_what_it_returns_in_python(run, model, rival):
-    printed = json.loads(run("compare", model, rival, "--as", "json", "--bootstrap", "100").out)
-    compared = textcat.compare([model, rival], "newswire", n_resamples=100).as_dict()
-    assert {name: printed[name] for name in compared} == json.loads(json.dumps(compared))
-
-
-def test_compare_fails_by_conditions_that_are_true_beyond_chance(run, model, rival):
-    compare = ("compare", model, rival, "--bootstrap", "100")
-    held, failed = ("--fail-if", "MAP < -.5"), ("--fail-if", "macro-F1 of top5 < -.1")
-    assert run(*compare, *held).code == 0
-    run(*compare, *held, *failed)
-    assert (run.code, run.err) == (4, "textcat: the new model fails by 'macro-F1 of top5 < -.1'.\n")
-    rows = run.out.splitlines()[-2:]
-    assert [(row.split("  ")[0], row.split()[-1]) for row in rows] == [
-        ("MAP < -.5", "holds"),
-        ("macro-F1 of top5 < -.1", "FAILS"),
-    ]
-    printed = json.loads(run(*compare, *held, *failed, "--as", "json").out)
-    assert [gate["failed"] for gate in printed["gates"]] == [False, True]
-    assert run.code == 4
-    assert [row["values"] for row in printed["measures"] if row["band"] == "TOP5"], "the band is measured, too"
-    compared = textcat.compare([model, rival], "newswire", n_resamples=100, fail_if=[held[1], failed[1]])
-    assert json.loads(json.dumps(compared.as_dict()["gates"])) == printed["gates"]
-    assert run("compare", model, model, "--bootstrap", "100", "--fail-if", "AP of wheat < -.01").code == 0
-    assert run(*compare, "--fail-if", "MAP < .95", "--fail-if", "MAP of ALL < .2").code == 4, "values, not differences"
-    assert run(*compare, "--fail-if", "AP of wheat < -.01", "--strict").code == 4
-
-
-def test_conditions_are_refused_before_anything_is_measured(run, model, rival, monkeypatch):
-    monkeypatch.setattr("textcat.model.compare.evaluate_tagger", None)
-    compare = ("compare", model, rival, "--fail-if")
-    assert "write MEASURE < LIMIT" in run.refuses(*compare, "MAP > .8")
-    assert "Did you mean 'wheat'?" in run.refuses(*compare, "AP of weat < 0")
-    assert "write 'AP of wheat'" in run.refuses(*compare, "MAP of wheat < 0")
-    assert "No band 'FEW'" in run.refuses(*compare, "MAP of FEW < 0")
-    assert "train it with `--promise`" in run.refuses(*compare, "precision of automatic < .9")
-    assert "cannot be decided with 50 topics" in run.refuses(*compare, "P@1 < 0")
-    assert "two models" in run.misuses("compare", model, rival, model, "--fail-if", "MAP < 0")
-    assert "two models" in run.misuses("compare", model, rival, "--table", "--fail-if", "MAP < 0")
-    assert "--strict is of --fail-if" in run.misuses("compare", model, rival, "--strict")
-    with pytest.raises(textcat.TextcatError, match="not of 3"):
-        textcat.compare([model, rival, model], "newswire", fail_if="MAP < 0")
-
-
-def test_the_precision_of_automatic_tags_is_a_condition(run):
-    run("train", "newswire", "--out", "m", "--recipe", "paum", "--promise", "precision=.8", "--confidence", ".8")
-    for limit, code in ((".5", 0), ("1", 4)):
-        run("compare", "m", "m", "--bootstrap", "100", "--fail-if", f"precision of automatic < {limit}")
-        assert run.code == code, run.err
-
-
-def test_conditions_name_topics_by_their_names_and_bands_of_the_command(run, model, part):
-    Path("names.tsv").write_text("wheat\tWeizen\n")
-    run("train", part, "--out", "m", "--recipe", "paum", "--vocabulary", "names.tsv", "--vocabulary-language", "de")
-    band = ("--band", "cereals=wheat,grain", "--bootstrap", "100", "--as", "json")
-    conditions = ("--fail-if", "AP of Weizen < 0", "--fail-if", "micro F1 of cereals < 0")
-    run("compare", "m", "m", "--corpus", "newswire", *band, *conditions)
-    gates = json.loads(run.out)["gates"]
-    assert [(gate["interval"], gate["failed"]) for gate in gates] == [([0, 0], False)] * 2
-
-
-def test_models_without_a_shared_topic_are_not_compared(run, model, own):
-    run("train", own, "--out", "m")
-    assert run.refuses("compare", model, "m") == (
-        f"{model} and the other models share no topic: compare models of one corpus, or add --table."
-    )
-
-
 def test_a_model_is_measured_on_any_file_as_a_whole_whatever_its_name(run, model):
     documents = textcat.open_corpus("newswire").test
     lines = [json.dumps({"id": each.id, "zones": each.zones, "topics": each.topics}) for each in documents]
@@ -371,11 +224,8 @@ def test_of_a_model_without_test_documents_no_intervals_are_made_and_the_remedy_
         assert "measure on a corpus that has test documents" in run.refuses(*command)
 
 
-# --- tables ---
-
-
 def test_the_band_table_has_a_column_per_band_like_the_papers():
-    assert shown(measure.band_rows(EVALUATION)) == [
+    assert shown(evaluate.band_rows(EVALUATION)) == [
         "                               ALL  TOP1",
         "mean average precision (MAP)  .875  .750",
         "mean support (documents)        30    20",
@@ -388,17 +238,17 @@ def test_the_band_table_has_a_column_per_band_like_the_papers():
 
 def test_the_band_table_leaves_out_lines_that_say_nothing():
     evaluation = evaluate_scores(SCORES[:, :2], LABELS[:, :2], ["mid", "big"], [4, 8], 16, spec="ALL")
-    titles = [line.split("  ")[0] for line in shown(measure.band_rows(evaluation))]
+    titles = [line.split("  ")[0] for line in shown(evaluate.band_rows(evaluation))]
     assert titles[1:] == ["mean average precision (MAP)", "macro F1", "micro F1", "topics"]
 
 
 def test_a_band_without_a_topic_to_count_says_so():
     evaluation = evaluate_scores(SCORES, LABELS, ["mid", "big", "none"], [4, 8, 2], 16, spec="LAST1")
-    assert shown(measure.band_rows(evaluation))[1].split("  ")[-1] == "no topic"
+    assert shown(evaluate.band_rows(evaluation))[1].split("  ")[-1] == "no topic"
 
 
 def test_every_measure_can_have_a_line():
-    titles = [line.split("  ")[0] for line in shown(measure.band_rows(EVALUATION, every_measure=True))]
+    titles = [line.split("  ")[0] for line in shown(evaluate.band_rows(EVALUATION, every_measure=True))]
     assert titles[1:] == [
         "mean average precision (MAP)",
         "macro R-precision",
@@ -421,32 +271,14 @@ def test_every_measure_can_have_a_line():
 def test_an_interval_stands_under_its_measure():
     band = replace(EVALUATION.bands[0], intervals={"micro_f1": (0.5, 0.75)})
     other = replace(EVALUATION.bands[1], intervals={"micro_f1": None})
-    lines = shown(measure.band_rows(replace(EVALUATION, bands=(band, other))))
+    lines = shown(evaluate.band_rows(replace(EVALUATION, bands=(band, other))))
     place = next(place for place, line in enumerate(lines) if line.startswith("micro F1"))
     assert re.split("  +", lines[place + 1].strip()) == ["95 % interval", ".500 to .750", "-"]
     assert sum("interval" in line for line in lines) == 1
 
 
-def test_models_stand_side_by_side_with_what_the_tests_say():
-    assert shown(measure.measure_rows(COMPARISON, ["A", "B"])) == [
-        "band   measure          A         B  B - A   95 % interval  p docs  p topics",
-        "ALL    MAP           .500      .750  +.250  -.100 to +.600   .0400     .5000",
-        "ALL    micro F1      .500      .250  -.250  -.500 to +.000   .0400         -",
-        "LAST1  macro F1  no topic  no topic      -               -       -         -",
-    ]
-
-
-def test_topics_stand_in_the_order_of_the_comparison_with_their_corrected_p():
-    assert shown(measure.difference_rows(COMPARISON, ["A", "B"])) == [
-        "topic  train  test      A      B  B - A  corrected p",
-        "[b]        3     2   .500  1.000  +.500        .0400",
-        "a          1     1  1.000   .750  -.250       1.0000",
-    ]
-    assert len(shown(measure.difference_rows(COMPARISON, ["A", "B"], 1))) == 2
-
-
 def test_the_topic_table_goes_from_the_largest_topic_down_and_marks_topics_without_a_positive():
-    assert shown(measure.topic_rows(EVALUATION)) == [
+    assert shown(evaluate.topic_rows(EVALUATION)) == [
         "topic   train  test  precision  recall     F1           AP  prevalence  tau_pos  support  shuffled  stopped",
         "big[0]      8     2       .500    .500   .500         .750       .5000        -       20        no  converged",
         "mid         4     2      1.000   1.000  1.000        1.000       .2500      1.5       10       yes  converged",
@@ -456,47 +288,10 @@ def test_the_topic_table_goes_from_the_largest_topic_down_and_marks_topics_witho
 
 def test_of_single_labels_the_accuracy_is_printed_and_the_topics_that_are_mistaken_most():
     evaluation = replace(EVALUATION, accuracy=0.5, confusion=(("big", "big", 9), ("big", "none", 3), ("mid", "big", 2)))
-    assert printed(measure.show_evaluation, evaluation)[-5:] == [
+    assert printed(evaluate.show_evaluation, evaluation)[-5:] == [
         "accuracy .500, over the documents that have a topic",
         "",
         "topic  got   documents",
         "big    none          3",
         "mid    big           2",
     ]
-
-
-def test_models_of_several_corpora_and_recipes_make_one_table(run, tmp_path):
-    for name, letters in (("one", "abab"), ("two", "bbaa")):
-        records = [
-            {"text": f"{'wheat' if x == 'a' else 'gold'} {x}{i}", "topics": [x]} for i, x in enumerate(letters * 5)
-        ]
-        Path(f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-        run("train", f"{name}.jsonl", "--out", name, "--recipe", "paum", "--test-size", ".5", "--test-seed", "1")
-    rows = list(
-        csv.DictReader(io.StringIO(run("compare", "one", "two", "--table", "--as", "csv", "--bootstrap", "100").out))
-    )
-    assert [(row["model"], row["corpus"], row["band"]) for row in rows] == [
-        ("one", "one.jsonl", "ALL"),
-        ("two", "two.jsonl", "ALL"),
-    ]
-    for row in rows:
-        assert float(row["MAP low"]) <= float(row["MAP"]) <= float(row["MAP high"])
-    assert json.loads(run("compare", "one", "--table", "--as", "json", "--bootstrap", "100").out)[0]["recipe"]
-    for form in ("latex", "markdown"):
-        assert (
-            "mean average precision" in run("compare", "one", "two", "--table", "--as", form, "--bootstrap", "100").out
-        )
-    lines = list(csv.DictReader(io.StringIO(run("compare", "one", "two", "--as", "csv", "--bootstrap", "100").out)))
-    assert {(row["model"], row["difference"] == "") for row in lines} == {("A", True), ("B", False)}
-
-
-def test_small_p_values_are_not_printed_as_zero():
-    assert [printing.format_p_value(p) for p in (5e-25, 0.00012, 0.5, None)] == ["<.0001", ".0001", ".5000", "-"]
-
-
-@pytest.mark.parametrize("form", ["text", "markdown", "latex"])
-def test_every_form_of_a_comparison_says_what_its_p_values_are(form):
-    lines = printed(measure.show_comparison, COMPARISON, ["a", "b"], "news", form, per_topic=True)
-    text = " ".join(" ".join(lines).split()).replace("\\", "")
-    assert "t-test of the difference" in text
-    assert "Holm's method" in text
