@@ -41,6 +41,7 @@ from textcat.model.support import support_documents, without_texts
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts
 from textcat.recipes.recipe import Recipe
+from textcat.training.aging import measure_aging
 from textcat.training.checks import check_training, warn_of_corpus
 from textcat.training.cross_validation import (
     HoldOut,
@@ -51,6 +52,9 @@ from textcat.training.cross_validation import (
     score_units,
 )
 from textcat.training.examples import CountedCorpus, Examples
+from textcat.training.few_choices import choose_for_few
+from textcat.training.forecast import forecast_growth
+from textcat.training.row_choice import choose_rows
 from textcat.training.thresholds import decisions_by_scores, held_out_scores, promise_scores
 
 _N_FOLDS = 5
@@ -173,15 +177,7 @@ def train_and_score(
     release_memory()
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
     counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
-    choices: dict[str, Any] = {}
-    if recipe.topics.chooses_chars:
-        training, choices = training.with_chosen_rows(counted)
-    elif recipe.topics.chooses_for_few:
-        training, choices = training.with_choices_for_few(counted)
-    if recipe.topics.forecasts:
-        choices |= training.forecast(counted)
-    if recipe.topics.measures_aging:
-        choices |= training.aging(counted)
+    training, choices = training.with_choices(counted)
     training_counts = None
     if kept is not None and sketches is not None and counted.document_counts is not None:
         training_counts = TrainingCounts(kept, counted.document_counts, sketches, keep)
@@ -226,40 +222,29 @@ class _Training:
             )
         return counted
 
-    def with_chosen_rows(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
-        """Choose whether to use n-grams of characters; if so, add these n-grams to `counted`.
+    def with_choices(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
+        """Choose settings by the corpus, and measure its growth and aging, as far as the recipe asks for that.
 
-        Return the training with the chosen recipe, and the entry of `TrainingFacts.choices` about this choice.
+        Return the training with the chosen recipe, and the entries of `TrainingFacts.choices`. N-grams of characters
+        are added to `counted` if they are chosen.
         """
-        from textcat.training.row_choice import choose_rows
-
-        with self.stages.stage("choose rows"):
-            choice = choose_rows(counted, self.recipe)
-        return replace(self, recipe=choice.recipe), {"rows": choice.facts()}
-
-    def with_choices_for_few(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
-        """Choose settings for few documents; return the training with them, and facts about them for the model."""
-        from textcat.training.few_choices import choose_for_few
-
-        with self.stages.stage("choose settings"):
-            chosen = choose_for_few(counted, self.recipe, self.n_jobs)
-        return replace(self, recipe=chosen.recipe), chosen.choices
-
-    def forecast(self, counted: CountedCorpus) -> dict[str, Any]:
-        """Forecast the gain from more documents; return the entry that the model stores, {} without a forecast."""
-        from textcat.training.forecast import forecast_growth
-
-        with self.stages.stage("forecast"):
-            forecast = forecast_growth(counted, self.recipe, self.n_jobs)
-        return {} if forecast is None else {"forecast": forecast.facts()}
-
-    def aging(self, counted: CountedCorpus) -> dict[str, Any]:
-        """Measure how rankings get worse with time; return the entry for the model, {} if too few have dates."""
-        from textcat.training.aging import measure_aging
-
-        with self.stages.stage("aging"):
-            aging = measure_aging(counted, self.recipe, self.n_jobs)
-        return {} if aging is None else {"aging": aging}
+        recipe, topics, choices = self.recipe, self.recipe.topics, dict[str, Any]()
+        if topics.chooses_chars:
+            with self.stages.stage("choose rows"):
+                choice = choose_rows(counted, recipe)
+            recipe, choices["rows"] = choice.recipe, choice.facts()
+        elif topics.chooses_for_few:
+            with self.stages.stage("choose settings"):
+                recipe, choices = choose_for_few(counted, recipe, self.n_jobs)
+        if topics.forecasts:
+            with self.stages.stage("forecast"):
+                forecast = forecast_growth(counted, recipe, self.n_jobs)
+            choices |= {} if forecast is None else {"forecast": forecast.facts()}
+        if topics.measures_aging:
+            with self.stages.stage("aging"):
+                aging = measure_aging(counted, recipe, self.n_jobs)
+            choices |= {} if aging is None else {"aging": aging}
+        return replace(self, recipe=recipe), choices
 
     def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
         """Train a tagger on all training documents but a sample, and return its evaluation on the sample.
