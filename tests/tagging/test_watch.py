@@ -26,6 +26,7 @@ from textcat.base.errors import TextcatError
 from textcat.reading import FileState, InputSettings
 from textcat.runs.files import ListedFile
 from textcat.runs.folder import LOCK
+from textcat.runs.records import replay
 from textcat.tagging import watch
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.planning import make_plan
@@ -87,6 +88,24 @@ def test_a_file_that_arrives_in_the_first_round_is_found(model, folder, tmp_path
         monkeypatch.setitem(sys.modules, "watchfiles", None)
     summaries = watched(model, folder, tmp_path / "out", 2, lambda n: make_archive(folder / "b.jsonl", 3, seed=1))
     assert summaries[1].growth.new == (str(folder / "b.jsonl"),)
+
+
+def test_the_journal_is_replayed_only_if_another_run_has_added_to_it(model, folder, tmp_path, monkeypatch):
+    replayed = []
+    monkeypatch.setattr("textcat.runs.folder.replay", lambda *of_folder: replayed.append(1) or replay(*of_folder))
+
+    def change(n):
+        make_archive(folder / f"{n}.jsonl", 3, seed=n)
+        if n == 2:
+            textcat.tag_archive(model, folder, tmp_path / "out", input_settings=READ, jobs=1)
+        numbers.append(len(replayed))
+
+    numbers = []
+    watched(model, folder, tmp_path / "out", 3, change)
+    assert numbers == [0, 1]
+    assert len(replayed) == 2
+    sources = Counter(tag.source for tag in read_tags(tmp_path / "out"))
+    assert [sources[str(folder / name)] for name in ("1.jsonl", "2.jsonl")] == [3, 3]
 
 
 @pytest.mark.parametrize("other", ["../other", ".other"])

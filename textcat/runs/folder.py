@@ -63,7 +63,9 @@ class Growing(NamedTuple):
 
     sources: Sequence[Source]
     remove: RemoveRows
-    trusted: bool = False  # whether this process wrote the folder, so that its shards need not be verified
+    #: The log of this process's last run in the folder: if nothing was added to the journal since, the journal need
+    #: not be replayed, nor the shards verified.
+    former: Log | None = None
     renews: bool = False  # whether to read files again if their documents were written with other settings
     #: Whether the run is one part of several to be merged: its inputs must then be the same as when it began.
     is_part: bool = False
@@ -151,21 +153,16 @@ def _begin_or_resume(
     growing: Growing | None,
     changing: Collection[str],
 ) -> RunState:
-    journal, sources = own_journal(path), () if growing is None else growing.sources
-    if journal is None:
-        first = [name + part for name in (INPUTS, FILES.format(0), JOURNAL) for part in ("", UNFINISHED)]
-        own_files = {LOCK, *first}  # of a run that was killed right after it began
-        if foreign := sorted({file.name for file in path.iterdir()} - own_files):
-            raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
+    sources, former = ((), None) if growing is None else (growing.sources, growing.former)
+    trusted = former is not None and former.is_current()
+    log, is_damaged = (former, False) if trusted and not restart else _replayed(path, restart, remedy)
     files = None if growing is None else list_files(sources)
-    if journal is None or restart:
+    if log is None:
         return _begin(path, facts, inputs, sources, files if sources else None)
-    log, is_damaged = replay(path, journal, remedy)
     # A run reads documents such as PDF from the day on which it gets some, and not on each day.
     facts = {name: value for name, value in log.facts.items() if name in READERS} | dict(facts)
     kept = {name: value for name, value in log.facts.items() if name not in changing}
     _compare_facts(path, kept, {name: value for name, value in facts.items() if name not in changing}, remedy)
-    trusted = growing is not None and growing.trusted
     grows = files is not None and log.header.files is not None and (trusted or has_files(log))
     grows = grows and not (growing is not None and growing.is_part)
     if not grows:
@@ -174,7 +171,8 @@ def _begin_or_resume(
         raise TextcatError(f"{path / JOURNAL} is damaged: {remedy}.")
     if not trusted:
         check_output(log, remedy)
-    _remove_unfinished(log, journal.length, remedy)
+    if not (trusted and log.generation.is_finished):
+        _remove_unfinished(log, remedy)
     if growing is not None and log.generation.settled is not None and not log.generation.is_finished:
         remove_listed(log, growing.remove)  # inspects the last record
         log.append(Finished())
@@ -183,6 +181,17 @@ def _begin_or_resume(
     if not grows or files is None:
         return _state(log, sources)
     return _state_with_growth(log, inputs, sources, files, renews=growing is not None and growing.renews)
+
+
+def _replayed(path: Path, restart: bool, remedy: str) -> tuple[Log | None, bool]:
+    """Return the log of the run in a folder, None if a new run begins, and whether its journal is damaged."""
+    journal = own_journal(path)
+    if journal is None:
+        first = [name + part for name in (INPUTS, FILES.format(0), JOURNAL) for part in ("", UNFINISHED)]
+        own_files = {LOCK, *first}  # of a run that was killed right after it began
+        if foreign := sorted({file.name for file in path.iterdir()} - own_files):
+            raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
+    return (None, False) if journal is None or restart else replay(path, journal, remedy)
 
 
 def _begin(
@@ -286,11 +295,8 @@ def _missing(file: Path, remedy: str) -> TextcatError:
     return TextcatError(f"{file} is missing or changed: restore it, or {remedy}.")
 
 
-def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
-    """Remove shards, rejections and incomplete records that were written after the last intact record of the journal.
-
-    `journal_length` is the length of the intact records in bytes.
-    """
+def _remove_unfinished(log: Log, remedy: str) -> None:
+    """Remove shards, rejections and incomplete records that were written after the last intact record of a journal."""
     names = {
         JOURNAL,
         REJECTED,
@@ -314,7 +320,7 @@ def _remove_unfinished(log: Log, journal_length: int, remedy: str) -> None:
             raise _missing(file, remedy)
         else:
             disk.truncate_file(file, length)
-    disk.truncate_file(log.folder / JOURNAL, journal_length)
+    disk.truncate_file(log.folder / JOURNAL, log.length)
     disk.sync_folder(log.folder)
 
 

@@ -175,6 +175,7 @@ class Log:
 
     def __init__(self, folder: Path, header: Header):
         self.header, self.folder = header, folder
+        self.length = 0  # of the journal in bytes
         self.facts = header.facts  # the settings of new output
         self.generations = [ReplayedGeneration(0, header.files)]
         self.counts = Counts()
@@ -210,10 +211,17 @@ class Log:
 
     def append(self, record: Record) -> None:
         """Write a record to the journal, sync it, and update the state."""
+        line = journal_line(msgspec.to_builtins(record))
         with closing(disk.reopen(self.folder / JOURNAL)) as journal:
-            disk.write_all(journal, journal_line(msgspec.to_builtins(record)))
+            disk.write_all(journal, line)
             disk.sync(journal)
+        self.length += len(line)
         self.add(record)
+
+    def is_current(self) -> bool:
+        """Return whether the journal has the records of this log, and no others."""
+        path = self.folder / JOURNAL
+        return path.is_file() and path.stat().st_size == self.length
 
     def add(self, record: Record) -> None:
         """Update the state by a record, without writing the record."""
@@ -261,8 +269,10 @@ class Log:
 
 def begin_log(folder: Path, facts: dict[str, Any], inputs: str, files: str | None) -> tuple[Log, bytes]:
     """Return the log of a new run, and the first line of its journal, which the caller writes."""
-    header = Header(FORMAT, facts, inputs, files)
-    return Log(folder, header), journal_line(msgspec.to_builtins(header))
+    log = Log(folder, Header(FORMAT, facts, inputs, files))
+    line = journal_line(msgspec.to_builtins(log.header))
+    log.length = len(line)
+    return log, line
 
 
 def all_facts(folder: Path) -> list[dict[str, Any]]:
@@ -298,6 +308,7 @@ def replay(folder: Path, journal: Journal, remedy: str) -> tuple[Log, bool]:
         if first[_MARK] != FORMAT:
             raise ValueError
         log = Log(folder, msgspec.convert(first, Header))
+        log.length = journal.length
     except ValueError:  # the base of msgspec.ValidationError
         raise TextcatError(f"The run in {folder} was begun by another version of textcat: {remedy}.") from None
     try:

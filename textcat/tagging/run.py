@@ -22,7 +22,7 @@ from textcat.runs.inputs import (
 )
 from textcat.runs.parts import PART
 from textcat.runs.progress import RunState, ShowProgress
-from textcat.runs.records import facts_of_run
+from textcat.runs.records import Log, facts_of_run
 from textcat.runs.replacing import (
     KEPT,
     drop_replacement,
@@ -141,14 +141,14 @@ def tag_to_folder(
     *,
     restart: bool = False,
     progress: ShowProgress | None = None,
-    trusted: bool = False,
+    former: Log | None = None,
     model_changes: str = "",
     keep: int = KEPT,
     **limits: Any,
 ) -> Summary:
     """Tag the inputs of a plan, write the tags to the folder `out`, and return the summary: see `tag_archive`.
 
-    `trusted`: this process wrote the folder, so its shards need not be verified. `limits` are the arguments
+    `former` is the log of this process's last run in the folder, see `Growing`. `limits` are the arguments
     `max_records` and `max_bytes` of `ShardWriter`.
     """
     check_output_apart(plan.sources, out)
@@ -160,7 +160,7 @@ def tag_to_folder(
         raise TextcatError("All parts are tagged by one model: leave out --model-changes, or --part.")
     check_whole_number(keep, 1, "The number of folders of tags to keep")
     if restart or model_changes != "all":
-        return _tag(plan, out, restart=restart, progress=progress, trusted=trusted, changes=model_changes, **limits)
+        return _tag(plan, out, restart=restart, progress=progress, former=former, changes=model_changes, **limits)
     if out.exists() and any(source.kind == "pipe" for source in plan.sources):
         raise TextcatError(
             f"Standard input may have other documents than those in {out}, so --model-changes all cannot replace their "
@@ -171,7 +171,7 @@ def tag_to_folder(
     found = find_replacement(out, plan.sources, **{name: facts[name] for name in _MAY_CHANGE})
     if not found.is_due:
         drop_replacement(out, keep)
-        return _tag(plan, out, progress=progress, trusted=trusted, changes="new", **limits)
+        return _tag(plan, out, progress=progress, former=former, changes="new", **limits)
     log.warning(
         "%s has tags by another model or other rules: all is tagged anew in %s, which then takes its place.",
         *(out, new_output_folder(out)),
@@ -186,17 +186,17 @@ def _tag(
     *,
     restart: bool = False,
     progress: ShowProgress | None = None,
-    trusted: bool = False,
+    former: Log | None = None,
     changes: str,
     **limits: Any,
 ) -> Summary:
     from textcat.tagging.score_bins import write_model_counts  # imported here, because it needs numpy
 
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
-    former = {} if restart else facts_of_run(out)
+    facts_before = {} if restart else facts_of_run(out) if former is None else former.facts
     tagged: dict[str, TaggedFile] = {}
     if plan.job.groups is not None:
-        tagged = tagged_files(out) if former else {}
+        tagged = tagged_files(out) if facts_before else {}
         check_grouped_files(plan.job.output.duplicates, plan.sources, tagged)
     # Scores of several models cannot be added up.
     plan = plan._replace(job=plan.job._replace(keeps_scores=not plan.job.by_language))
@@ -204,13 +204,13 @@ def _tag(
     is_part = plan.part is not None
     facts |= {PART: str(plan.part)} if is_part else {}
     # All parts must be tagged by the same model, so that they can be merged.
-    changing = () if is_part else _changing(plan, out, former, facts, changes)
-    changing += (GROUPS,) if not is_part and _groups_grew(plan, tagged, former.get(GROUPS)) else ()
+    changing = () if is_part else _changing(plan, out, facts_before, facts, changes)
+    changing += (GROUPS,) if not is_part and _groups_grew(plan, tagged, facts_before.get(GROUPS)) else ()
     log_plan(plan, str(out))
     origin = RunOrigin.of(plan.job.model, plan.job.digest, plan.sources, plan.job.input)
     remove, before = partial(remove_rows, plan.job.output), None
     while True:
-        growing = Growing(plan.sources, remove, trusted, renews=changes == "all", is_part=is_part)
+        growing = Growing(plan.sources, remove, former, renews=changes == "all", is_part=is_part)
         # Start workers first: a forked worker would inherit the lock, and hold it longer than a killed process.
         with (
             workers_of(plan, n_bytes) as workers,
@@ -234,14 +234,18 @@ def _tag(
                     record_missing_sums(state.log, plan.sources)
             summary = tally.summary(shards)
             # A killed process may have left the summary of an earlier run; this one has not.
-            if is_whole and state.log is not None and not (is_part or (state.finished and trusted and before is None)):
+            if (
+                is_whole
+                and state.log is not None
+                and not (is_part or (state.finished and former is not None and before is None))
+            ):
                 write_summary(out, facts["model"], summary.trained, summary.topics, state.log.counts)
         summary = summary if before is None else before.followed_by(summary)
         if is_whole:
             return summary
         # Look for further work: the run was resumed with its old list of files, and others may be new or have changed;
         # or newer versions of news are gone from a changed file, so that older versions in other files count again.
-        before, restart, trusted = summary, False, True
+        before, restart, former = summary, False, state.log
 
 
 def _batches_left(plan: TaggingPlan, state: RunState) -> Iterator[Batch]:

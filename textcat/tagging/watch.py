@@ -13,6 +13,7 @@ from textcat.base.disk import LockedError
 from textcat.base.errors import TextcatError, install_hint
 from textcat.reading import FileState, Source, is_url
 from textcat.runs.growth import list_files
+from textcat.runs.records import Log
 from textcat.tagging.job import ReplacedError
 from textcat.tagging.planning import TaggingPlan
 from textcat.tagging.run import tag_to_folder
@@ -68,7 +69,7 @@ def watch_archive(
     """
     seen, clock, renew = SettledFiles(), _Clock(), Event()
     done: States | None = None
-    trusted = False  # whether no other run has written to the folder since the last round
+    former: Log | None = None  # of the last round
     for is_changed in _when_to_check(inputs, lambda: bool(seen.waiting), renew):
         is_due = clock.is_due()
         if not (is_changed or is_due):
@@ -96,7 +97,7 @@ def watch_archive(
         jobs = planned.jobs if done is None or n_bytes > _FEW_BYTES else 1
         round_ = planned._replace(sources=sources, jobs=jobs)
         try:
-            summary = tag_to_folder(round_, out, trusted=trusted, **options)
+            summary = tag_to_folder(round_, out, former=former, **options)
         except ReplacedError as error:  # between planning and tagging
             log.warning("%s It is read again.", error)
             clock.set(0.0, began)
@@ -105,10 +106,9 @@ def watch_archive(
             if done is None:
                 raise
             log.warning("%s It is tried again until then.", error)
-            trusted = False
             clock.set(0.0, began)
             continue
-        trusted = True
+        former = summary.before.log
         options.pop("restart", None)  # the first round has already done it
         again = summary.growth.again if summary.growth else ()
         new |= {name: complete[name] for name in again if name in complete}
