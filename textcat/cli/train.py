@@ -404,26 +404,25 @@ def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, s
     )
 
 
-def _measure_and_values(choice: Mapping[str, Any]) -> tuple[str, Mapping[str, float]]:
-    """Return, in words, the measure by which training chose with few documents, and its value for each candidate.
+def _measured(choice: Mapping[str, Any], by: str = "by ") -> str:
+    """Return the measure by which training chose, and its value for each candidate, in words; "" if none was compared.
 
     `choice` is an entry of `TrainingFacts.choices`, as in the functions below.
     """
-    if "precision@1" in choice:
-        return _RIGHT, choice["precision@1"]
-    return "average precision on held-out documents", choice["average_precision"]
+    measures = {
+        "precision@1": _RIGHT,
+        "ndcg@10": f"nDCG@10 of {choice.get('held_out', 0):,} held-out documents by nearest centroids",
+        "average_precision": "average precision on held-out documents",
+    }
+    measure = next(name for name in measures if name in choice)
+    figures = ", ".join(f"{value:.3f} {by}{name}" for name, value in choice[measure].items())
+    return f"{measures[measure]}: {figures}" if figures else ""
 
 
 def _terms_sentence(choice: Mapping[str, Any]) -> str:
     """Return a sentence on the kinds of terms in document vectors, with the measured values that decided it."""
-    if "ndcg@10" in choice:  # with a shortlist
-        measure = f"nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids"
-        values = choice["ndcg@10"]
-    else:
-        measure, values = _measure_and_values(choice)
-    figures = ", ".join(f"{value:.3f} by {name}" for name, value in values.items())
-    measured = f" ({measure}: {figures})" if figures else ""
-    return f"Rows consist of {choice['chosen']}{measured}; --set features.chars=N fixes it."
+    measured = _measured(choice)
+    return f"Rows consist of {choice['chosen']}{f' ({measured})' if measured else ''}; --set features.chars=N fixes it."
 
 
 def _vectors_sentence(choice: Mapping[str, Any]) -> str:
@@ -433,27 +432,22 @@ def _vectors_sentence(choice: Mapping[str, Any]) -> str:
     chosen, known, name = choice["chosen"], choice["known_words"], choice["vectors"]
     of = "English words" if name == STATIC else f"words in {name}"
     used = "not used" if chosen == "0" else f"weight {chosen}"
-    measure, values = _measure_and_values(choice)
-    figures = ", ".join(f"{value:.3f} by weight {name}" for name, value in values.items())
-    why = f"{measure}: {figures}" if figures else f"{known:.0%} of the words of the training documents have one"
+    why = _measured(choice, "by weight ") or f"{known:.0%} of the words of the training documents have one"
     return f"Vectors of {of}: {used} ({why}); --set topics.vector_weight=W fixes their weight, 0 for none."
 
 
 def _margins_sentence(choice: Mapping[str, Any]) -> str:
     """Return a sentence on the margins that training chose, and the measured values by which it did."""
-    measure, values = _measure_and_values(choice)
-    figures = ", ".join(f"{value:.3f} by {name}" for name, value in values.items())
-    kept = "--set learner.tau_pos=prevalence keeps the recipe's own"
-    return f"Margins: {choice['chosen']} ({measure}: {figures}); {kept}."
+    return (
+        f"Margins: {choice['chosen']} ({_measured(choice)}); --set learner.tau_pos=prevalence keeps the recipe's own."
+    )
 
 
 def _lambda_sentence(choice: Mapping[str, Any]) -> str:
     """Return a sentence on λ, the softness of the margin, with the measured values by which training chose it."""
-    figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["precision@1"].items())
-    return f"λ: {choice['chosen']} ({_RIGHT}: {figures}); --set learner.lambda_=X fixes it."
+    return f"λ: {choice['chosen']} ({_measured(choice)}); --set learner.lambda_=X fixes it."
 
 
 def _unlabelled_sentence(choice: Mapping[str, Any]) -> str:
     """Return a sentence on whether unlabelled documents were used, and the measured values that decided this."""
-    figures = ", ".join(f"{value:.3f} {name}" for name, value in choice["precision@1"].items())
-    return f"Unlabelled documents: {choice['chosen']}, of {choice['documents']:,} ({_RIGHT}: {figures})."
+    return f"Unlabelled documents: {choice['chosen']}, of {choice['documents']:,} ({_measured(choice, '')})."
