@@ -340,8 +340,8 @@ def divided_names(names: str) -> list[str]:
     return [*parts[:-1], parts[-1].removesuffix(".") if ends_list else parts[-1]]
 
 
-def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[str, list[str]]:
-    """Return the texts of each tag in a record, which ends at the tag `end`.
+def tagged_lines(text: str, line_pattern: re.Pattern[str], end: str) -> dict[str, list[list[str]]]:
+    """Return for each tag in a record, which ends at the tag `end`, its texts, each as its lines.
 
     A line without a tag continues the text of the line before.
     """
@@ -355,9 +355,14 @@ def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[s
             values.setdefault(match[1], []).append(lines)
         elif lines:
             lines.append(line.strip())
+    return values
+
+
+def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[str, list[str]]:
+    """Return the texts of each tag in a record, which ends at the tag `end`; none of them is empty."""
     joined = {
         tag: [" ".join(filter(None, lines)) if lines[1:] else lines[0] for lines in texts]
-        for tag, texts in values.items()
+        for tag, texts in tagged_lines(text, line_pattern, end).items()
     }
     return {tag: kept for tag, texts in joined.items() if (kept := [*filter(None, texts)])}
 

@@ -1,9 +1,10 @@
 """Read the tagged format of Web of Science (``.ciw``, ``savedrecs.txt``): a record lies between ``PT`` and ``ER``."""
 
 import re
+from itertools import chain
 
 from textcat.reading.faults import UnreadableError
-from textcat.reading.formats.references import reference_content, reference_fields, reference_format
+from textcat.reading.formats.references import reference_content, reference_fields, reference_format, tagged_lines
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.records import Block, RecordContent, RecordSpan
 
@@ -49,17 +50,8 @@ def _content(_: Block, settings: InputSettings, span: RecordSpan) -> RecordConte
 
 def _values(text: str) -> dict[str, list[str]]:
     """Return the texts of each tag of a record; a line that begins with a blank continues the line before."""
-    lines: dict[str, list[str]] = {}
-    tag = ""
-    for line in text.removeprefix("\ufeff").splitlines():
-        if match := _LINE.fullmatch(line):
-            tag = match[1]
-            if tag == "ER":
-                break
-            lines.setdefault(tag, []).append((match[2] or "").strip())
-        elif tag:
-            lines[tag].append(line.strip())
-    kept = {tag: [*filter(None, texts)] for tag, texts in lines.items()}
+    lines = tagged_lines(text, _LINE, "ER")
+    kept = {tag: [*filter(None, chain.from_iterable(texts))] for tag, texts in lines.items()}
     return {tag: texts if tag in _OF_ONE_LINE else [" ".join(texts)] for tag, texts in kept.items() if texts}
 
 
