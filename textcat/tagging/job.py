@@ -15,7 +15,7 @@ from textcat.base.disk import installed_spacy
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
 from textcat.model.conditions import languages_of
-from textcat.model.manifest import model_id, read_manifest
+from textcat.model.manifest import model_id
 from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
 from textcat.reading.dates import months_of
 from textcat.runs.news_version_chunks import encode_versions
@@ -322,14 +322,15 @@ def load_tagger(job: Job) -> "Tagger":
 
     A TextcatError is raised as by `tag_batch`.
     """
-    from textcat.model.storage import load  # imported here, so that a process that only distributes work stays small
+    # imported here, so that a process that only distributes work stays small
+    from textcat.model.storage import load_versioned
 
-    if read_manifest(job.model).sha256 != job.digest:
-        raise ReplacedError(f"{job.model} is not the model that this run began with: give the command again.")
     if job.spacy not in ("", here := installed_spacy()):
         has = here or "none"
         raise TextcatError(f"This run needs spaCy {job.spacy}, but {node()} has {has}: install {job.spacy} there.")
-    tagger = load(job.model, prepare=False, with_rules=job.rules is None)
+    tagger, digest = load_versioned(job.model, prepare=False, with_rules=job.rules is None)
+    if digest != job.digest:
+        raise ReplacedError(f"{job.model} is not the model that this run began with: give the command again.")
     tagger.features.tokens_.memo_bytes = _CACHE_BYTES
     if job.rules:
         tagger = tagger.with_rules_of(job.rules)
