@@ -40,6 +40,12 @@ def test_an_evaluation_has_a_row_per_topic_in_column_order():
     assert (none.test_positives, none.average_precision, none.precision, none.recall, none.f1) == (0, *[None] * 4)
 
 
+def test_which_documents_get_which_topics_is_decided_once_for_all_topics():
+    scored = small_evaluation().scored
+    assert scored.given is scored.given
+    assert np.array_equal(scored.given, scored.scores > scored.threshold)
+
+
 def test_an_evaluation_averages_over_bands_without_the_topics_that_have_no_positive():
     everything, largest, smallest = small_evaluation().bands
     assert (everything.topics, everything.left_out) == (2, 1)

@@ -49,6 +49,15 @@ def test_a_topic_is_not_missed_where_its_absence_cannot_be_significant(n, other_
         assert not find_drifts({}, n, {"wheat": (size, other_n)}, 1)
 
 
+def test_the_topics_of_a_run_are_gathered_once_however_many_there_are(monkeypatch):
+    gathered, sizes = [], Summary.train_sizes.fget
+    monkeypatch.setattr(Summary, "train_sizes", property(lambda summary: gathered.append(1) or sizes(summary)))
+    trained = Trained({"a": 1, "b": 2, "c": 3}, 9, {}, {"a": (1, 9), "b": (2, 9), "c": (3, 9)})
+    summary = Summary(trained, [], ("a", "c"), Counts(), RunState(Counts()), 1, [], 1.0, 0)
+    assert summary.given_in_training == {"a": (1, 9), "c": (3, 9)}
+    assert len(gathered) == 1
+
+
 def test_a_summary_tells_of_this_run_and_of_all(model, archive, out):
     summary = run(model, archive, out)
     names, tagged, rejected = written(out)

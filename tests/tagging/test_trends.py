@@ -11,7 +11,7 @@ import pytest
 import textcat
 from textcat.base.errors import TextcatError
 from textcat.corpus.corrections import all_topics
-from textcat.model.manifest import read_manifest
+from textcat.model.manifest import Manifest, read_manifest
 from textcat.review.review import Review
 from textcat.runs.shard_writer import score_bins_path
 from textcat.tagging.merge import merge_parts
@@ -19,7 +19,7 @@ from textcat.tagging.monitor import monitor_tags
 from textcat.tagging.periods import NO_VALUE, UNDATED, read_periods
 from textcat.tagging.planning import make_plan
 from textcat.tagging.run import tag_archive, tag_to_folder
-from textcat.tagging.score_bins import read_frames
+from textcat.tagging.score_bins import read_frames, write_model_counts
 from textcat.tagging.trends import estimate_trends
 from textcat.trends.bins import N_BINS, bins_of
 
@@ -132,6 +132,15 @@ def test_the_model_and_the_texts_are_not_needed(archive, promising_model, tmp_pa
     shutil.rmtree(model)
     shutil.rmtree(archive)
     assert estimate_trends(tmp_path / "tags") == before
+
+
+def test_the_names_of_a_models_topics_are_gathered_once(promising_model, tmp_path, monkeypatch):
+    gathered, names = [], Manifest.names.fget
+    manifest = read_manifest(promising_model)
+    monkeypatch.setattr(Manifest, "names", property(lambda manifest: gathered.append(1) or names(manifest)))
+    monkeypatch.setattr("textcat.tagging.score_bins.read_manifest", lambda model: manifest)
+    write_model_counts(tmp_path, str(promising_model), ())
+    assert len(gathered) == 1
 
 
 def test_a_run_of_some_topics_counts_these(texts, archive, promising_model, tmp_path):

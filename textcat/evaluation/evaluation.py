@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -166,7 +167,7 @@ class ScoredDocuments:
     bands: tuple[Band, ...]
     measures: ClassVar = ("macro_average_precision", "macro_f1", "micro_f1")  # measures that are resampled
 
-    @property
+    @cached_property
     def given(self) -> NDArray[np.bool_]:
         """Whether each document gets each topic: shape (n_documents, n_topics)."""
         return np.asarray(self.scores > self.threshold)

@@ -188,7 +188,8 @@ def write_model_counts(folder: Path, model: str, topics: Sequence[str]) -> None:
     of_columns = [manifest.topics[j] for j in columns]
     table = np.ascontiguousarray(np.load(Path(model) / f"{HELD_OUT}.npy")[columns])
     packed = b64encode(zlib.compress(table.tobytes())).decode()
-    names = {topic: name for topic in of_columns if (name := manifest.names.get(topic))}
+    names_of = manifest.names
+    names = {topic: names_of[topic] for topic in of_columns if topic in names_of}
     with disk.raise_write_errors(folder, "fix that, and give the command again"):
         write_whole(path, [msgspec.json.encode(ModelCounts(of_columns, names, packed)), b"\n"])
 
