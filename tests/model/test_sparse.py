@@ -15,6 +15,7 @@ import textcat
 from textcat.margin.problems import PackedWeights, Solution, StopReason, in_rows, side_by_side
 from textcat.model import csr, selection
 from textcat.model import tagger as module
+from textcat.model.compare import shared_topics
 from textcat.model.csr import are_rows
 from textcat.model.csr import parts_of as parts_of_matrix
 from textcat.model.decisions import Decisions
@@ -252,6 +253,17 @@ def test_an_archive_is_tagged_the_same_and_topics_can_be_left_out(dense, thin):
         job.tag_records(tagger, job.Job("", "", output=OutputSettings(top=3)), [], batch)
         job.tag_records(tagger, job.Job("", "", output=OutputSettings(top=3)), records, batch)
     assert tagged[0] == tagged[1]
+
+
+def test_thousands_of_topics_to_keep_are_not_looked_up_in_their_list(thin):
+    class Listed(tuple):
+        def __contains__(self, topic):
+            raise AssertionError("each of the model's topics is compared with each of those to keep")
+
+    chosen = Listed(thin.topics[1:9:3])
+    assert restrict_topics(thin, chosen).topics == (*chosen,)
+    several = [replace(tagger, topics=Listed(tagger.topics)) for tagger in (thin, thin)]
+    assert [tagger.topics for tagger in shared_topics(several)] == [thin.topics, thin.topics]
 
 
 def test_the_memory_of_tagging_does_not_grow_with_documents_times_topics(dense):

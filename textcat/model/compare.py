@@ -146,7 +146,8 @@ def shared_topics(models: Sequence[Tagger | str | Path]) -> list[Tagger]:
     names = [str(model) if isinstance(model, str | Path) else f"model {k}" for k, model in enumerate(models, start=1)]
     taggers = [storage.load(model, with_rules=False) if isinstance(model, str | Path) else model for model in models]
     first, *others = taggers
-    shared = tuple(topic for topic in first.topics if all(topic in tagger.topics for tagger in others))
+    of_all = {*first.topics}.intersection(*(tagger.topics for tagger in others))
+    shared = tuple(topic for topic in first.topics if topic in of_all)
     if not shared:
         raise TextcatError(
             f"{names[0]} and the other models share no topic: compare models of one corpus, or add --table."

@@ -9,7 +9,8 @@ from textcat.model.tagger import Tagger
 
 def restrict_topics(tagger: Tagger, topics: tuple[str, ...]) -> Tagger:
     """Return a copy of a tagger with only the given topics, in the order of the tagger's topics."""
-    columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in topics], np.intp)
+    chosen = set(topics)
+    columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in chosen], np.intp)
     return replace(
         tagger,
         scorer=tagger.scorer.of_topics(columns, tagger.topics),

@@ -184,7 +184,8 @@ def write_model_counts(folder: Path, model: str, topics: Sequence[str]) -> None:
     path = held_out_path(folder, manifest.id)
     if f"{HELD_OUT}.npy" not in manifest.files or path.is_file():
         return
-    columns = [j for j, topic in enumerate(manifest.topics) if not topics or topic in topics]
+    chosen = set(topics or manifest.topics)
+    columns = [j for j, topic in enumerate(manifest.topics) if topic in chosen]
     of_columns = [manifest.topics[j] for j in columns]
     table = np.ascontiguousarray(np.load(Path(model) / f"{HELD_OUT}.npy")[columns])
     packed = b64encode(zlib.compress(table.tobytes())).decode()

@@ -125,10 +125,10 @@ class Change(NamedTuple):
         has, had = topic_counts(train), topic_counts(before.train)
         described = {*before.descriptions, *before.names} if before.topic_rule == "described" else set()
         stay = {topic for topic in before.topics if has[topic] or not had[topic] or topic in described}
-        topics = tuple(sorted(stay | brought))
+        topics = stay | brought
         about = {topic: text for topic, text in before.descriptions.items() if topic in topics}
         names = {topic: called for topic, called in before.names.items() if topic in topics}
-        changed = {"train": train, "test": test, "topics": topics, "descriptions": about, "names": names}
+        changed = {"train": train, "test": test, "topics": tuple(sorted(topics)), "descriptions": about, "names": names}
         return replace(before, **changed)  # type: ignore[arg-type]
 
 
