@@ -16,6 +16,7 @@ import textcat
 from textcat.base.errors import TextcatError
 from textcat.base.settings import format_value
 from textcat.evaluation.promises import Status
+from textcat.model.exclusions import excluded_topics
 from textcat.model.rules import Rules
 from textcat.model.storage import load
 from textcat.reading import Document, Record
@@ -110,9 +111,9 @@ def applied(file, topics, scores, broader, record):
     topics, parts = {*topics}, [file, *(when for when in file["when"] if holds(when, record))]
     above = {topic: all_linked(topic, broader) for topic in TOPICS}
     for rules in parts:
-        for old, new in rules.get("replace", {}).items():
-            if old in topics:
-                topics = topics - {old} | {new}
+        replaced = rules.get("replace", {})
+        while topics & replaced.keys():
+            topics = {replaced.get(topic, topic) for topic in topics}
     before = None
     while before != topics:
         before = {*topics}
@@ -121,14 +122,17 @@ def applied(file, topics, scores, broader, record):
                 topics |= {*rules["adds"][topic]}
             if rules.get("parents"):
                 topics |= {parent for topic in before for parent in above[topic]}
-    for rules in parts:
-        for topic, others in rules.get("only_with", {}).items():
-            if not topics & {*others}:
-                topics.discard(topic)
-    for rules in parts:
-        for topic, others in rules.get("never_with", {}).items():
-            if topics & {*others}:
-                topics.discard(topic)
+    before = None
+    while before != topics:
+        before = topics
+        required = [pair for rules in parts for pair in rules.get("only_with", {}).items()]
+        topics = {topic for topic in before if all(before & {*others} for one, others in required if one == topic)}
+    excluders = {
+        topic: {other for rules in parts for other in rules.get("never_with", {}).get(topic, ()) if other in topics}
+        for topic in topics
+    }
+    rank = {topic: place for place, topic in enumerate(sorted(topics, key=lambda topic: -scores[topic]))}
+    topics -= excluded_topics(excluders, rank).keys()
     for rules in parts:
         topics -= {*rules.get("never", [])}
     if any(rules.get("narrowest_only") for rules in parts):
@@ -168,6 +172,66 @@ def test_documents_get_what_the_file_says(file, broader, records, seed):
     assert np.array_equal(rules.apply(above, scores)[0], alone.apply(above, scores)[0])  # no condition is known to hold
 
 
+def turned(rules):
+    """The same rules, with the entries of each table in the reverse order."""
+    if isinstance(rules, list):
+        return [*map(turned, rules)]
+    return {name: turned(rules[name]) for name in reversed(rules)} if isinstance(rules, dict) else rules
+
+
+@given(FILES, st.lists(RECORDS, min_size=1, max_size=20), st.integers(0, 10**6))
+def test_the_order_of_keys_is_of_no_account(file, records, seed):
+    file = {name: value for name, value in file.items() if name not in ("parents", "narrowest_only")}
+    file["when"] = [when for when in file["when"] if not {"parents", "narrowest_only"} & when.keys()]
+    scores = np.random.default_rng(seed).normal(size=(len(records), len(TOPICS)))
+    try:
+        one = Rules.parse(text_of(file), TOPICS)
+    except TextcatError:
+        assume(False)
+    lists = {"when": turned(file["when"])} | {name: turned(value) for name, value in file.items() if name != "when"}
+    other, holding = Rules.parse(text_of(lists), TOPICS), one.holding(records)
+    expected, _ = one.apply(scores > 0, scores, holding)
+    changed, _ = other.apply(scores > 0, scores, holding)
+    assert np.array_equal(changed, expected)
+
+
+def by_rules(text, document, scores=range(6)):
+    """The topics of a document with the given ones, by rules, and the rule that gave or took each topic."""
+    row, scores = np.array([[topic in document for topic in TOPICS]]), np.array([scores])
+    rules = Rules.parse(text, TOPICS)
+    changed = rules.apply(row, scores)[0]
+    reasons = {topic: rules.reason(row, scores, j) for j, topic in enumerate(TOPICS)}
+    return "".join(TOPICS[j] for j in np.flatnonzero(changed[0])), {of: why for of, why in reasons.items() if why}
+
+
+@pytest.mark.parametrize("links", [["a = ['b']", "b = ['c']"], ["b = ['c']", "a = ['b']"]])
+def test_a_topic_is_lost_with_all_that_it_needs(links):
+    text = f"only_with = {{ {', '.join(links)} }}"
+    assert by_rules(text, "ab") == ("", {"a": "only_with a: b", "b": "only_with b: c"})
+    assert by_rules(text, "abc") == ("abc", {})
+
+
+@pytest.mark.parametrize("links", [["a = ['b']", "b = ['c']"], ["b = ['c']", "a = ['b']"]])
+def test_a_topic_that_is_excluded_excludes_none(links):
+    text = f"never_with = {{ {', '.join(links)} }}"
+    assert by_rules(text, "abc") == ("ac", {"b": "never_with b: c"})
+    assert by_rules(text, "ab") == ("b", {"a": "never_with a: b"})
+
+
+@pytest.mark.parametrize("links", [["a = ['b']", "b = ['a']"], ["b = ['a']", "a = ['b']"]])
+def test_of_topics_that_exclude_each_other_the_highest_score_stays(links):
+    text = f"never_with = {{ {', '.join(links)} }}"
+    assert by_rules(text, "ab", [2, 1, 0, 0, 0, 0]) == ("a", {"b": "never_with b: a"})
+    assert by_rules(text, "ab", [1, 2, 0, 0, 0, 0]) == ("b", {"a": "never_with a: b"})
+    assert by_rules(text, "ab", [0, 0, 0, 0, 0, 0]) == ("a", {"b": "never_with b: a"})
+
+
+@pytest.mark.parametrize("links", [["a = 'b'", "b = 'c'"], ["b = 'c'", "a = 'b'"]])
+def test_what_replaces_a_topic_is_replaced_too(links):
+    text = f"replace = {{ {', '.join(links)} }}"
+    assert by_rules(text, "a") == ("c", {"a": "replace a: b"} | dict.fromkeys("bc", "replace b: c"))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -187,6 +251,9 @@ def test_documents_get_what_the_file_says(file, broader, records, seed):
         ("[[when]]\nsince = 1990-01-01\nbefore = 1990-01-01\nnever = ['a']", "give the earlier day first"),
         ("never = ['b']\n[[when]]\nzone = ['title']\nadds = { a = ['b'] }", "add 'b' to 'a', and never give it"),
         ("never = [", "is not valid TOML"),
+        ("replace = { a = 'a' }", "replace 'a' by 'a', which leads back"),
+        ("replace = { a = 'b', b = 'c', c = 'a' }", "replace '.' by '.' by '.' by '.', which leads back.*remove one"),
+        ("[[when]]\nlanguage = ['fr']\nreplace = { b = 'a', a = 'b' }", "leads back to the first"),
         ('never = ["b"]\nadds = { a = ["b"] }', "add 'b' to 'a', and never give it: remove one of the two"),
         (
             'adds = { a = ["b", "c"] }\nnever_with = { b = ["c"] }',

@@ -17,6 +17,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.records import read_record
 from textcat.base.settings import parse_toml, read_toml
 from textcat.model.conditions import Condition
+from textcat.model.exclusions import excluded_topics
 from textcat.model.topic_names import topic_finder
 
 ENDING = ".rules.toml"  # suffix of a file of rules beside a model's folder; its name begins with the folder's name
@@ -71,15 +72,16 @@ class RuleFields:
     Parameters
     ----------
     replace : dict of str to str
-        A document that gets the first topic gets the second topic instead.
+        A document that gets the first topic gets the second topic instead, or the one by which that is replaced.
     adds : dict of str to list of str
         A document that gets the topic also gets these, such as broader topics, and all topics that these add.
     parents : bool
         A document that gets a topic also gets all topics that are broader than this one.
     only_with : dict of str to list of str
-        A document gets the topic only if it also gets one of these.
+        A document gets the topic only if it also gets one of these, which may be lost by a rule of this kind, too.
     never_with : dict of str to list of str
-        A document does not get the topic if it gets one of these.
+        A document does not get the topic if it gets one of these: see `excluded_topics`. Of topics that exclude each
+        other, it gets the one with the highest score.
     never : list of str
         No document gets these topics.
     narrowest_only : bool
@@ -144,6 +146,26 @@ class _Rule(NamedTuple):
     text: str  # such as "adds wheat: grain"
     apply: _Apply
     condition: int | None  # the position of its condition; None: it applies to all documents
+    excluded: int = -1  # the topic that a rule of the field `never_with` takes away; -1 in other fields
+    excluders: frozenset[int] = frozenset()  # the topics with which it never is
+
+    def rows(self, given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None) -> "_Rows":
+        """Apply the rule, in place; return the documents that it applied to."""
+        if self.condition is None:
+            return self.apply(given, scores, None)
+        if holding is not None and (among := holding[:, self.condition]).any():
+            return self.apply(given, scores, among)
+        return np.zeros(0, np.intp)
+
+
+_Rows: TypeAlias = NDArray[np.intp]
+
+
+class _Group(NamedTuple):
+    """The rules of a field, and the way to apply them: a function that yields each rule with its documents."""
+
+    rules: tuple[_Rule, ...]
+    apply: Callable[..., Iterator[tuple[_Rule, _Rows]]]
 
 
 class _Section(NamedTuple):
@@ -164,8 +186,7 @@ class Rules:
     Within each field, rules for all documents come before those with a condition.
     """
 
-    groups: tuple[tuple[_Rule, ...], ...]  # the rules of each field; `parents` is among those of `adds`
-    repeated: int  # start of a group of rules that is repeated until it changes nothing; -1 if no repetition is needed
+    groups: tuple[_Group, ...]  # one of each field; `parents` is among those of `adds`
     conditions: tuple[Condition, ...]
     source: str  # the text of the file
 
@@ -207,29 +228,32 @@ class Rules:
             ancestors = _ancestors(column_of, broader or {})
         for part in sections:
             _check(topics, part, sections[0], ancestors)
-        makers: dict[str, Callable[[RuleFields], _Made]] = {
-            "replace": partial(_replacing, columns),
-            "adds": partial(_adding, columns, _order(sections), ancestors),
-            "only_with": partial(_keeping, columns, "only_with", True),
-            "never_with": partial(_keeping, columns, "never_with", False),
-            "never": partial(_removing, columns),
-            "narrowest_only": partial(_narrowing, ancestors),
-            "at_most": _limiting,
-        }
+        adding = _repeated if _is_chained(sections, ancestors) else _once
+        makers: list[tuple[Callable[[RuleFields], _Made], _Way]] = [
+            (partial(_replacing, columns), _once),
+            (partial(_adding, columns, _order(sections), ancestors), adding),
+            (partial(_keeping, columns), _repeated),
+            (partial(_excluding, columns), _settled),
+            (partial(_removing, columns), _once),
+            (partial(_narrowing, ancestors), _once),
+            (_limiting, _once),
+        ]
         groups = []
-        for make in makers.values():
+        for make, way in makers:
             of_field: list[_Rule] = []
             for part in sections:
                 start = f"for {part.asked.text}: " if isinstance(part.asked, Condition) else ""
-                of_field += (_Rule(start + said, apply, part.condition) for said, apply in make(part.asked))
-            groups.append(tuple(of_field))
-        repeated = [*makers].index("adds") if _is_chained(sections, ancestors) else -1
-        return cls(tuple(groups), repeated, tuple(asked.when), text)
+                of_field += (
+                    _Rule(start + said, apply, part.condition, *excluding)
+                    for said, apply, *excluding in make(part.asked)
+                )
+            groups.append(_Group(tuple(of_field), way))
+        return cls(tuple(groups), tuple(asked.when), text)
 
     @property
     def texts(self) -> tuple[str, ...]:
         """All rules in words, without repetition."""
-        return tuple(dict.fromkeys(rule.text for rule in chain.from_iterable(self.groups)))
+        return tuple(dict.fromkeys(rule.text for group in self.groups for rule in group.rules))
 
     @property
     def read_fields(self) -> tuple[str, ...]:
@@ -285,18 +309,8 @@ class Rules:
         self, given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
     ) -> Iterator[tuple[_Rule, NDArray[np.intp]]]:
         """Apply the rules to the given topics, in place; yield each rule with the documents that it applied to."""
-        for number, group in enumerate(self.groups):
-            is_met = True
-            while is_met:
-                is_met = False
-                for rule in group:
-                    rows = np.zeros(0, np.intp)
-                    if rule.condition is None:
-                        rows = rule.apply(given, scores, None)
-                    elif holding is not None and (among := holding[:, rule.condition]).any():
-                        rows = rule.apply(given, scores, among)
-                    yield rule, rows
-                    is_met = is_met or (number == self.repeated and len(rows) > 0)
+        for group in self.groups:
+            yield from group.apply(group.rules, given, scores, holding)
 
 
 def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: Mapping[int, Collection[int]]) -> None:
@@ -390,9 +404,61 @@ def _is_chained(sections: Sequence[_Section], ancestors: Mapping[int, Collection
     )
 
 
+# --- ways to apply the rules of a field ------------------------------------------------------------------------------
+
+_Way: TypeAlias = Callable[..., Iterator[tuple[_Rule, _Rows]]]
+
+
+def _once(
+    rules: Sequence[_Rule], given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
+) -> Iterator[tuple[_Rule, _Rows]]:
+    """Apply rules one after the other, in place; yield each with the documents that it applied to."""
+    for rule in rules:
+        yield rule, rule.rows(given, scores, holding)
+
+
+def _repeated(
+    rules: Sequence[_Rule], given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
+) -> Iterator[tuple[_Rule, _Rows]]:
+    """Like `_once`, but again and again, until nothing changes."""
+    is_met = True
+    while is_met:
+        is_met = False
+        for rule, rows in _once(rules, given, scores, holding):
+            yield rule, rows
+            is_met = is_met or len(rows) > 0
+
+
+def _settled(
+    rules: Sequence[_Rule], given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
+) -> Iterator[tuple[_Rule, _Rows]]:
+    """Take away topics that others exclude, in place: see `excluded_topics`; of equal scores, the first topic stays."""
+    met: dict[int, list[_Rule]] = {}
+    for rule in rules:
+        for row in rule.rows(given, scores, holding).tolist():
+            met.setdefault(row, []).append(rule)
+    losses: dict[_Rule, list[tuple[int, int]]] = {rule: [] for rule in rules}
+    for row, of_row in met.items():
+        excluders: dict[int, set[int]] = {}
+        for rule in of_row:
+            excluders.setdefault(rule.excluded, set()).update(other for other in rule.excluders if given[row, other])
+        topics = sorted({*excluders, *chain.from_iterable(excluders.values())})
+        rank = {topics[place]: i for i, place in enumerate(np.argsort(-scores[row, topics], kind="stable").tolist())}
+        for lost, stays in excluded_topics(excluders, rank).items():
+            pairs = (lost, stays), (stays, lost)
+            rule = next(
+                rule for pair in pairs for rule in of_row if rule.excluded == pair[0] and pair[1] in rule.excluders
+            )
+            losses[rule].append((row, lost))
+    for rule, places in losses.items():
+        for row, lost in places:
+            given[row, lost] = False
+        yield rule, np.unique(np.array([row for row, _ in places], np.intp))
+
+
 # --- the rules of each field, in words and as functions --------------------------------------------------------------
 
-_Made: TypeAlias = Iterator[tuple[str, _Apply]]
+_Made: TypeAlias = Iterator[tuple[Any, ...]]  # each rule's text and function, and `excluded` and `excluders` if any
 _Columns: TypeAlias = Callable[[Sequence[str]], list[int]]
 _Given: TypeAlias = NDArray[np.bool_]
 _Among: TypeAlias = NDArray[np.bool_] | None
@@ -403,8 +469,19 @@ def _rows_with(given: _Given, column: int, among: _Among) -> NDArray[np.intp]:
 
 
 def _replacing(columns: _Columns, asked: RuleFields) -> _Made:
-    for topic, other in asked.replace.items():
-        old, new = columns([topic, other])
+    rules = {columns([topic])[0]: (topic, other, columns([other])[0]) for topic, other in asked.replace.items()}
+    sorter = TopologicalSorter[int]()  # what is replaced by a topic comes before what that is replaced by
+    for old, (_, _, new) in rules.items():
+        sorter.add(new, old)
+    try:
+        order = [*sorter.static_order()]
+    except CycleError as error:
+        names = [repr(rules[column][0]) for column in reversed(error.args[1])]
+        raise TextcatError(
+            f"The rules replace {' by '.join(names)}, which leads back to the first: remove one of these replacements."
+        ) from error
+    for old in filter(rules.__contains__, order):
+        topic, other, new = rules[old]
         yield f"replace {topic}: {other}", partial(_replace, old, new)
 
 
@@ -432,16 +509,29 @@ def _add(column: int, others: list[int], given: _Given, _: Any, among: _Among) -
     return met
 
 
-def _keeping(columns: _Columns, kind: str, keeps: bool, asked: RuleFields) -> _Made:
-    for topic, others in getattr(asked, kind).items():
-        yield f"{kind} {topic}: {', '.join(others)}", partial(_keep, columns([topic])[0], columns(others), keeps)
+def _keeping(columns: _Columns, asked: RuleFields) -> _Made:
+    for topic, others in asked.only_with.items():
+        yield f"only_with {topic}: {', '.join(others)}", partial(_keep, columns([topic])[0], columns(others))
 
 
-def _keep(column: int, others: list[int], keeps: bool, given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+def _keep(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
     rows = _rows_with(given, column, among)
-    met = rows[given[rows[:, None], others].any(axis=1) != keeps]
+    met = rows[~given[rows[:, None], others].any(axis=1)]
     given[met, column] = False
     return met
+
+
+def _excluding(columns: _Columns, asked: RuleFields) -> _Made:
+    for topic, others in asked.never_with.items():
+        column, excluders = columns([topic])[0], columns(others)
+        text = f"never_with {topic}: {', '.join(others)}"
+        yield text, partial(_find_together, column, excluders), column, frozenset(excluders)
+
+
+def _find_together(column: int, others: list[int], given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+    """Return the documents that have a topic and one of others, and change nothing."""
+    rows = _rows_with(given, column, among)
+    return rows[given[rows[:, None], others].any(axis=1)]
 
 
 def _removing(columns: _Columns, asked: RuleFields) -> _Made:
