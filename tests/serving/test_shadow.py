@@ -6,6 +6,7 @@ import re
 import signal
 import stat
 import time
+from contextlib import contextmanager
 
 import pytest
 from running_server import BODY, HEAD, is_alive, wait_until
@@ -20,7 +21,7 @@ if not hasattr(os, "fork"):
     pytest.skip("system: there is no fork", allow_module_level=True)
 
 from textcat.serving.shadow import COUNTS, Reservoir, Shadow
-from textcat.serving.work import Choice, Work
+from textcat.serving.work import Answer, Choice, Work
 
 NEWSWIRE = textcat.open_corpus("newswire")
 DOCUMENTS = [" ".join(document.zones.values()) for document in NEWSWIRE.test[:20]]
@@ -31,6 +32,22 @@ def other(tmp_path_factory):
     """A model of the same topics that gives many more tags."""
     tagger = textcat.train(NEWSWIRE, textcat.read_recipe("paum-2002"))
     return textcat.save(tagger, tmp_path_factory.mktemp("models") / "other")
+
+
+@contextmanager
+def running(shadow, *, replaces=False, end=signal.SIGTERM):
+    """Run a shadow's process, and end it by a signal; yields the number of the process."""
+    process = os.fork()
+    if not process:
+        try:
+            shadow.run(replaces=replaces)
+        finally:
+            os._exit(0)
+    try:
+        yield process
+    finally:
+        os.kill(process, end)
+        os.waitpid(process, 0)
 
 
 def difference_of(served, shadow, documents, **options):
@@ -49,7 +66,7 @@ def test_differences_are_counted_and_sampled(newswire_tagger, other, tmp_path):
     shadow = Shadow("news", newswire_tagger, other, tmp_path / "sample.jsonl")
     work = Work(newswire_tagger, lambda n: None, lambda: 30.0, lambda *batch: shadow.offer("news", *batch))
     documents = [*DOCUMENTS, Document("", {"title": "Wheat up", "body": "Wheat exports rose."})]
-    with shadow.running():
+    with running(shadow):
         for n, top in enumerate((None, 3)):
             for k, document in enumerate(documents, start=1):
                 work.tags([document], Choice(top=top))
@@ -71,6 +88,30 @@ def test_differences_are_counted_and_sampled(newswire_tagger, other, tmp_path):
     assert all(line["served"] != line["shadow"] for line in lines)
     assert {line["text"] for line in lines if isinstance(line["text"], str)} <= {*DOCUMENTS}
     assert stat.S_IMODE((tmp_path / "sample.jsonl").stat().st_mode) == 0o600
+
+
+def test_what_a_shadow_that_died_was_tagging_is_counted_as_failed_and_its_sample_goes_on(
+    newswire_tagger, other, tmp_path
+):
+    shadow, n = Shadow("news", newswire_tagger, other, tmp_path / "sample.jsonl"), 5000
+    text = max(
+        DOCUMENTS, key=lambda text: difference_of(newswire_tagger, textcat.load(other), [text])["tags_only_shadow"]
+    )
+    given = Answer([tag._asdict() for tag in newswire_tagger.tag([text])[0]], None)
+    with running(shadow):
+        shadow.offer("news", [text], Choice(), [given])
+        wait_until(lambda: shadow.counts()["documents"] == 1)
+    with running(shadow, end=signal.SIGKILL):
+        shadow.offer("news", ["wheat"] * n, Choice(), [Answer([], None)] * n)
+        wait_until(lambda: shadow.counts()["documents"] > 1)
+    tagged = shadow.counts()["documents"] - 1
+    assert tagged < n
+    with running(shadow, replaces=True):
+        wait_until(lambda: shadow.counts()["failed_documents"] >= n - tagged)
+        shadow.offer("news", [text], Choice(), [given])
+        wait_until(lambda: shadow.counts()["documents"] > tagged + 1)
+    assert shadow.counts()["failed_documents"] <= n - tagged + 1  # the one that it was tagging
+    assert (tmp_path / "sample.jsonl").read_text().count(json.dumps(text)) == 2
 
 
 def test_what_a_busy_shadow_cannot_take_is_left_out(newswire_tagger, other):
@@ -159,6 +200,21 @@ def test_a_shadow_ends_with_a_server_that_is_killed(serve, other):
     assert len(children) == 2
     os.kill(server.process.pid, signal.SIGKILL)
     wait_until(lambda: not any(map(is_alive, children)))
+
+
+@pytest.mark.long
+def test_a_shadow_that_is_killed_is_replaced(serve, other):
+    server = serve("--workers", "1", "--shadow", other)
+    assert server.ask(HEAD + BODY)[0] == 200
+    wait_until(lambda: metric(server, "documents") == 1)
+    killed = next(child for child in server.workers() if os.sched_getscheduler(child) == os.SCHED_IDLE)
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: len({*server.workers()} - {killed}) == 2)
+    assert server.ask(HEAD + BODY)[0] == 200
+    wait_until(lambda: metric(server, "documents") == 2)
+    events = [json.loads(line) for line in server.log.read_text().splitlines()]
+    assert [event["process"] for event in events if event["event"] == "process_died"] == [killed]
+    assert [event["failed_documents"] for event in events if event["event"] == "shadow_replaced"] == [0]
 
 
 @pytest.mark.long

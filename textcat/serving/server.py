@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ def serve_models(
             store.load_again()
         return service
 
-    # The shadow's process is forked first, so that it does not hold the socket open.
-    with nullcontext() if watched is None else watched.running(), open_listener() as listener:
+    with open_listener() as listener:
         on_start(url_of(listener))
-        return run_processes(make, listener, workers, _STOP_SECONDS)
+        beside = None if watched is None else watched.run
+        return run_processes(make, listener, workers, _STOP_SECONDS, beside)

@@ -12,9 +12,8 @@ import random
 import signal
 import socket
 import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +83,7 @@ class Shadow:
             )
         # Memory shared by the processes; only the shadow's own process writes to it.
         self._counts = np.frombuffer(mmap.mmap(-1, 8 * len(COUNTS)), np.int64)
+        self._begun = np.frombuffer(mmap.mmap(-1, 8), np.int64)  # number of documents that it is tagging
         self._column_of = {topic: column for column, topic in enumerate(sorted(self._shared))}
         n = len(self._column_of)
         self._by_topic = np.frombuffer(mmap.mmap(-1, 8 * 2 * n), np.int64).reshape(2, n)
@@ -115,28 +115,13 @@ class Shadow:
         except (OSError, TypeError):  # it is busy or has ended, or this is too large, or no text of JSON
             self.on_left_out(len(documents))
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Run the shadow's process during the ``with`` block."""
-        parent, process = os.getpid(), os.fork()
-        if not process:
-            code = 1
-            try:
-                self._run(parent)
-                code = 0
-            except BaseException:
-                Log().write("error", error="The shadow's process failed.", traceback=traceback.format_exc())
-            finally:
-                os._exit(code)
-        try:
-            yield
-        finally:
-            with suppress(ProcessLookupError, ChildProcessError):
-                os.kill(process, signal.SIGTERM)
-                os.waitpid(process, 0)
+    def run(self, *, replaces: bool = False) -> None:
+        """Tag and compare the documents that arrive, until SIGTERM, or until the parent process has ended.
 
-    def _run(self, parent: int) -> None:
-        """Tag and compare the documents that arrive, until SIGTERM, or until the parent process has ended."""
+        If this process `replaces` one that died, the sample goes on, and the documents that the other one was tagging
+        count as failed.
+        """
+        parent = os.getppid()
         ended: list[int] = []
         signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
         for number in (signal.SIGINT, signal.SIGHUP):
@@ -145,6 +130,11 @@ class Shadow:
         _be_idle()
         self._there.settimeout(_SECONDS)
         differing, written = Reservoir(_SAMPLE), time.monotonic()
+        if replaces:
+            self._counts[COUNTS.index("failed_documents")] += self._begun[0]
+            Log().write("shadow_replaced", model=self.name, shadow=self.version, failed_documents=int(self._begun[0]))
+            if self._sample:
+                differing.resume(self._sample, self.counts()["differing_documents"])
         while not ended and os.getppid() == parent:
             with suppress(TimeoutError):
                 self._compare(self._there.recv(_MOST_BYTES), differing)
@@ -156,19 +146,25 @@ class Shadow:
 
     def _compare(self, message: bytes, differing: Reservoir) -> None:
         texts, (top, least), given = orjson.loads(message)
+        self._begun[0] = len(texts)
         for sent, topics in zip(texts, given, strict=True):
-            document, text = (sent, sent) if isinstance(sent, str) else (Document("", **sent), sent["zones"])
+            document = sent if isinstance(sent, str) else Document("", **sent)
             try:
                 (tags,) = self._tagger.tag([document], top=top, min_probability=least)
             except Exception:  # such as for probabilities, which the shadow may not have
                 self._counts[COUNTS.index("failed_documents")] += 1
-                continue
-            served, shadow = (self._shared.intersection(got) for got in (topics, [tag.topic for tag in tags]))
-            self._counts[:4] += (1, served != shadow, len(served - shadow), len(shadow - served))
-            for side, topics_of in enumerate((served - shadow, shadow - served)):
-                self._by_topic[side, [self._column_of[topic] for topic in topics_of]] += 1
-            if served != shadow:
-                differing.add(dict(zip(_KEYS, (_beginning(text), sorted(served), sorted(shadow)), strict=True)))
+            else:
+                self._count(sent, topics, [tag.topic for tag in tags], differing)
+            self._begun[0] -= 1
+
+    def _count(self, sent: Any, of_served: Sequence[str], of_shadow: Sequence[str], differing: Reservoir) -> None:
+        served, shadow = (self._shared.intersection(topics) for topics in (of_served, of_shadow))
+        self._counts[:4] += (1, served != shadow, len(served - shadow), len(shadow - served))
+        for side, topics in enumerate((served - shadow, shadow - served)):
+            self._by_topic[side, [self._column_of[topic] for topic in topics]] += 1
+        if served != shadow:
+            text = _beginning(sent if isinstance(sent, str) else sent["zones"])
+            differing.add(dict(zip(_KEYS, (text, sorted(served), sorted(shadow)), strict=True)))
 
 
 class Reservoir:
@@ -185,6 +181,12 @@ class Reservoir:
         if place < self._n:
             self.lines[place : place + 1] = [line]
             self.has_changed = True
+
+    def resume(self, path: Path, n: int) -> None:
+        """Go on with the lines of a file that were written when `n` lines had been added, if there are any."""
+        with suppress(OSError, ValueError):
+            self.lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+        self._seen = n
 
     def write(self, path: Path) -> None:
         """Write the lines to a file as JSON Lines, in place of what it has."""

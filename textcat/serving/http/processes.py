@@ -131,17 +131,31 @@ def _listening(listener: socket.socket) -> socket.socket:
     return listener
 
 
-def run_processes(make: Callable[[bool], Application], listener: socket.socket, n: int, stop_seconds: float) -> int:
+def run_processes(
+    make: Callable[[bool], Application],
+    listener: socket.socket,
+    n: int,
+    stop_seconds: float,
+    beside: Callable[..., object] | None = None,
+) -> int:
     """Serve in `n` processes that share a socket, until a signal ends them; return the signal's number.
 
     Each process calls `make` to get its application; the argument is True if the process replaces one that died. On
     systems that cannot fork processes, this process serves alone. Running requests must end within `stop_seconds`.
+    `beside` is the work of one more process, which does not serve: it is called with the keyword argument `replaces`,
+    and returns after SIGTERM.
     """
     shared = tempfile.mkdtemp(prefix="textcat-serve-")
     os.environ[_SHARED] = shared  # before prometheus_client is imported
     shares = np.frombuffer(mmap.mmap(-1, 8 * n), np.int64)  # number of connections of each process
 
-    def work(slot: int, replaces: bool) -> int:
+    def work(slot: int, replaces: bool) -> object:
+        if slot == n and beside is not None:
+            listener.close()
+            return beside(replaces=replaces)
+        return serve(slot, replaces)
+
+    def serve(slot: int, replaces: bool) -> int:
         shares[slot] = 0
         Protocol.shares, Protocol.slot = shares, slot
         return run_alone(make(replaces), listener, stop_seconds, alone=not hasattr(os, "fork"))
@@ -151,8 +165,8 @@ def run_processes(make: Callable[[bool], Application], listener: socket.socket, 
 
     try:
         if not hasattr(os, "fork"):
-            return work(0, False)
-        return Supervisor(work, n, partial(_end_listening, listener), clean, stop_seconds).run()
+            return serve(0, False)
+        return Supervisor(work, n + (beside is not None), partial(_end_listening, listener), clean, stop_seconds).run()
     finally:
         del os.environ[_SHARED]
         clean()
