@@ -14,8 +14,39 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from textcat.base import disk
-from textcat.base.disk import installed_version, map_array, open_regular, read_arrays, write_atomically
+from textcat.base.disk import (
+    beside,
+    installed_version,
+    map_array,
+    open_regular,
+    read_arrays,
+    resolved,
+    write_atomically,
+)
 from textcat.base.errors import TextcatError, did_you_mean, similar_files
+
+
+def test_what_is_beside_a_folder_has_its_name_however_the_folder_is_named(tmp_path, monkeypatch):
+    (tmp_path / "tags" / "in").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "tags")
+    assert beside(Path("."), "{}-corrections") == tmp_path / "tags-corrections"
+    assert beside(Path("in/.."), "{}.next") == tmp_path / "tags.next"
+    assert beside(Path(".."), ".{}.part") == tmp_path.parent / f".{tmp_path.name}.part"
+    assert beside(Path("in"), "{}.before") == Path("in.before")
+    with pytest.raises(TextcatError, match="nothing beside /, the root folder"):
+        beside(Path("/"), "{}.next")
+
+
+def test_a_circle_of_links_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    (tmp_path / "three").symlink_to("four")
+    for name in ("one", "two/in"):
+        with pytest.raises(TextcatError, match=f"{name} leads in a circle of symbolic links: mend"):
+            resolved(tmp_path / name)
+    assert resolved(tmp_path / "three") == tmp_path.resolve() / "four"
+    with pytest.raises(TextcatError, match="circle"):
+        write_atomically(tmp_path / "one", "text")
 
 
 def test_a_file_is_replaced_whole(tmp_path):

@@ -37,6 +37,10 @@ def test_a_model_is_promoted_unless_it_fails_by_a_condition(run, model, rival):
 def test_what_cannot_be_promoted_is_refused_in_a_sentence(run, model, rival):
     assert "--corpus and --strict are of --fail-if" in run.misuses("promote", rival, "served", "--strict")
     assert "is not a model" in run.refuses("promote", rival, "served", "--fail-if", "MAP < 0")
+    Path("one").symlink_to("two")
+    Path("two").symlink_to("one")
+    assert "one leads in a circle of symbolic links" in run.refuses("promote", rival, "one")
+    assert "two leads in a circle of symbolic links" in run.refuses("rollback", "two")
     assert "Did you mean 'wheat'?" in run.refuses("promote", rival, model, "--fail-if", "AP of weat < 0")
     assert "its own place" in run.refuses("promote", model, model)
     assert "is not a model" in run.refuses("promote", "nothing", "served")

@@ -41,6 +41,19 @@ def test_answers_go_out_and_come_back_by_a_spreadsheet(run, archive, tmp_path):
     )
 
 
+def test_a_folder_of_tags_may_be_the_current_one_or_the_one_above(run, archive, tmp_path, monkeypatch):
+    Review(archive).answer(0, {}, "Ann")
+    (tmp_path / "tags" / "in").mkdir()
+    for folder, name in (("tags", "."), ("tags/in", "..")):
+        monkeypatch.chdir(tmp_path / folder)
+        assert "No automatic tag and no document was drawn" in run.refuses("review", name, "--report")
+        run("review", name, "--uncertain", 5, "--out", tmp_path / "r.csv")
+        assert run.code == 0
+        run("trends", name, "--by", "month")
+        assert run.code == 0
+    assert [path.name for path in tmp_path.glob("*-corrections")] == ["tags-corrections"]
+
+
 def test_answers_about_a_text_that_was_replaced_need_a_new_sheet(run, newswire_model, tmp_path):
     story, sheet = tmp_path / "a.jsonl", tmp_path / "s.csv"
     tag = partial(run, "tag", newswire_model, story, "--out", tmp_path / "tags", "--jobs", 1)

@@ -3,6 +3,7 @@
 import os
 import shutil
 from functools import partial
+from pathlib import Path
 
 import pytest
 from archive_runs import make_archive, rows, run
@@ -12,6 +13,15 @@ from textcat.base.errors import TextcatError
 from textcat.model.manifest import read_manifest
 from textcat.reading import open_file
 from textcat.runs import replacing
+
+
+def test_a_folder_without_a_name_of_its_own_is_not_replaced(model, other_model, tmp_path, monkeypatch):
+    make_archive(tmp_path / "in" / "a.jsonl", 5)
+    run(model, [tmp_path / "in"], tmp_path / "out")
+    monkeypatch.chdir(tmp_path / "out")
+    with pytest.raises(TextcatError, match="cannot be replaced by this name: give the command in another folder"):
+        run(other_model, [tmp_path / "in"], Path("."), model_changes="all")
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "out"}
 
 
 def test_all_is_tagged_by_another_model_beside_the_folder_and_put_in_its_place(model, other_model, tmp_path):

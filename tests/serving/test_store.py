@@ -49,8 +49,11 @@ def test_a_replaced_model_is_taken_over_and_a_broken_one_is_not(tmp_path):
     assert store["news"].version == first
 
 
-def test_models_are_named_by_their_folders_or_as_asked_for(tmp_path):
+def test_models_are_named_by_their_folders_or_as_asked_for(tmp_path, monkeypatch):
     assert named_folders([str(tmp_path / "a"), "b=c"]) == {"a": tmp_path / "a", "b": textcat.base.disk.Path("c")}
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a" / "b")
+    assert {*named_folders(["."]), *named_folders([".."])} == {"a", "b"}
     for models, words in ((["a b"], "NAME="), (["a/x", "b/x"], "another name"), (["/"], "NAME=")):
         with pytest.raises(TextcatError, match=words):
             named_folders(models)

@@ -71,7 +71,7 @@ def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) ->
         raise TextcatError(f"{path} is a folder: name a file to write.")
     direct = path.exists() and not path.is_file()
     # The target of a symbolic link is replaced, and the link stays.
-    path = path if direct else path.resolve()
+    path = path if direct else resolved(path)
     with ExitStack() as stack:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -192,6 +192,26 @@ def expanded(path: str | os.PathLike[str]) -> Path:
     if not whole.is_absolute():
         raise TextcatError(f"There is no home folder for {path}: set HOME to a folder, or write the path without ~.")
     return whole
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """Return an absolute path without symbolic links, after `expanded`; TextcatError if links lead in a circle."""
+    real = Path(os.path.realpath(expanded(path)))
+    if any(part.is_symlink() for part in (real, *real.parents)):
+        raise TextcatError(f"{path} leads in a circle of symbolic links: mend the links, or name another path.")
+    return real
+
+
+def beside(path: Path, name: str) -> Path:
+    """Return the path beside another that has a name made of its name: ``beside(Path("tags"), "{}.next")``.
+
+    The name of ``.`` and ``..`` is that of the folder they stand for. TextcatError is raised for the root folder, which
+    has none.
+    """
+    path = Path(os.path.realpath(path)) if path.name in ("", "..") else path
+    if not path.name:
+        raise TextcatError(f"There is nothing beside {path}, the root folder: name another folder.")
+    return path.with_name(name.format(path.name))
 
 
 def user_cache() -> Path:

@@ -20,6 +20,7 @@ from textcat.base.disk import (
     lock_folder,
     map_array,
     open_regular,
+    resolved,
     sha256_of_file,
     unfinished_sibling,
 )
@@ -66,7 +67,7 @@ class FolderFormat(Generic[_Manifest]):
         the path is a link, the folder it points to is replaced, and the link stays. Before the block runs,
         `check_target` raises an error if the folder must not be replaced.
         """
-        folder = expanded(folder).resolve()
+        folder = resolved(folder)
         sibling = unfinished_sibling(folder)
         try:
             self.check_target(folder)
@@ -88,7 +89,7 @@ class FolderFormat(Generic[_Manifest]):
         It must not be replaced if it is the current folder, a file, or a folder that holds files of another kind. An
         old or damaged folder of this format may be replaced.
         """
-        folder = expanded(folder).resolve()
+        folder = resolved(folder)
         if folder == Path.cwd():
             reason = f"which a {self.name} cannot take the place of"
             raise self.error(f"{folder} is the current folder, {reason}: name another one.")

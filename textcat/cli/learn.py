@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from textcat.base.disk import expanded
+from textcat.base.disk import resolved
 from textcat.cli import common, terminal
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def learn(
         raise BadParameter("--from goes without other inputs, --remove and --vocabulary: learn these in another step")
     if vocabulary_language and not vocabulary:
         raise BadParameter("--vocabulary-language is that of the names in --vocabulary: give both")
-    if out is not None and expanded(out).resolve() != expanded(model).resolve():
+    if out is not None and resolved(out) != resolved(model):
         terminal.check_replacing(out, force=force)
     origin = read_manifest(model).origin if new else {}
     documents: list[Document] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import BadParameter, Option
 
-from textcat.base.disk import expanded
+from textcat.base.disk import expanded, resolved
 from textcat.base.errors import TextcatError
 from textcat.cli import terminal
 
@@ -72,7 +72,7 @@ class WriteBack(NamedTuple):
                 f"--{unused[0].replace('_', '-')} is for tags in the folder of --out: leave it out, or add that"
             )
         if out is not None:
-            folder, out_folder = expanded(self.folder).resolve(), expanded(out).resolve()
+            folder, out_folder = resolved(self.folder), resolved(out)
             if folder == out_folder or folder in out_folder.parents or out_folder in folder.parents:
                 raise TextcatError(f"--out {out} and --write-back {self.folder} overlap: write to separate folders.")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from textcat.base.disk import expanded
+from textcat.base.disk import beside, expanded
 from textcat.base.errors import TextcatError
 from textcat.base.journal import time_now
 from textcat.base.surrogates import escape_undecodable
@@ -311,7 +311,7 @@ def with_text_in_id(document: Document) -> Document:
 
 def corrections_of(folder: Path, corrections: str | os.PathLike[str] | None) -> Path:
     """Return the folder of corrections of a tagged archive: the given one, or the one beside the archive."""
-    return folder.with_name(f"{folder.name}-corrections") if corrections is None else expanded(corrections)
+    return beside(folder, "{}-corrections") if corrections is None else expanded(corrections)
 
 
 def _row(correction: Correction) -> tuple[str, ...]:

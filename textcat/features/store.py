@@ -15,7 +15,7 @@ import numpy as np
 import scipy  # its parts load at their first use
 from numpy.lib import format as npy
 
-from textcat.base.disk import expanded, sha256_of_file
+from textcat.base.disk import resolved, sha256_of_file
 from textcat.base.errors import TextcatError
 from textcat.base.folders import FolderFormat
 
@@ -109,7 +109,7 @@ class StoredRows:
             yield self[start : start + n_rows]
 
     def __reduce__(self) -> tuple:
-        return _reopened, (str(self.folder.resolve()), self.checksum)
+        return _reopened, (str(resolved(self.folder)), self.checksum)
 
 
 def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> StoredRows:
@@ -132,7 +132,7 @@ def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> 
     StoreError
         If there is no block, one does not fit the others or is not finite, or the folder cannot be written or replaced.
     """
-    folder = expanded(folder).resolve()
+    folder = resolved(folder)
     with ROWS.replacing(folder) as sibling:
         _write(sibling, blocks)
     return open_rows(folder, verify=False)

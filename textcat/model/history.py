@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from textcat.base.disk import expanded
+from textcat.base.disk import resolved
 from textcat.base.errors import TextcatError
 from textcat.base.journal import append_to_journal, read_whole_journal, rewrite_journal, when_and_who
 from textcat.base.records import MISFITS, entries_of, read_record
@@ -103,14 +103,14 @@ def learning_history(model: str | os.PathLike[str]) -> list[LearningStep]:
     TextcatError
         If the folder is no model, or the history is damaged.
     """
-    folder = expanded(model).resolve()
+    folder = resolved(model)
     steps = _read_steps(_place(folder), repair=False)
     return steps[: len(steps) - _is_last_undone(steps, read_manifest(folder).sha256)]
 
 
 def descends_from(model: str | os.PathLike[str], id_: str) -> bool:
     """Return whether a model was made by `learn` from the model with an id, or by undoing what was learnt."""
-    if not _place(expanded(model).resolve()).exists():  # this also works for a folder with a model of each language
+    if not _place(resolved(model)).exists():  # this also works for a folder with a model of each language
         return False
     steps = learning_history(model)
     if not steps or steps[-1].model != read_manifest(model).sha256:  # the model was replaced by another command

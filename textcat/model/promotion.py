@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from textcat.base.disk import expanded
+from textcat.base.disk import expanded, resolved
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
 from textcat.base.journal import append_to_journal, read_whole_journal, when_and_who
@@ -94,7 +94,7 @@ def promote(
     TextcatError
         If a folder is no model or damaged, the old model is being changed, or the conditions cannot be decided.
     """
-    source, folder = expanded(new).resolve(), expanded(served).resolve()
+    source, folder = resolved(new), resolved(served)
     if source == folder:
         raise TextcatError(f"{folder} cannot be promoted to its own place: name the folder of another model.")
     storage.load(source, prepare=False, with_rules=False)  # checks its files
@@ -140,7 +140,7 @@ def rollback(served: str | os.PathLike[str]) -> Promotion:
     TextcatError
         If there is no earlier model, or the folder is being changed.
     """
-    folder = expanded(served).resolve()
+    folder = resolved(served)
     with lock_model(folder):
         remove_leftovers_of_model(folder)
         journal, replaced = _Journal.of(folder), read_manifest(folder).sha256

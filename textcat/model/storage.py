@@ -13,10 +13,10 @@ import numpy as np
 
 from textcat import __version__
 from textcat.base.disk import (
-    expanded,
     installed_spacy,
     installed_version,
     read_arrays,
+    resolved,
     sha256_of_file,
     write_atomically,
 )
@@ -97,7 +97,7 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     TextcatError
         If the folder has files that are not a model's, or cannot be written.
     """
-    target = expanded(folder).resolve()
+    target = resolved(folder)
     with MODEL.replacing(target) as sibling:
         write_model(tagger, sibling)
     rules, path = tagger.decisions.rules, path_beside(folder)  # a link to a folder has rules of its own

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from textcat.base.disk import installed_version
+from textcat.base.disk import installed_version, resolved
 from textcat.base.errors import TextcatError
 from textcat.base.paths import paths_above
 from textcat.base.surrogates import escape_undecodable
@@ -78,7 +78,7 @@ def check_output_apart(sources: Iterable[Source], out: Path) -> None:
     """Raise a TextcatError if an input is in the output folder `out`, or `out` is in an input."""
     for source in sources:
         if source.kind != "pipe" and not is_url(source.name):
-            origin, target = Path(source.name).resolve(), out.resolve()
+            origin, target = resolved(source.name), resolved(out)
             if origin == target or origin in target.parents or target in origin.parents:
                 raise TextcatError(
                     f"{out} and the input {source.name} overlap, as one contains the other: write to another folder."

@@ -64,7 +64,7 @@ def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -
 
 def new_output_folder(folder: Path) -> Path:
     """Return the path ``FOLDER.next``, where new output is written before it replaces that of a folder."""
-    return folder.with_name(f"{folder.name}.next")
+    return disk.beside(folder, "{}.next")
 
 
 @contextmanager
@@ -86,8 +86,12 @@ def replaced(folder: Path, *, stays: bool, kept: int = KEPT) -> Iterator[Path]:
     Raises
     ------
     TextcatError
-        If another run writes to `folder`, or a folder cannot be written to.
+        If another run writes to `folder`, a folder cannot be written to, or `folder` is named ``.`` or ``..``.
     """
+    if folder.name in ("", ".."):
+        raise TextcatError(
+            f"{folder} cannot be replaced by this name: give the command in another folder, with a name."
+        )
     new = new_output_folder(folder)
     lock = disk.acquire_lock(folder / LOCK, f"Another run is writing to {folder}: wait until it ends.")
     try:
@@ -133,7 +137,7 @@ def drop_replacement(folder: Path, kept: int = KEPT) -> None:
 
 def _unfinished(folder: Path) -> Path:
     """Return the path of the folder for a copy that is not complete, or for former output that is being removed."""
-    return folder.with_name(f"{new_output_folder(folder).name}{UNFINISHED}")
+    return disk.beside(folder, f"{{}}.next{UNFINISHED}")
 
 
 def _continues(folder: Path, new: Path) -> bool:
@@ -162,7 +166,7 @@ def _copy(folder: Path, new: Path) -> None:
 
 def _set_aside(former: Path, folder: Path, kept: int) -> None:
     """Rename a former output to ``OUT.before``, and the earlier ones to the next names; remove those beyond `kept`."""
-    names = [folder.with_name(f"{folder.name}.before{f'-{n}' if n > 1 else ''}") for n in range(1, kept)]
+    names = [disk.beside(folder, f"{{}}.before{f'-{n}' if n > 1 else ''}") for n in range(1, kept)]
     n_taken = next((n for n, name in enumerate(names) if not name.exists()), kept - 1)
     if n_taken == kept - 1:
         last = [former, *names][-1]
@@ -181,7 +185,8 @@ def _set_aside(former: Path, folder: Path, kept: int) -> None:
 
 def _former_outputs(folder: Path) -> list[tuple[int, Path]]:
     """Return the folders that have the names of former outputs, ``OUT.before-N``, with their numbers N."""
-    names = ((path.name.removeprefix(f"{folder.name}.before"), path) for path in folder.parent.iterdir())
+    first = disk.beside(folder, "{}.before")
+    names = ((path.name.removeprefix(first.name), path) for path in first.parent.iterdir())
     numbers = (("1" if end == "" else end.removeprefix("-"), path) for end, path in names if end != path.name)
     return sorted((int(n), path) for n, path in numbers if n.isdecimal() and path.is_dir())
 

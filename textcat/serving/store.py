@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-from textcat.base.disk import expanded
+from textcat.base.disk import expanded, resolved
 from textcat.base.errors import TextcatError, first_of
 from textcat.model import manifest_status
 from textcat.model.card import read_card
@@ -239,7 +239,8 @@ def named_folders(models: list[str]) -> dict[str, Path]:
     for model in models:
         name, equals, folder = model.partition("=")
         if not equals or not _NAME.fullmatch(name) or Path(model).exists():
-            folder, name = model, expanded(model).absolute().name
+            folder, path = model, expanded(model)
+            name = resolved(path).name if path.name in ("", "..") else path.name
         if not _NAME.fullmatch(name) or name in (".", ".."):
             raise TextcatError(
                 f"A model cannot be served as {name!r}: give NAME={folder}, with a NAME of letters, digits, . _ -"

@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from textcat.base.disk import expanded
+from textcat.base.disk import resolved
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST, remove_leftovers
 from textcat.base.progress import Stages
@@ -146,7 +146,7 @@ def pull(
         or if the folder cannot be written, or has a model already and `force` is not set.
     """
     place = place_of(source)
-    target = expanded(folder if folder is not None else Path("models", _last_part(place))).resolve()
+    target = resolved(folder if folder is not None else Path("models", _last_part(place)))
     if (target / MANIFEST).exists() and not force:
         raise TextcatError(f"The model {target} exists: replace it with --force, or name another folder.")
     remote = place.folder() if isinstance(place, Repository) else place

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from textcat.base.disk import expanded
+from textcat.base.disk import expanded, resolved
 from textcat.base.errors import TextcatError, similar_files
 from textcat.reading import Subject, subject_as_given
 
@@ -63,7 +63,7 @@ def find_codes(path: str | Path) -> CodeTable:
     """Return the `CodeTable` at a path, and read it once; "" gives an empty table. For errors, see `read_codes`."""
     if not str(path):
         return CodeTable()
-    place = expanded(path).resolve()
+    place = resolved(path)
     try:
         status = place.stat()
     except OSError as error:

@@ -18,7 +18,7 @@ import orjson
 
 from textcat import __version__
 from textcat.base import disk
-from textcat.base.disk import UNFINISHED, expanded
+from textcat.base.disk import UNFINISHED, beside, expanded
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
 from textcat.base.surrogates import escape_undecodable
@@ -117,7 +117,7 @@ def find_duplicates(
         raise TextcatError(f"{out} is a folder: name a file to write.")
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = find_sources([os.fspath(path) for path in paths], input_settings)
-    folder = out.with_name(out.name + SUFFIX)
+    folder = beside(out, f"{{}}{SUFFIX}")
     check_output_apart(sources, folder)
     check_output_apart(sources, out)
     return _run(sources, input_settings, out, folder, jobs, restart, progress, limits)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from textcat.base.disk import resolved
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import (
     FORMATS,
@@ -184,4 +185,4 @@ def _signature(creator: str, row: Mapping[str, Any]) -> str:
 
 def creator_of(model: Path) -> str:
     """Return the name that signs a model's tags in news files, without its id: ``textcat:`` and its folder's name."""
-    return f"{OWN}:{re.sub('[^A-Za-z0-9_.-]+', '-', model.resolve().name) or 'model'}"
+    return f"{OWN}:{re.sub('[^A-Za-z0-9_.-]+', '-', resolved(model).name) or 'model'}"

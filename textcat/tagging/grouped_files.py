@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
+from textcat.base.disk import beside
 from textcat.base.errors import TextcatError
 from textcat.base.surrogates import escape_undecodable
 from textcat.reading import Source
@@ -90,4 +91,4 @@ def _contents(sources: Iterable[Source]) -> Iterable[tuple[str, tuple[int, int |
 
 
 def _folder_of(path: Path) -> Path:
-    return path.with_name(path.name + SUFFIX)
+    return beside(path, f"{{}}{SUFFIX}")

@@ -13,7 +13,7 @@ from shlex import quote
 import msgspec
 
 from textcat.base import disk
-from textcat.base.disk import UNFINISHED, expanded
+from textcat.base.disk import UNFINISHED, expanded, resolved
 from textcat.base.errors import TextcatError
 from textcat.base.progress import peak_memory
 from textcat.runs.files import read_files
@@ -91,7 +91,7 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise TextcatError(f"{out} exists: name a new folder for the merged tags, or remove it.")
     found = read_parts([*map(expanded, parts)])
-    if inside := [part.folder for part in found if part.folder.resolve() in out.resolve().parents]:
+    if inside := [part.folder for part in found if resolved(part.folder) in resolved(out).parents]:
         raise TextcatError(f"{out} is inside the part {inside[0]}: name a folder beside the parts.")
     plan = _read_plan(found[0])
     with raise_write_errors(out):
@@ -106,7 +106,7 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
 def _merge(parts: Sequence[Part], plan: _PartPlan, out: Path, limits: dict[str, int]) -> tuple[Counts, int]:
     """Write the merged folder beside its place, and rename it; return the counts and the number of shards."""
     output = plan.output
-    beside, header = out.with_name(f".{out.name}.merged{UNFINISHED}"), parts[0].log.header
+    beside, header = disk.beside(out, f".{{}}.merged{UNFINISHED}"), parts[0].log.header
     facts = {name: value for name, value in parts[0].log.facts.items() if name != PART}
     files = None if header.files is None else read_files(parts[0].folder, 0, header.files)
     with open_merged(beside, facts, read_inputs(parts[0].folder), files) as state:

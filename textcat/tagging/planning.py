@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat import __version__
-from textcat.base.disk import expanded, installed_spacy
+from textcat.base.disk import expanded, installed_spacy, resolved
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
 from textcat.model.manifest import CALIBRATION, PROMISES, Manifest, read_manifest
@@ -100,7 +100,7 @@ def make_plan(
     sources = find_sources([os.fspath(path) for path in paths], reading)
     trained_on = next(filter(None, (named_in_training(manifest.origin) for manifest in manifests.values())), ())
     warn_of_unnamed_texts(trained_on, reading, _files_of(sources))
-    folder = folder.resolve()
+    folder = resolved(folder)
     by_language = tuple((name, str(folder / name), of_name.sha256) for name, of_name in manifests.items() if name)
     digest = "" if by_language else manifests[""].sha256
     job = Job(str(folder), digest, installed_spacy(), reading, output._replace(rules=""), by_language, rules, groups)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.base.disk import expanded
+from textcat.base.disk import expanded, resolved
 from textcat.base.errors import TextcatError
 from textcat.recipes.recipe import RankerSettings
 from textcat.teaching import prior
@@ -197,7 +197,7 @@ class Session:
     @property
     def fingerprint(self) -> str:
         """A checksum of the session's folder and of the journal's header, which identifies the session."""
-        facts = self.folder and str(self.folder.resolve()), sorted(asdict(self._journal.header).items())
+        facts = self.folder and str(resolved(self.folder)), sorted(asdict(self._journal.header).items())
         return f"{zlib.crc32(repr(facts).encode('utf-8', 'surrogateescape')):08x}"
 
     @property
@@ -535,8 +535,8 @@ def _header(
     """Return the header of a new journal; for the parameters, see `Session.create`."""
     path = ""
     if pool.folder is not None:
-        resolved = pool.folder.resolve()
-        path = str(resolved) if folder is None else os.path.relpath(resolved, folder.resolve())
+        place = resolved(pool.folder)
+        path = str(place) if folder is None else os.path.relpath(place, resolved(folder))
     return SessionHeader(path, len(pool), _checksum_of_pool(pool), seed, overlap, settings or pool.recipe.ranker)
 
 

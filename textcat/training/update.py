@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from textcat.base.disk import expanded
+from textcat.base.disk import resolved
 from textcat.base.errors import TextcatError
 from textcat.base.folders import MANIFEST
 from textcat.base.frames import Frame, is_missing, is_table
@@ -113,8 +113,8 @@ def learn(
         If the folder is not an updatable model, is damaged or is being changed; if an id is unknown or given twice; if
         no training document is left; or if the vocabulary cannot be read, or names none of the topics.
     """
-    folder = expanded(model).resolve()
-    target = folder if out is None else expanded(out).resolve()
+    folder = resolved(model)
+    target = folder if out is None else resolved(out)
     options: dict[str, Any] = {"new_topics_negative": new_topics_negative}
     with lock_model(folder):
         remove_leftovers_of_model(folder)
@@ -171,7 +171,7 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
     TextcatError
         If there is no earlier model: no `learn` since the model was trained or restored, or one that removed documents.
     """
-    folder = expanded(model).resolve()
+    folder = resolved(model)
     with lock_model(folder):
         history = History.read(folder, read_manifest(folder).sha256, partial(stored_labels, folder))
         restore_previous(folder, history.note_restored if history else None)
@@ -206,7 +206,7 @@ def undo_step(
         If the step removed documents, is undone already, or is older than the training of the model; or if a text is
         needed that is neither in the model nor in a folder of corrections.
     """
-    folder = expanded(model).resolve()
+    folder = resolved(model)
     with lock_model(folder):
         remove_leftovers_of_model(folder)
         opened = UpdatableModel.read(folder, folder, stages, n_jobs)
@@ -239,7 +239,7 @@ def _learn_corrections(
 ) -> UpdateResult:
     """Learn the new corrections of a folder, and unlearn answers that were retracted."""
     corrections = Corrections(place, must_exist=True)
-    folder, steps = str(corrections.folder.resolve()), opened.history.steps
+    folder, steps = str(resolved(corrections.folder)), opened.history.steps
     learnt = learnt_corrections(active_steps(steps)).get(folder, {})
     made_of = corrections.by_document()
     numbers, document_of = dict[str, list[int]](), dict[str, Document]()
