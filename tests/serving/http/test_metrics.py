@@ -1,8 +1,12 @@
 """What is counted."""
 
-from serving_requests import TAG, get, post
+from serving_requests import TAG, ask, get, post
 
+from textcat.serving.http.keys import Keys, new_key
+from textcat.serving.http.limits import Limits
+from textcat.serving.http.log import Log
 from textcat.serving.http.metrics import Metrics
+from textcat.serving.tagging import Service
 
 ROUTE = "/api/v1/models/{model}/tag"
 
@@ -13,6 +17,23 @@ def test_metrics_count_requests_documents_and_name_the_version(service, store):
     assert 'textcat_documents_total{model="news"} 7.0' in text
     assert 'route="/api/v1/models/{model}/tag-batch",status="200"' in text
     assert f'textcat_model_info{{model="news",version="{store["news"].version}"}} 1.0' in text
+
+
+def test_a_refused_request_is_counted_at_its_route(store, tmp_path):
+    service = Service(store, log=Log(None), limits=Limits(rate_limit=1))
+    ask(service, *[("POST", TAG, {"json": {"text": "a"}})] * 3, ("GET", TAG, {}))
+    assert post(service, TAG, json={"text": "a"}, headers={"host": "evil.example"}).status_code == 421
+    text = service.front.metrics.text().decode()
+    assert f'method="POST",route="{ROUTE}",status="429"}} 2.0' in text
+    assert f'method="GET",route="{ROUTE}",status="429"}} 1.0' in text
+    assert f'method="POST",route="{ROUTE}",status="421"}} 1.0' in text
+    (tmp_path / "keys").write_text(new_key("alice")[1])
+    closed = Service(store, log=Log(None), keys=Keys(tmp_path / "keys"))
+    assert post(closed, TAG, json={"text": "a"}).status_code == 401
+    assert get(closed, "/nowhere").status_code == 401
+    text = closed.front.metrics.text().decode()
+    assert f'method="POST",route="{ROUTE}",status="401"}} 1.0' in text
+    assert 'method="GET",route="other",status="401"} 1.0' in text
 
 
 def test_what_may_be_counted_is_there_from_the_start(service):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.routing import Match
 
 from textcat.base.errors import TextcatError
 from textcat.serving.http.addresses import Hosts, forwarded_address
@@ -34,6 +35,7 @@ _PREFIX = secrets.token_hex(4)
 _DISCARDED = 1 << 26  # bytes read beyond the limit, so that the client gets to read the answer
 _HELD = 8  # limit on the bodies of all running requests together, as a multiple of the limit on one body
 _KEYS_SECONDS = 1.0  # seconds between checks of the file of keys
+_OTHER = "other"  # in metrics: the route of requests for no route
 _OPEN = ("/v2/health/", "/page/")  # prefixes of paths that need no key; the same holds for:
 _OPEN_PATHS = frozenset({"/", "/shadow", "/openapi.json"})
 
@@ -50,7 +52,7 @@ class Call(Request):
             self.id = sent_id
         else:
             self.id = b"%b-%x-%x" % (_PREFIX.encode(), os.getpid(), next(_numbers))
-        self.route, self.status, self.bytes_in, self.bytes_out, self.documents = "other", 0, 0, 0, 0
+        self.route, self.status, self.bytes_in, self.bytes_out, self.documents = _OTHER, 0, 0, 0, 0
         self.model = self.version = self.key = ""
         peer = scope.get("client")
         self.client_address: str | None = peer[0] if peer else None
@@ -342,7 +344,14 @@ class Front:
         if call.status:  # the answer has begun, so the connection can only be closed
             self.log.write("broken_off", request_id=call.id.decode(), reason=problem.detail)
             return
+        if call.route == _OTHER:  # refused before any route was called
+            call.route = self._path_of_route(call.scope)
         await call.answer(problem.as_json(call.id.decode()), problem.status, TYPE, problem.headers)
+
+    def _path_of_route(self, scope: Scope) -> str:
+        """Return the path of the route that a request is for, whatever its method; "other" if there is none."""
+        routes = getattr(self._routes, "routes", ())
+        return next((route.path for route in routes if route.matches(scope)[0] != Match.NONE), _OTHER)
 
     def _count(self, call: Call) -> None:
         seconds = time.perf_counter() - call.started
