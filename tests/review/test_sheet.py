@@ -253,6 +253,15 @@ def test_a_damaged_sheet_changes_nothing(sheet, tagged_archive, tmp_path, damage
     assert [*Corrections(tmp_path / "said")] == []
 
 
+def test_a_sheet_without_rows_is_refused(sheet, tagged_archive, tmp_path):
+    path, review = sheet
+    path.write_text(path.read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
+    with pytest.raises(TextcatError, match="has no rows, but only its header: restore"):
+        read_sheet(path, tagged_archive, tmp_path / "said")
+    with pytest.raises(TextcatError, match="has no rows"):
+        write_sheet(review, path)
+
+
 def test_a_file_that_is_no_sheet_is_refused(tagged_archive, tmp_path):
     with pytest.raises(TextcatError, match="Cannot read the sheet"):
         read_sheet(tmp_path / "none.csv", tagged_archive, tmp_path / "said")

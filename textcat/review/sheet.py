@@ -254,11 +254,16 @@ def _added(row: _Row) -> list[str]:
 def _rows(path: Path) -> list[_Row]:
     """Return the rows of a sheet; raise TextcatError if some are missing, or cells are in other rows than before."""
     rows = _keyed_rows(path)
+    if not rows:
+        raise TextcatError(
+            f"The sheet {path} has no rows, but only its header: restore the rows, and leave the answer empty where "
+            "there is none. Nothing was read."
+        )
     numbers, sizes = [row.key.row for row in rows], {row.key.rows for row in rows}
     present = {*numbers}
     if len(sizes) > 1 or len(present) < len(numbers):
         raise TextcatError(f"The sheet {path} has rows twice, or rows of another sheet: remove them. Nothing was read.")
-    n = sizes.pop() if sizes else 0
+    n = sizes.pop()
     if len(numbers) != n:
         lost = [str(number) for number in islice((i for i in range(1, n + 1) if i not in present), 4)]
         raise TextcatError(
