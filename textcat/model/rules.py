@@ -206,6 +206,7 @@ class Rules:
         entries = parse_toml(text, "The file of rules")
         if isinstance(entries.get("when"), dict):
             raise TextcatError("The file of rules has [when]: write [[when]], as there may be several.")
+        _check_dots(entries)
         asked = read_record(RuleFile, entries, "in the file of rules")
         column_of = {topic: column for column, topic in enumerate(topics)}
         find = topic_finder(column_of, names or {})
@@ -311,6 +312,23 @@ class Rules:
         """Apply the rules to the given topics, in place; yield each rule with the documents that it applied to."""
         for group in self.groups:
             yield from group.apply(group.rules, given, scores, holding)
+
+
+def _check_dots(entries: Mapping[str, Any]) -> None:
+    """Raise TextcatError if a topic with a dot is not in quotes, which is a table within a table in TOML."""
+    whens = entries.get("when")
+    for part in (entries, *(whens if isinstance(whens, list) else ())):
+        for name in ("replace", "adds", "only_with", "never_with"):
+            table = part.get(name)
+            for topic, inside in table.items() if isinstance(table, dict) else ():
+                while isinstance(inside, dict) and inside:
+                    key, inside = next(iter(inside.items()))
+                    topic = f"{topic}.{key}"
+                if topic not in table:
+                    raise TextcatError(
+                        f"The file of rules has the topic {topic} in {name}, which TOML takes for a table within a "
+                        f'table: put names with dots in quotes, "{topic}".'
+                    )
 
 
 def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: Mapping[int, Collection[int]]) -> None:
