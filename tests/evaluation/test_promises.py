@@ -173,8 +173,27 @@ def test_a_limit_of_what_is_missed_is_the_highest_that_risk_control_allows(seed,
     assert not any(map(is_allowed, higher))
 
 
+def test_what_is_missed_of_documents_labelled_for_some_topics_is_of_these():
+    """A document's share of missed topics is that of the topics it was labelled for; one without any does not count."""
+    scores, Y, curves = drawn(7, 300, 6)
+    p = curves.probabilities(scores)
+    is_labelled = np.random.default_rng(8).random(p.shape) < 0.6
+    limit = limit_missed(np.where(is_labelled, p, np.nan), Y & is_labelled, 0.2)
+    mean, n = naive_promises.missed(p.tolist(), (Y & is_labelled).tolist(), limit)
+    assert 0.15 < (n * mean + 1) / (n + 1) <= 0.2
+    assert limit == limit_missed(p, Y & is_labelled, 0.2)
+
+
+def test_documents_whose_topic_has_no_score_do_not_limit_what_is_missed():
+    scores, Y, curves = drawn(9, 300, 6)
+    p = curves.probabilities(scores)
+    has_topic = Y[:, 0]
+    p[has_topic, 0] = np.nan
+    assert limit_missed(p, Y, 0.2) == limit_missed(p[~has_topic], Y[~has_topic], 0.2)
+
+
 def test_too_few_documents_cannot_limit_what_is_missed():
-    with pytest.raises(ValueError, match="2 documents are too few"):
+    with pytest.raises(ValueError, match="2 documents with topics are too few"):
         limit_missed(np.array([[0.5], [0.4]]), np.array([[True], [True]]), 0.1)
 
 

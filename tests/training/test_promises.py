@@ -130,6 +130,51 @@ def test_few_topics_are_missed_if_that_is_promised(newswire):
     assert (more & labels).sum() / labels.sum() >= 0.9
 
 
+def grown(newswire, *, labelled_for=None):
+    """Return the corpus, whose documents were labelled for its topics, with one more document, of a new topic."""
+    known = tuple(newswire.topics)
+    older = [replace(document, labelled_for=known) for document in newswire.train]
+    new = Document(
+        "new", {"body": "The gold jewellery market in London."}, ("gold", "jewellery"), labelled_for=labelled_for
+    )
+    return Corpus.from_documents("grown", [*older, new])
+
+
+@pytest.mark.parametrize("labelled_for", [None, ("gold", "jewellery")])
+def test_documents_count_for_expected_recall_and_missed_topics_though_a_new_topic_was_not_labelled(
+    newswire, labelled_for
+):
+    settings = [*ASKED, "promise.missed=0.1"]
+    tagger = textcat.train(
+        grown(newswire, labelled_for=labelled_for), textcat.read_recipe("default").with_settings(settings)
+    )
+    given = tagger.predict(newswire.test) > 0
+    labels = np.array([[topic in document.topics for topic in tagger.topics] for document in newswire.test])
+    has_topic = labels.any(axis=1)
+    recall = (given & labels)[has_topic].sum(axis=1) / labels[has_topic].sum(axis=1)
+    expected = tagger.expected_recalls(newswire.test)[has_topic]
+    assert 0.85 < recall.mean() < 0.99
+    assert abs(expected.mean() - recall.mean()) < 0.1
+    assert np.corrcoef(expected, recall)[0, 1] > 0.5
+
+
+def test_promises_are_made_of_documents_that_were_each_labelled_for_one_topic(tmp_path):
+    rng = np.random.default_rng(0)
+    words = {"wheat": "grain crop harvest", "oil": "barrel crude opec"}
+    documents = []
+    for i in range(200):
+        topic, of_topic = rng.choice([*words], 2).tolist()
+        text = " ".join(rng.choice([*words[of_topic].split(), "the", "market", "rose"], 8))
+        documents.append(Document(str(i), {"body": text}, (topic,) * (topic == of_topic), labelled_for=(topic,)))
+    settings = ["promise.precision=0.8", "promise.missed=0.2"]
+    tagger = textcat.train(
+        Corpus.from_documents("goods", documents), textcat.read_recipe("default").with_settings(settings)
+    )
+    recalls = load(save(tagger, tmp_path / "model")).expected_recalls(["crude barrel opec", "the market rose"])
+    assert recalls[0] > 0.5
+    assert np.isfinite(recalls).all()
+
+
 def test_only_automatic_tags_are_given_where_these_are_asked_for(promising, newswire, newswire_model, tmp_path):
     folder = save(promising, tmp_path / "model")
     documents = tmp_path / "documents.jsonl"

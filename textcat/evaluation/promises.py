@@ -423,19 +423,21 @@ def limit_missed(probabilities: ArrayLike, Y: Any, share: float) -> float:
     Parameters
     ----------
     probabilities : array-like of shape (n_documents, n_topics)
-        Probabilities of held-out documents; documents with a nan, or without a topic, are left out.
+        Probabilities of held-out documents; nan where a document was not labelled for a topic. Documents without a
+        topic, or with one whose probability is nan, are left out.
     Y
         Labels of the same shape.
     share : float in (0, 1)
     """
     p = np.asarray(probabilities)
-    positives = positives_of(Y, p.shape).toarray() & ~np.isnan(p).any(axis=1, keepdims=True)
+    positives = positives_of(Y, p.shape).toarray()
+    positives &= ~(np.isnan(p) & positives).any(axis=1, keepdims=True)
     n_topics = positives.sum(axis=1)
     rows, columns = np.nonzero(positives)
     order = np.argsort(p[rows, columns], kind="stable")
     missed, n = p[rows, columns][order], int((n_topics > 0).sum())
     if share * (n + 1) < 1:
-        raise ValueError(f"{n:,} documents are too few to limit what is missed to {share:g}")
+        raise ValueError(f"{n:,} documents with topics are too few to limit what is missed to {share:g}")
     # The losses, plus the largest possible loss of one future document: all of its topics.
     total = np.cumsum(1 / n_topics[rows[order]]) + 1
     may_miss = int(np.searchsorted(total, share * (n + 1) + _ROUNDING, "right"))

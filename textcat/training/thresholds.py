@@ -77,8 +77,9 @@ def _with_promises(
         for wanted in ((asked.precision, asked.precision_of), (asked.recall, asked.recall_of))
     )
     curves, confidence, in_sample = decisions.curves(), asked.confidence, scores
+    labelled_scores = np.where(np.isnan(scores), -np.inf, scores)  # topics a document was not labelled for come last
     if decisions.single:  # a document that gets a topic is part of that topic's sample
-        in_sample = np.where(scores > decisions.cut_scores(np.nan_to_num(scores, nan=-np.inf)), scores, np.nan)
+        in_sample = np.where(scores > decisions.cut_scores(labelled_scores), scores, np.nan)
     threshold, *counts = promise_precision(in_sample, labels, precision, confidence, curves)
     documents, correct = (of_topics.astype(np.float64) for of_topics in counts)
     together = np.zeros(len(topics))
@@ -105,7 +106,7 @@ def _with_promises(
     )
     if not decisions.single:
         decisions = replace(decisions, thresholds=review.astype(decisions.thresholds.dtype))
-    expected = ExpectedRecall.fit(scores, probabilities, decisions.decide(scores), labels.toarray() > 0)
+    expected = ExpectedRecall.fit(scores, probabilities, decisions.decide(labelled_scores), labels.toarray() > 0)
     return replace(decisions, promises=promises, expected_recall=expected)
 
 
