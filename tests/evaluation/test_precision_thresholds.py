@@ -183,12 +183,18 @@ def test_samples_of_a_group_are_in_one_fold():
 
 
 def test_without_any_promise_a_sentence_says_what_it_takes():
-    X, Y, _ = world(0, 60)
+    X, Y, _ = world(0, 40)
     with pytest.warns(
         UserWarning, match=r"at least 22 samples.*and the largest class has \d+\): give a lower precision"
     ):
         model = PrecisionThresholds(LINEAR, cv=2).fit(X, Y)
     assert not model.predict(X).any()
+
+
+def test_without_any_promise_a_sentence_says_if_classes_are_large_enough():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    with pytest.warns(UserWarning, match=r"a class has enough samples, 100, but .* wrong\): give a lower precision"):
+        PrecisionThresholds(LINEAR, cv=2).fit(X, np.arange(300) % 3)
 
 
 def test_what_cannot_be_fitted_is_said():

@@ -264,6 +264,31 @@ def test_what_cannot_be_promised_is_told_with_the_remedy(newswire, settings, mes
         textcat.train(newswire, textcat.read_recipe("default").with_settings(settings))
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["promise.precision=0.9"], "'(tin|oil|gold)' has enough documents, 100, but .* wrong too often.*documents.$"),
+        (["promise.precision=0.99", "promise.recall=.99"], "takes at least 230 documents .* has 100.*small_topics"),
+        (["promise.precision=0.99", "promise.small_topics=together"], "takes at least 230 documents.*documents.$"),
+        (["promise.recall=0.99"], "takes at least 230 documents.*documents.$"),
+        (
+            ["promise.precision=0.99", "promise.precision_of={ oil = 0.9 }"],
+            "promise of 0.9 .*'oil' has enough documents, 100, but .* wrong too often",
+        ),
+    ],
+)
+def test_without_any_promise_the_cause_is_told(settings, message):
+    """Texts say nothing of their topic, and each topic has enough documents for a share of 0.9 but not for 0.99."""
+    rng = np.random.default_rng(0)
+    words = ["market", "price", "week", "rose", "fell", "dealer"]
+    documents = [
+        Document(str(i), {"body": " ".join(rng.choice(words, 8))}, (["tin", "oil", "gold"][i % 3],)) for i in range(300)
+    ]
+    recipe = textcat.read_recipe("default").with_settings(settings)
+    with pytest.raises(TextcatError, match=message):
+        textcat.train(Corpus.from_documents("noise", documents), recipe)
+
+
 def test_scores_that_promises_are_made_by_are_of_rows_as_later_documents_have_them(newswire):
     """Terms that the other folds do not know have no part in a row's length."""
     recipe = textcat.read_recipe("default")

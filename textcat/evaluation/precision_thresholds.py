@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from textcat.base.label_lists import indicator_of_lists
 from textcat.base.parameters import is_whole
-from textcat.evaluation.promises import fewest_documents, promise_precision
+from textcat.evaluation.promises import nearest_to_a_promise, promise_precision
 from textcat.evaluation.splitters import MultilabelStratifiedKFold
 
 
@@ -231,10 +231,16 @@ def _read_classes(y: Any) -> tuple[NDArray[Any], sp.csc_array, NDArray[Any]]:
 
 
 def _no_promise(precision: NDArray[np.float64], confidence: float, labels: sp.csc_array) -> str:
-    lowest = float(precision.min())
-    least, most = fewest_documents(lowest, confidence), int(labels.sum(axis=0).max())
+    """Return why no class gets a promise: all classes are too small, or the estimator is not precise enough."""
+    sizes = np.asarray(labels.sum(axis=0), np.int64)
+    nearest, least = nearest_to_a_promise(precision, sizes, confidence)
+    size = int(sizes[nearest])
+    reason = (
+        f"a class has enough samples, {size:,}, but too many of those with the highest scores are wrong"
+        if size >= least
+        else f"it takes at least {least:,} samples of a class, all of them right, and the largest class has {size:,}"
+    )
     return (
-        f"No promise of a precision of {lowest:g} can be kept with a confidence of {confidence:g} (it takes at least "
-        f"{least:,} samples of a class, all of them right, and the largest class has {most:,}): give a lower precision "
-        "or confidence, more samples, or an estimator that is right more often"
+        f"No promise of a precision of {precision[nearest]:g} can be kept with a confidence of {confidence:g} "
+        f"({reason}): give a lower precision or confidence, more samples, or an estimator that is right more often"
     )

@@ -270,6 +270,23 @@ def fewest_documents(share: float, confidence: float) -> int:
     return math.ceil(math.log(1 - confidence) / math.log(share))
 
 
+def nearest_to_a_promise(shares: NDArray[np.float64], sizes: NDArray[Any], confidence: float) -> tuple[int, int]:
+    """Return the position of the topic that comes nearest to a promise by its size, and the minimum size for one.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_topics,)
+        The share to promise for each topic; nan: none. At least one is a number.
+    sizes : ndarray of shape (n_topics,)
+        The number of documents of each topic.
+    confidence : float
+    """
+    wanted = np.flatnonzero(~np.isnan(shares)).tolist()
+    fewest = {j: fewest_documents(float(shares[j]), confidence) for j in wanted}
+    nearest = max(wanted, key=lambda j: sizes[j] / fewest[j])
+    return nearest, fewest[nearest]
+
+
 def binomial_p_value(correct: ArrayLike, documents: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
     """Return the probability of at least `correct` correct documents, if each is correct with probability `share`.
 

@@ -12,13 +12,14 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 
+from textcat.base.calibration import topic_samples
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.base.progress import Advance
 from textcat.evaluation.expected_recall import ExpectedRecall
 from textcat.evaluation.promises import (
     Promises,
-    fewest_documents,
     limit_missed,
+    nearest_to_a_promise,
     promise_precision,
     promise_recall,
     promise_together,
@@ -94,7 +95,7 @@ def _with_promises(
     lower = promise_recall(scores, labels, recall, confidence)
     recall[np.isinf(lower)] = np.nan
     if not asked.missed and np.isnan(precision).all() and np.isnan(recall).all():
-        raise TextcatError(_no_promise(asked, labels))
+        raise TextcatError(_no_promise(asked, topics, scores, labels))
     probabilities = curves.probabilities(scores)
     review = np.where(np.isinf(lower), decisions.thresholds, lower)
     if asked.missed:
@@ -128,14 +129,22 @@ def _shares_by_topic(share: float, share_of: Mapping[str, float], topics: Sequen
     return np.where(shares > 0, shares, np.nan)
 
 
-def _no_promise(asked: PromiseSettings, labels: sp.csc_matrix) -> str:
-    share = max((asked.precision, asked.recall, *asked.precision_of.values(), *asked.recall_of.values()))
-    least, most = fewest_documents(share, asked.confidence), int(labels.sum(axis=0).max())
-    so_many = f"it takes at least {least:,} documents of a topic, all of them right, and the largest topic has {most:,}"
-    return (
-        f"No promise of {share:g} can be kept with a confidence of {asked.confidence:g} ({so_many}): give a "
-        "lower share or confidence, label more documents, or set promise.small_topics = together."
-    )
+def _no_promise(asked: PromiseSettings, topics: Sequence[str], scores: np.ndarray, labels: sp.csc_matrix) -> str:
+    """Return why no topic gets a promise: all topics are too small, or the rankers are not precise enough."""
+    precision = _shares_by_topic(asked.precision, asked.precision_of, topics)
+    shares = np.append(precision, _shares_by_topic(asked.recall, asked.recall_of, topics))
+    sizes = np.tile([is_positive.sum() for _, is_positive in topic_samples(scores, labels)], 2)
+    nearest, least = nearest_to_a_promise(shares, sizes, asked.confidence)
+    topic, size = topics[nearest % len(topics)], int(sizes[nearest])
+    remedy = "give a lower share or confidence, or label more documents"
+    if size >= least:  # it is a precision: a recall can always be promised then
+        reason = f"{topic!r} has enough documents, {size:,}, but the tags with the highest scores are wrong too often"
+    else:
+        reason = f"it takes at least {least:,} documents of a topic, all of them right, and {topic!r} has {size:,}"
+        if not np.isnan(precision).all() and asked.small_topics != "together":
+            remedy += ", or set promise.small_topics = together"
+    share, confidence = shares[nearest], asked.confidence
+    return f"No promise of {share:g} can be kept with a confidence of {confidence:g} ({reason}): {remedy}."
 
 
 def promise_scores(
