@@ -336,6 +336,7 @@ def test_a_model_is_trained_on_the_subjects_of_one_scheme(capsys, monkeypatch, t
 def test_promises_are_asked_for_by_options_or_a_file_and_told(run, own):
     run("train", "newswire", "--promise", "precision=.8", "--confidence", ".8", "--out", own / "a", *QUICK)
     assert "Promised, with a confidence of 0.8: a precision of 0.8 of" in run.out
+    assert "miss" not in run.out
     (own / "promise.toml").write_text("precision = 0.8\nconfidence = 0.8\n")
     run("train", "newswire", "--promise", own / "promise.toml", "--out", own / "b", *QUICK)
     assert (own / "a" / "promises.npy").read_bytes() == (own / "b" / "promises.npy").read_bytes()
@@ -348,3 +349,17 @@ def test_promises_are_asked_for_by_options_or_a_file_and_told(run, own):
     assert run.code == 1
     assert "No promise of 0.999 can be kept" in run.err
     assert not (own / "c").exists()
+
+
+def test_what_is_promised_of_missed_topics_and_of_single_topics_is_told_and_checked(run, own):
+    run("train", "newswire", "--promise", "missed=.1", "--out", own / "missed", *QUICK)
+    assert "\nPromised: tags miss on average at most 0.1 of a document's topics.\n" in run.out
+    assert "confidence" not in run.out
+    run("evaluate", own / "missed", "--topics", "--as", "json")
+    (promise,) = json.loads(run.out)["promises"]
+    assert (promise["topic"], promise["measure"], promise["promised"]) == ("all topics", "sample recall", 0.9)
+    (own / "promise.toml").write_text("confidence = 0.8\nprecision_of = { wheat = 0.8, gold = 0.7, results = 0 }\n")
+    options = ("--promise", own / "promise.toml", "--promise", "missed=.1", *QUICK)
+    run("train", "newswire", *options, "--out", own / "single")
+    promised = "a precision of 0.7 to 0.8 of 2 of 50 topics; `textcat topics` lists them. Promised: tags miss on"
+    assert f"Promised, with a confidence of 0.8: {promised}" in run.out

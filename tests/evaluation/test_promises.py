@@ -9,6 +9,7 @@ from scipy.stats import binom, binomtest
 
 from textcat.base.calibration import Calibration
 from textcat.evaluation.promises import (
+    ALL_TOPICS,
     TOGETHER,
     CheckedPromise,
     Promises,
@@ -253,6 +254,24 @@ def test_promises_are_checked_on_documents_with_known_topics():
         ("a", "recall", 3, 2),
         ("b", "recall", 2, 2),
     ]
+
+
+@pytest.mark.parametrize(
+    ("missed", "scale", "verdict"),
+    [(0.2, 1, "kept"), (0.15, 1, "below, by chance"), (0.1, 100, "broken"), (0.15, 0, "not tested")],
+)
+def test_a_promise_of_missed_topics_is_checked_as_a_sample_recall(missed, scale, verdict):
+    """Of three documents with topics, one misses one of its two topics; one document has no topic."""
+    relevant = np.tile([[1, 1], [1, 0], [0, 1], [0, 0]], (scale, 1))
+    scores = np.tile([[1.0, -1], [1, 1], [0, 1], [1, 1]], (scale, 1))
+    promises = Promises(*some_promises().as_table()[:, [2, 2]])
+    (checked,) = check_promises(promises, ["a", "b"], scores, relevant, scores > 0, missed)
+    assert (checked.topic, checked.measure, checked.promised) == (ALL_TOPICS, "sample recall", 1 - missed)
+    assert (checked.documents, checked.right) == (3 * scale, 2 * scale)
+    assert checked.share == (pytest.approx(5 / 6) if scale else None)
+    assert checked.interval == pytest.approx(clopper_pearson(2.5 * scale, 3 * scale))
+    assert checked.verdict == Verdict(verdict)
+    assert CheckedPromise.from_dict({**vars(checked), "interval": list(checked.interval)}) == checked
 
 
 @pytest.mark.parametrize(("share", "of_mapie"), [(0.05, 0.059), (0.1, 0.092), (0.3, 0.245)])

@@ -13,7 +13,7 @@ from textcat.base.disk import sha256_of_file
 from textcat.base.errors import TextcatError
 from textcat.base.folds import assign_folds
 from textcat.corpus.documents import Corpus, Document
-from textcat.evaluation.promises import Status
+from textcat.evaluation.promises import ALL_TOPICS, Status
 from textcat.model.storage import load, save
 from textcat.report.card import card_text
 from textcat.training.examples import CountedCorpus
@@ -128,6 +128,14 @@ def test_few_topics_are_missed_if_that_is_promised(newswire):
     labels = newswire.labels(newswire.test).toarray() > 0
     assert more.sum() > given.sum()
     assert (more & labels).sum() / labels.sum() >= 0.9
+    assert "at most 0.05 of a document's topics" in card_text(limited, None)
+    assert "of a document's topics" not in card_text(plain, None)
+    (checked,) = (promise for promise in textcat.evaluate(limited, newswire).promises if promise.topic == ALL_TOPICS)
+    assert (checked.measure, checked.promised) == ("sample recall", 0.95)
+    has_topic = labels.any(axis=1)
+    assert checked.share == pytest.approx(
+        ((more & labels).sum(axis=1)[has_topic] / labels.sum(axis=1)[has_topic]).mean()
+    )
 
 
 def grown(newswire, *, labelled_for=None):

@@ -364,20 +364,34 @@ def _aging_sentence(tagger: "Tagger") -> str:
 
 
 def _promised_sentence(tagger: "Tagger") -> str:
-    """Return a sentence on how many topics have promises of precision or recall; "" if the recipe asks for none."""
+    """Return sentences on the promises of topics and of missed topics; "" if the recipe asks for none."""
     if (promises := tagger.decisions.promises) is None:
         return ""
-    asked, n = tagger.facts.recipe.promise, len(tagger.topics)
-    alone = int((promises.has_precision & (promises.together == 0)).sum())
-    together = int(promises.together.sum())
-    of_recall = int(promises.has_recall.sum())
-    parts = [
-        f"a precision of {asked.precision:g} of {alone:,} of {n:,} topics" if alone or asked.precision else "",
-        f"the same of {together:,} small topics together" if together else "",
-        f"a recall of {asked.recall:g} of {of_recall:,}" if of_recall or asked.recall else "",
-    ]
-    said = ", ".join(part for part in parts if part)
-    return f"Promised, with a confidence of {asked.confidence:g}: {said}; `textcat topics` lists them."
+    asked, n, alone = tagger.facts.recipe.promise, len(tagger.topics), promises.together == 0
+    parts = []
+    if any((asked.precision, *asked.precision_of.values())):
+        shares = promises.precision[promises.has_precision & alone]
+        of_each = _range([*shares] or [asked.precision, *asked.precision_of.values()])
+        parts.append(f"a precision of {of_each} of {len(shares):,} of {n:,} topics")
+        if together := int(promises.together.sum()):
+            parts.append(f"a precision of {asked.precision:g} of {together:,} small topics together")
+    if any((asked.recall, *asked.recall_of.values())):
+        shares = promises.recall[promises.has_recall]
+        of_each = _range([*shares] or [asked.recall, *asked.recall_of.values()])
+        parts.append(f"a recall of {of_each} of {len(shares):,} of {n:,} topics")
+    sentences = []
+    if parts:
+        said = ", ".join(parts)
+        sentences = [f"Promised, with a confidence of {asked.confidence:g}: {said}; `textcat topics` lists them."]
+    if asked.missed:
+        sentences.append(f"Promised: tags miss on average at most {asked.missed:g} of a document's topics.")
+    return " ".join(sentences)
+
+
+def _range(shares: Sequence[float]) -> str:
+    """Return the lowest and the highest share, as one number if they are equal; 0 is none."""
+    lowest, highest = min(share for share in shares if share), max(shares)
+    return f"{lowest:g}" if lowest == highest else f"{lowest:g} to {highest:g}"
 
 
 def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, stages: "Stages", form: str) -> None:

@@ -22,7 +22,7 @@ same binomial test accepts the promised recall.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ from textcat.evaluation.thresholds import threshold_at_rank
 
 _ROUNDING = 1e-9  # tolerance for the rounding of a sum of shares
 TOGETHER = "small topics together"  # stands for the topics with a shared promise
+ALL_TOPICS = "all topics"  # stands for the topics of a promise about documents
 
 
 class Status(str, Enum):
@@ -181,17 +182,21 @@ class CheckedPromise:
     Parameters
     ----------
     topic : str
-        `TOGETHER` for the topics that share a promise.
-    measure : {"precision", "recall"}
+        `TOGETHER` for the topics that share a promise, `ALL_TOPICS` for a sample recall.
+    measure : {"precision", "recall", "sample recall"}
+        The sample recall is 1 minus the mean share of their topics that documents miss.
     promised : float
     documents : int
-        The documents with an automatic tag of the topic; for a recall, the documents that have the topic.
+        The documents with an automatic tag of the topic; for a recall, the documents that have the topic; for a sample
+        recall, the documents that have a topic.
     right : int
-        Those of them that have the topic; for a recall, those above the review threshold.
+        Those of them that have the topic; for a recall, those above the review threshold; for a sample recall, those
+        that miss no topic.
     share : float or None
-        `right` divided by `documents`; None without documents.
+        `right` divided by `documents`; for a sample recall, the mean recall of the documents. None without documents.
     interval : tuple of two floats
-        The 95 % interval of Clopper and Pearson.
+        The 95 % interval of Clopper and Pearson. For a sample recall, it is that of the sum of the documents' recalls:
+        wider than necessary, as a document can miss a part of its topics.
     verdict : Verdict
     """
 
@@ -205,7 +210,7 @@ class CheckedPromise:
     verdict: Verdict
 
     @classmethod
-    def of(cls, topic: str, measure: str, promised: float, documents: int, right: int) -> "CheckedPromise":
+    def of(cls, topic: str, measure: str, promised: float, documents: int, right: float) -> "CheckedPromise":
         """Return a checked promise, with the verdict from `right` of `documents`."""
         share = right / documents if documents else None
         low, high = clopper_pearson(right, documents).tolist()
@@ -218,7 +223,13 @@ class CheckedPromise:
             if high >= promised
             else Verdict.BROKEN
         )
-        return cls(topic, measure, promised, documents, right, share, (low, high), verdict)
+        return cls(topic, measure, promised, documents, int(right), share, (low, high), verdict)
+
+    @classmethod
+    def of_recalls(cls, promised: float, recalls: NDArray[np.float64]) -> "CheckedPromise":
+        """Return the checked promise of a sample recall, given the recall of each document that has a topic."""
+        checked = cls.of(ALL_TOPICS, "sample recall", promised, len(recalls), float(recalls.sum()))
+        return replace(checked, right=int((recalls == 1).sum()))
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, Any]) -> "CheckedPromise":
@@ -228,9 +239,14 @@ class CheckedPromise:
 
 
 def check_promises(
-    promises: Promises, topics: Sequence[str], scores: NDArray[Any], relevant: Any, given: NDArray[np.bool_]
+    promises: Promises,
+    topics: Sequence[str],
+    scores: NDArray[Any],
+    relevant: Any,
+    given: NDArray[np.bool_],
+    missed: float = 0.0,
 ) -> tuple[CheckedPromise, ...]:
-    """Check promises on labelled documents: of precision for each topic, then of recall.
+    """Check promises on labelled documents: of precision for each topic, then of recall, then of missed topics.
 
     Parameters
     ----------
@@ -240,6 +256,8 @@ def check_promises(
     relevant : sparse matrix of the same shape, 1 where a document has a topic
     given : ndarray of the same shape, bool
         Whether each document gets each topic, automatically or for review.
+    missed : float
+        The share of its topics that a document was promised to miss at most, on average; 0: no such promise.
     """
     positives = positives_of(relevant, scores.shape).toarray()
     automatic = given & (scores > promises.threshold)
@@ -256,6 +274,10 @@ def check_promises(
     for j in np.flatnonzero(promises.has_recall).tolist():
         counts = int(n_positives[j]), int(n_found[j])
         checked.append(CheckedPromise.of(topics[j], "recall", float(promises.recall[j]), *counts))
+    if missed:
+        has_topic = positives.any(axis=1)
+        recalls = (positives & given).sum(axis=1)[has_topic] / positives.sum(axis=1)[has_topic]
+        checked.append(CheckedPromise.of_recalls(round(1 - missed, 12), recalls))
     return tuple(checked)
 
 

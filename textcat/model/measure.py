@@ -166,7 +166,8 @@ def measure_scores(
     if (promises := tagger.decisions.promises) is None or measured_on is not MeasuredOn.TEST:
         return measured
     given = tagger.decisions.without_rules.decide(ranked, has_terms)
-    return replace(measured, promises=check_promises(promises, tagger.topics, ranked, relevant, given))
+    missed = tagger.facts.recipe.promise.missed
+    return replace(measured, promises=check_promises(promises, tagger.topics, ranked, relevant, given, missed))
 
 
 def measure_at_k(

@@ -260,6 +260,8 @@ def _thresholds(tagger: Tagger) -> str:
             f" Tags of {automatic:,} of {len(tagger.topics):,} topics can be automatic, with a promised precision, and "
             f"{recall:,} topics have a promised recall; all other tags are for people to review."
         )
+        if missed := tagger.facts.recipe.promise.missed:
+            decision += f" It is promised that tags miss on average at most {missed:g} of a document's topics."
     if tagger.decisions.calibration is None:
         return f"{decision} Scores only rank documents; the model has no probabilities."
     return (
