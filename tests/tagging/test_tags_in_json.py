@@ -13,6 +13,7 @@ from textcat.reading import InputSettings, LabelSettings
 from textcat.reading.formats import FORMATS
 from textcat.reading.formats.news import subject_of
 from textcat.reading.records import Block
+from textcat.tagging.concepts import NoPlaceError
 from textcat.tagging.tags_in_json import edits_of_ninjs
 
 SETTINGS = InputSettings(labels=LabelSettings())
@@ -95,9 +96,11 @@ def test_a_list_is_written_as_the_item_is(how, expected):
     assert edit.data.decode().startswith(expected)
 
 
-def test_what_is_no_list_is_left_as_it_is():
+def test_what_is_no_list_is_refused_and_left_as_it_is_without_tags():
     data = b'{"uri": "u:1", "headlines": [], "subjects": {"name": "a"}}'
-    assert edits_of_ninjs(data, TAGS, CREATOR) == []
+    with pytest.raises(NoPlaceError, match="its field subjects is not a list"):
+        edits_of_ninjs(data, TAGS, CREATOR)
+    assert edits_of_ninjs(data, [], CREATOR) == []
 
 
 def test_items_within_an_item_are_not_touched():
@@ -161,3 +164,15 @@ def test_our_subjects_are_replaced_and_others_never_touched(subjects, indent, fi
     ours = [one.get("uri") or one["literal"] for one in loaded["subjects"] if one not in kept]
     assert [subject_of(code).topic for code in ours] == [subject_of(tag.concept.topic).topic for tag in second]
     assert json.loads(changed(again, edits_of_ninjs(again, [], CREATOR)))["subjects"] == kept
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(("item", "name"), [(FIRST, "subject"), (SECOND, "subjects")])
+def test_no_subjects_may_be_written_as_null(item, name, indent):
+    for members in ({name: None, **item}, {**item, name: None}):
+        expected = tagged(item, indent=indent)[name]
+        assert tagged(members, indent=indent) == members | {name: expected}
+        assert tagged(members, [], indent=indent) == members
+    data = json.dumps({**item, name: None}, indent=2).encode()
+    added = json.dumps(item, indent=2).encode()
+    assert changed(data, edits_of_ninjs(data, TAGS, CREATOR)) == changed(added, edits_of_ninjs(added, TAGS, CREATOR))

@@ -440,6 +440,21 @@ def test_an_item_whose_tags_cannot_be_written_is_rejected_alone(model, folder, o
     assert summary.left_out == 1
 
 
+@pytest.mark.parametrize("value", [{"a": 1}, "wheat", 7, False])
+def test_an_item_whose_subjects_are_no_list_is_rejected_by_name_and_not_counted_as_tagged(model, folder, out, value):
+    items = [NINJS | {"uri": f"urn:{i}"} for i in range(3)]
+    (folder / "list.jsonl").write_text("\n".join(map(json.dumps, [items[0], items[1] | {"subjects": value}, items[2]])))
+    (folder / "one.json").write_text(json.dumps({"uri": "u1", "body_text": "Wheat rose.", "subject": value}))
+    summary, reasons = write(model, [folder], out)
+    assert [reason.partition(": ")[0] for reason in reasons] == [f"{folder}/list.jsonl:2", f"{folder}/one.json:1"]
+    assert "its field subjects is not a list" in reasons[0]
+    assert "its field subject is not a list" in reasons[1]
+    counts = summary.counts
+    assert (counts.records, counts.tagged, counts.rejected, counts.faults) == (7, 5, 2, 2)
+    assert [n_tags(line) for line in files_in(out)["list.jsonl"].splitlines()] == [2, 0, 2]
+    assert "one.json" not in files_in(out)
+
+
 def test_strict_ends_the_run_at_the_first_rejection(model, folder, out):
     (folder / "a.xml").write_bytes(G2[:-30])
     with pytest.raises(TextcatError, match="ends because of --strict"):

@@ -32,6 +32,10 @@ class Edit(NamedTuple):
     data: bytes
 
 
+class NoPlaceError(Exception):
+    """Raised for an item that has something else where its tags would be; the message says what."""
+
+
 def concept_of(code: str, name: str = "", scheme: str = "") -> Subject:
     """Return the concept that a code stands for; it may be a URI, or begin with its scheme: "medtop:20000065"."""
     if _URI_SCHEME.match(scheme) and not scheme.endswith(("/", "#", ":")):

@@ -29,7 +29,7 @@ from textcat.reading import (
     is_cut_by_characters,
 )
 from textcat.runs.results import BatchResult
-from textcat.tagging.concepts import CodeTable, Edit, Tag, concept_of
+from textcat.tagging.concepts import CodeTable, Edit, NoPlaceError, Tag, concept_of
 from textcat.tagging.encodings import Editor, edits_in
 from textcat.tagging.job import Job, tag_batch
 from textcat.tagging.output import MODEL
@@ -149,16 +149,28 @@ def _edits_of_block(
         except (LookupError, UnicodeError):
             name = settings.encoding or declared or "UTF-8"
             reason = f"It is in {name}, in which tags cannot be written into it: convert it to UTF-8."
-            tagged.rejections.append(Rejection(block.source, span.position, reason))
+            _reject_tagged(Rejection(block.source, span.position, reason), tags.get(place), tagged)
+            continue
+        except NoPlaceError as error:
+            reason = f"Its tags cannot be written into it, as {error}."
+            _reject_tagged(Rejection(block.source, span.position, reason), tags.get(place), tagged)
             continue
         except Exception as error:  # reject only this item, like a document that cannot be tagged
             log.warning("%s:%d cannot be written back", block.source, span.position, exc_info=error)
             reason = f"Its tags cannot be written into it ({type(error).__name__}: {error})."
-            tagged.rejections.append(Rejection(block.source, span.position, reason))
+            _reject_tagged(Rejection(block.source, span.position, reason), tags.get(place), tagged)
             continue
         n += changes is not None
         edits += (edit._replace(start=span.offset + edit.start, end=span.offset + edit.end) for edit in changes or ())
     return EditedBlock(block.source, n, tuple(edits), encoding=encoding)
+
+
+def _reject_tagged(rejection: Rejection, row: Mapping[str, Any] | None, tagged: BatchResult) -> None:
+    """Add the rejection of an item, which counts as tagged by its row, to the result of a batch."""
+    tagged.rejections.append(rejection)
+    tagged.counts.add_rejections([rejection])
+    tagged.counts.tagged -= row is not None
+    tagged.counts.records += row is None
 
 
 def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from textcat.reading import IPTC_URIS, ValueSpan, is_own, members_of, values_in
-from textcat.tagging.concepts import Edit, Tag
+from textcat.tagging.concepts import Edit, NoPlaceError, Tag
 
 _SPACE, _MOST_SPACE = b" \t\r\n", 1000
 _VERSION = re.compile(r"(?<!\d)(\d{1,3})\.(\d{1,3})")  # searched for in texts of any length
@@ -18,7 +18,8 @@ _CREATORS = ("creator", "rel")
 def edits_of_ninjs(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
     """Return the edits that write tags into an item of ninjs as subjects, and remove those of earlier runs.
 
-    Versions 1.x have the subjects in ``subject``, later versions in ``subjects``.
+    Versions 1.x have the subjects in ``subject``, later versions in ``subjects``. A null is replaced by a list;
+    NoPlaceError is raised for any other value that is not a list.
     """
     members = members_of(data, 0)
     version = _version(data, members)
@@ -27,9 +28,13 @@ def edits_of_ninjs(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]
     member = members.get(name)
     if member is not None and data[member.start] == ord("["):
         return _edits_of_list(data, member, subjects)
-    if member is not None or not subjects:  # a value that is not a list is left as it is: the item is invalid
+    if not subjects:
         return []
-    return [_new_member(data, name, subjects)]
+    if member is None:
+        return [_new_member(data, name, subjects)]
+    if data[member.start : member.end] != b"null":
+        raise NoPlaceError(f"its field {name} is not a list: correct it")
+    return [Edit(member.start, member.end, _list_like(data, member, subjects))]
 
 
 def _version(data: bytes, members: Mapping[str, ValueSpan]) -> tuple[int, int]:
@@ -114,18 +119,26 @@ def _between(data: bytes, value: ValueSpan, is_spaced: bool) -> bytes:
 
 def _new_member(data: bytes, name: str, subjects: Sequence[dict[str, Any]]) -> Edit:
     """Return the edit that adds a list of subjects after the last member of an item, in the item's layout."""
-    values, closing = values_in(data, 0)
-    last = values[-1]
-    space, end_space = _space_before(data, last.begin), _space_before(data, closing)
-    colon = b":" + data[data.rindex(b":", last.begin, last.start) + 1 : last.start]
-    objects = _encoded(subjects, len(colon) > 1)
-    if b"\n" in space:
-        step = space.removeprefix(end_space) if space != end_space else b""
-        inner = space + step.replace(b"\n", b"")
-        listed = b",".join(inner + written for written in objects) + space
-    else:
-        listed = (b", " if len(colon) > 1 else b",").join(objects)
-    return Edit(last.end, last.end, b',%s"%s"%s[%s]' % (space, name.encode(), colon, listed))
+    last = values_in(data, 0)[0][-1]
+    space, colon = _space_before(data, last.begin), _colon(data, last)
+    written = b',%s"%s"%s%s' % (space, name.encode(), colon, _list_like(data, last, subjects))
+    return Edit(last.end, last.end, written)
+
+
+def _colon(data: bytes, member: ValueSpan) -> bytes:
+    return b":" + data[data.rindex(b":", member.begin, member.start) + 1 : member.start]
+
+
+def _list_like(data: bytes, member: ValueSpan, subjects: Sequence[dict[str, Any]]) -> bytes:
+    """Return subjects as a list in the layout of an item, as the value of a member such as `member`."""
+    space, end_space = _space_before(data, member.begin), _space_before(data, values_in(data, 0)[1])
+    is_spaced = len(_colon(data, member)) > 1
+    objects = _encoded(subjects, is_spaced)
+    if b"\n" not in space:
+        return b"[%s]" % (b", " if is_spaced else b",").join(objects)
+    step = space.removeprefix(end_space) if space != end_space else b""
+    inner = space + step.replace(b"\n", b"")
+    return b"[%s]" % (b",".join(inner + written for written in objects) + space)
 
 
 def _encoded(subjects: Sequence[dict[str, Any]], is_spaced: bool) -> list[bytes]:
