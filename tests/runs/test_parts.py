@@ -290,10 +290,17 @@ def test_a_part_goes_on_only_as_the_same_part_of_the_same_inputs(model, tmp_path
         tag_part(model, [archive], tmp_path / "out", "1/2")
 
 
-@pytest.mark.parametrize("part", ["3/2", "0/2", "1", "a/b", "1/-2", "1/2/3", "/"])
+@pytest.mark.parametrize("part", ["3/2", "0/2", "1", "a/b", "1/-2", "1/2/3", "/", "1/" + "9" * 5000])
 def test_a_part_that_there_is_not_is_refused(model, tmp_path, part):
     with pytest.raises(TextcatError, match="There is no part"):
         tag_part(model, [make_archive(tmp_path / "a.jsonl", 5)], tmp_path / "out", part)
+
+
+@pytest.mark.parametrize("n", [10_001, 99_999_999_999])
+def test_more_parts_than_there_may_be_are_refused(n):
+    with pytest.raises(TextcatError, match=f"at most 10,000 parts, not {n}"):
+        Share.parse(f"1/{n}")
+    assert Share.parse("1/10000") == (1, 10_000)
 
 
 def test_a_pipe_is_not_tagged_in_parts(model, tmp_path):

@@ -23,6 +23,9 @@ _GOLDEN = 11400714819323198485  # 2**64 divided by the golden ratio: its multipl
 _AFTER_ALL = 1 << 62  # a number larger than any file's in a folder
 
 
+_MOST_SHARES = 10_000  # more than any cluster has processes
+
+
 class Share(NamedTuple):
     """One of several equal shares of the inputs, numbered from 1."""
 
@@ -36,8 +39,11 @@ class Share(NamedTuple):
     def parse(cls, text: str) -> "Share":
         """Parse a share such as ``"2/3"``; raise a TextcatError for other texts."""
         number, _, n = text.partition("/")
-        if not (number.isdecimal() and n.isdecimal() and 1 <= int(number) <= int(n)):
-            raise TextcatError(f"There is no part {text!r}: give its number and that of all parts, such as 2/3.")
+        is_short = len(text) <= 100  # longer numbers may not be converted
+        if not (is_short and number.isdecimal() and n.isdecimal() and 1 <= int(number) <= int(n)):
+            raise TextcatError(f"There is no part {text[:100]!r}: give its number and that of all parts, such as 2/3.")
+        if int(n) > _MOST_SHARES:
+            raise TextcatError(f"There are at most {_MOST_SHARES:,} parts, not {n}: give fewer, such as 1/100.")
         return cls(int(number), int(n))
 
 
