@@ -134,7 +134,7 @@ def test_documents_that_a_former_model_tagged_are_left_out(model, other_model, t
     gone, out = write_archive(tmp_path / "archive" / "a.jsonl", 3, lambda day: 1), tmp_path / "tags"
     tag_archive(other_model, [tmp_path / "archive"], out, jobs=1)
     tag_archive(model, [tmp_path / "archive"], out, jobs=1, model_changes="new")
-    with pytest.raises(TextcatError, match="60 documents by former models, and none by the present one"):
+    with pytest.raises(TextcatError, match="60 documents by former models or rules, and none by the present ones"):
         monitor_tags([out])
     gone.unlink()
     write_archive(tmp_path / "archive" / "b.jsonl", 10, lambda day: 0)

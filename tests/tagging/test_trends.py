@@ -14,6 +14,7 @@ from textcat.corpus.corrections import all_topics
 from textcat.model.manifest import Manifest, read_manifest
 from textcat.review.review import Review
 from textcat.runs.shard_writer import score_bins_path
+from textcat.tagging.counted_folders import counted_folders
 from textcat.tagging.merge import merge_parts
 from textcat.tagging.monitor import monitor_tags
 from textcat.tagging.periods import NO_VALUE, UNDATED, read_periods
@@ -60,14 +61,19 @@ def expected(model, documents):
 def test_documents_are_counted_by_period_topic_and_bin(texts, archive, promising_model, tmp_path, settings):
     out = textcat.OutputSettings(**settings)
     tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
-    periods = read_periods([tmp_path / "tags"], "month")
+    periods = read_periods(counted_folders([tmp_path / "tags"]), "month")
     assert periods.names == ["2024-01", "2024-02", UNDATED]
     parts = texts[:40], [*texts[40:70], *texts[80:]], texts[70:80]
     for counts, documents in zip(periods.counts, parts, strict=True):
         assert np.array_equal(counts, expected(promising_model, documents))
     tagger = textcat.load(promising_model)
     assert np.array_equal(periods.tagged[0], tagger.predict([{**each.zones} for each in parts[0]]).sum(axis=0))
-    assert read_periods([tmp_path / "tags"], "day").names == ["2024-01-05", "2024-02-06", "2024-02-28", UNDATED]
+    assert read_periods(counted_folders([tmp_path / "tags"]), "day").names == [
+        "2024-01-05",
+        "2024-02-06",
+        "2024-02-28",
+        UNDATED,
+    ]
 
 
 @pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
@@ -76,7 +82,7 @@ def test_documents_that_were_removed_are_not_counted(texts, archive, promising_m
     tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
     write(archive / "a.jsonl", texts[5:40], ["2024-03-01"] * 35)
     tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
-    periods = read_periods([tmp_path / "tags"], "month")
+    periods = read_periods(counted_folders([tmp_path / "tags"]), "month")
     assert periods.names == ["2024-02", "2024-03"]
     assert np.array_equal(periods.counts[0], expected(promising_model, texts[80:]))
     assert np.array_equal(periods.counts[1], expected(promising_model, texts[5:40]))
@@ -147,7 +153,7 @@ def test_a_run_of_some_topics_counts_these(texts, archive, promising_model, tmp_
     topics = textcat.load(promising_model).topics[4:6]
     out = textcat.OutputSettings(topics=topics)
     tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
-    periods = read_periods([tmp_path / "tags"], "year")
+    periods = read_periods(counted_folders([tmp_path / "tags"]), "year")
     assert periods.model_counts.topics == [*topics]
     of_year = [*texts[:70], *texts[80:]]
     assert np.array_equal(periods.counts[0], expected(promising_model, of_year)[4:6])
@@ -224,7 +230,7 @@ def test_documents_that_a_former_model_tagged_are_left_out(tags, texts, archive,
 
 def test_an_archive_of_a_former_model_alone_is_refused(tags, archive, newswire_model):
     tag_archive(newswire_model, archive, tags, jobs=1, model_changes="new")
-    with pytest.raises(TextcatError, match="120 documents by former models, and none by the present one"):
+    with pytest.raises(TextcatError, match="120 documents by former models or rules, and none by the present ones"):
         estimate_trends(tags)
 
 
@@ -284,7 +290,7 @@ def test_judged_documents_are_counted_by_period_topic_and_bin(texts, archive, pr
     tag_archive(promising_model, archive, tmp_path / "tags", jobs=1, output_settings=out)
     review = judge(tmp_path / "tags", texts, 15)
     places = {key[:2]: all_topics(made) for key, made in review.corrections.by_place().items()}
-    periods = read_periods([tmp_path / "tags"], "month", judged={tmp_path / "tags": places})
+    periods = read_periods(counted_folders([tmp_path / "tags"]), "month", judged={tmp_path / "tags": places})
     topics = periods.model_counts.topics
     judged = periods.judged_of(np.arange(len(topics)))
     assert judged.documents.tolist() == [15, 15, 10]
@@ -357,7 +363,7 @@ def test_documents_are_counted_by_a_field(texts, promising_model, tmp_path, to):
     inputs = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     out = textcat.OutputSettings(to=to, keep_fields=("desk, city",))
     tag_archive(promising_model, inputs, tmp_path / "tags", jobs=1, output_settings=out)
-    periods = read_periods([tmp_path / "tags"], "desk, city")
+    periods = read_periods(counted_folders([tmp_path / "tags"]), "desk, city")
     assert periods.names == ["=odd", "home", "world", NO_VALUE]
     for name, counts in zip(periods.names, periods.counts, strict=True):
         wanted = None if name == NO_VALUE else name

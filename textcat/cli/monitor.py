@@ -42,7 +42,7 @@ def show_monitoring(console: "Console", found: "Monitoring", form: str) -> None:
     from textcat.cli.printing import Facts, Table, show
 
     undated = f"; {found.undated:,} without a date, or dated in the future, do not count" if found.undated else ""
-    former = f"{found.left_out:,} documents that only former models have tagged" if found.left_out else ""
+    former = f"{found.left_out:,} documents that only former models or rules have tagged" if found.left_out else ""
     repeated = f"{found.repeated:,} documents that repeat an earlier one" if found.repeated else ""
     facts = {
         "model": found.model,

@@ -123,7 +123,7 @@ def show_trends(console: "Console", result: "Trends", form: str, most: int | Non
         for row in _rows(result)
         if row["topic"] in shown
     ]
-    former = f"{result.left_out:,} documents that only former models have tagged" if result.left_out else None
+    former = f"{result.left_out:,} documents that only former models or rules have tagged" if result.left_out else None
     facts = {"documents": result.documents, "judged": result.judged or None, "model": result.model}
     gone = f"{result.judged_gone:,} documents that are not in the archive any more" if result.judged_gone else None
     outside = f"{result.judged_outside:,} documents" if result.judged_outside else None

@@ -2,7 +2,7 @@
 
 import os
 from array import array
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -13,7 +13,13 @@ from textcat.base.errors import TextcatError
 from textcat.model import Reason
 from textcat.reading.dates import day_of
 from textcat.runs.records import facts_of_run
-from textcat.tagging.shards import TaggedDocument, check_has_present_tags, distinct_folders, present_models, read_tags
+from textcat.tagging.counted_folders import (
+    CountedFolders,
+    check_has_present_tags,
+    counted_folders,
+    note_of_left_out,
+)
+from textcat.tagging.shards import TaggedDocument, TagShard, read_shard
 from textcat.trends.alarms import LEVEL, YEAR, Alarm, find_alarms
 
 NO_TOPIC, NO_KNOWN_TERM = "(no topic)", "(no known term)"
@@ -59,7 +65,7 @@ class Monitoring(NamedTuple):
     model : str
         The id of the model that tagged the documents; with models by language, their ids, joined by commas.
     left_out : int
-        The number of documents with tags by former models only, which are ignored.
+        The number of documents with tags by former models or rules only, which are ignored.
     repeated : int
         The number of documents that repeat an earlier one, which are ignored; 0 if they were tagged without
         ``--duplicates``.
@@ -92,7 +98,8 @@ def monitor_tags(
     Parameters
     ----------
     folders : iterable of path
-        Folders that `textcat tag --out` has written, all by the same model. Tags by former models are ignored.
+        Folders that `textcat tag --out` has written, all by the same model and the same house rules. Tags by former
+        models or rules are ignored.
     since : str, optional
         A day, such as "2026-01-01": documents from then on are compared with earlier ones. By default, the day of the
         middle document in the order of dates.
@@ -106,28 +113,30 @@ def monitor_tags(
     Raises
     ------
     TextcatError
-        If a folder is named twice, has no tags, or only those of former models or other options; if models of folders
-        differ; if documents have no dates; or if all are before `since`, or all later.
+        If a folder is named twice, has no tags, or only those of former models or rules or of other options; if models
+        or rules of folders differ, or two of them have tags of the same file; if documents have no dates; or if all are
+        before `since`, or all later.
     """
     if not 0 < level < 1:
         raise TextcatError(f"The level cannot be {level}: give a chance between 0 and 1, such as .05.")
-    paths = distinct_folders(folders)
-    for path in paths:
+    counted = counted_folders(folders)
+    for path in counted.paths:
         if wrong := [name for name in _OTHER_TOPICS if facts_of_run(path).get(name)]:
             raise TextcatError(
                 f"The tags in {path} were chosen by {wrong[0]}, and need not be those above thresholds: leave it "
                 "out, and tag again with --restart."
             )
-    models = present_models(paths)
-    read = _Tags(models)
-    for path in paths:
-        read.add(read_tags(path), knows_groups=bool(facts_of_run(path).get("--duplicates")))
+    read = _Tags(counted)
+    for path, shards in counted.shards.items():
+        knows_groups = bool(facts_of_run(path).get("--duplicates"))
+        for shard in shards:
+            read.add(shard, knows_groups=knows_groups)
     check_has_present_tags(len(read.days) + read.undated > 0, read.left_out)
-    days = np.array(read.days)
+    left_out, days = note_of_left_out(read.left_out), np.array(read.days)
     if not len(days):
         raise TextcatError(
             f"None of the {read.undated:,} documents has a date: name the field of the date by --date-field, and tag "
-            "again with --restart."
+            f"again with --restart.{left_out}"
         )
     first = int(np.sort(days)[len(days) // 2]) if since is None else _ordinal(since)
     earlier = days < first
@@ -135,11 +144,11 @@ def monitor_tags(
     if not n_earlier or not n_later:
         first_day, last_day = (date.fromordinal(int(day)) for day in (days.min(), days.max()))
         if first_day == last_day:
-            raise TextcatError(f"All dated documents are of {first_day}: add the folders of other periods.")
+            raise TextcatError(f"All dated documents are of {first_day}: add the folders of other periods.{left_out}")
         lacking = f"before {date.fromordinal(first)}" if not n_earlier else f"from {date.fromordinal(first)} on"
         raise TextcatError(
             f"There is no document {lacking}: give another day by --since, from {first_day + timedelta(days=1)} to "
-            f"{last_day}."
+            f"{last_day}.{left_out}"
         )
     found, last = _alarms(read, days, first, level), int(days.max())
     changes = [
@@ -153,7 +162,7 @@ def monitor_tags(
         reference=n_earlier,
         documents=n_later,
         undated=read.undated,
-        model=", ".join(sorted(models)),
+        model=", ".join(sorted(counted.models)),
         left_out=read.left_out,
         repeated=read.repeated,
         level=level,
@@ -187,20 +196,23 @@ def _alarms(read: "_Tags", days: NDArray[np.int32], first: int, level: float) ->
 class _Tags:
     """The dates and tags of an archive's documents: for each tag, the numbers of its document and its topic.
 
-    Documents tagged by models that are not in `models` are left out, and so are those that repeat another one. Those
-    dated in the future, such as 9999-12-31 for "never", count as undated.
+    Documents tagged by former models or rules are left out, and so are those that repeat another one. Those dated in
+    the future, such as 9999-12-31 for "never", count as undated.
     """
 
-    def __init__(self, models: Set[str]) -> None:
+    def __init__(self, folders: CountedFolders) -> None:
         self.names, self.undated, self.left_out, self.repeated = [*_OF_ALL], 0, 0, 0
         self.days, self.documents, self.columns = array("i"), array("q"), array("i")
-        self._models, self._column_of = models, {name: column for column, name in enumerate(self.names)}
+        self._folders, self._column_of = folders, {name: column for column, name in enumerate(self.names)}
 
-    def add(self, tagged: Iterable[TaggedDocument], *, knows_groups: bool) -> None:
-        """Add documents; unless `knows_groups`, a field `group` is one of their own, and says nothing of repeats."""
+    def add(self, shard: TagShard, *, knows_groups: bool) -> None:
+        """Add the documents of a shard.
+
+        Unless `knows_groups`, a field `group` is one of their own, and says nothing of repeats.
+        """
         latest = str(date.today() + timedelta(days=1))  # it is tomorrow elsewhere
-        for document in tagged:
-            if document.model and document.model not in self._models:
+        for document in read_shard(shard):
+            if not self._folders.has(shard, document.model):
                 self.left_out += 1
                 continue
             if knows_groups and document.repeats_another:

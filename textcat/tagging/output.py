@@ -20,6 +20,7 @@ from textcat.tagging.groups import FIELD
 
 DECIMALS = 4  # decimals of scores and probabilities
 MODEL = "model"  # the id of the model that tagged the document
+RULES = "--rules"  # name of the setting of a run for the digest of its house rules
 # Columns for a document, for one of its topics, and for all of its topics.
 _OF_DOCUMENT = ("id", "source", "position", "date", "date_text", MODEL)
 _OF_TOPIC = ("topic", "name", "score", "probability", "status")

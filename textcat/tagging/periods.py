@@ -1,7 +1,7 @@
 """Count the documents of tagged archives by period (or by the value of a field), topic and bin of log odds."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.runs.records import facts_of_run
+from textcat.tagging.counted_folders import CountedFolders, check_has_present_tags
 from textcat.tagging.score_bins import NO_DAY, FrameArrays, ModelCounts, read_frames, read_model_counts
-from textcat.tagging.shards import check_has_present_tags, present_models, read_field, read_shard, shards_of
+from textcat.tagging.shards import TagShard, read_field, read_shard
 from textcat.trends.bins import N_BINS
 from textcat.trends.sample import Judged
 
@@ -31,7 +32,7 @@ class Periods(NamedTuple):
     tagged: NDArray[np.int64]  # (n_periods, n_topics)
     model: str  # its id
     model_counts: ModelCounts
-    left_out: int  # documents that only earlier models have tagged
+    left_out: int  # documents that only former models or rules have tagged
     judged: list["JudgedDocument"]
 
     def judged_of(self, columns: NDArray[np.intp]) -> Judged:
@@ -53,7 +54,7 @@ class JudgedDocument(NamedTuple):
 
 
 def read_periods(
-    folders: Sequence[Path],
+    folders: CountedFolders,
     by: str,
     *,
     once: bool = False,
@@ -63,7 +64,7 @@ def read_periods(
 
     Parameters
     ----------
-    folders : sequence of Path
+    folders : CountedFolders
     by : str
         One of `PERIODS`, "source", or a field that `textcat tag --keep-fields` has kept.
     once : bool, default=False
@@ -72,19 +73,20 @@ def read_periods(
         For each folder, the documents whose topics people have judged, by source and position, with all topics that
         they have.
     """
-    shards = {folder: shards_of(folder) for folder in folders}
     if by not in PERIODS:
-        _check_kept(folders, by)
-    sums = _Sums(by, once, present_models(folders), judged or {})
-    for folder in folders:
-        for shard in shards[folder]:
+        _check_kept(folders.paths, by)
+    sums = _Sums(by, once, folders, judged or {})
+    for shards in folders.shards.values():
+        for shard in shards:
             kept = Counter((row.source, row.position) for row in read_shard(shard)) if shard.was_replaced else None
             values = None if by in PERIODS else read_field(shard, by)
             for frame in read_frames(shard.path):
-                sums.add(folder, frame, kept, values)
+                sums.add(shard, frame, kept, values)
     check_has_present_tags(sums.model_counts is not None, sums.left_out)
     if sums.model_counts is None:
-        raise TextcatError(f"{folders[0] if folders else 'No folder'} has no documents: name a folder with tags.")
+        raise TextcatError(
+            f"{folders.paths[0] if folders.paths else 'No folder'} has no documents: name a folder with tags."
+        )
     return sums.periods(sums.model_counts)
 
 
@@ -102,8 +104,10 @@ def _check_kept(folders: Sequence[Path], field: str) -> None:
 class _Sums:
     """Count the documents of frames by period; a frame has documents that were scored together."""
 
-    def __init__(self, by: str, once: bool, models: Set[str], judged: Mapping[Path, Mapping[Place, Collection[str]]]):
-        self._by, self._once, self._models, self._judged = by, once, models, judged
+    def __init__(
+        self, by: str, once: bool, folders: CountedFolders, judged: Mapping[Path, Mapping[Place, Collection[str]]]
+    ):
+        self._by, self._once, self._folders, self._judged = by, once, folders, judged
         self._counts: dict[str, NDArray[np.int64]] = {}
         self._tagged: dict[str, NDArray[np.int64]] = {}
         self._documents: Counter[str] = Counter()
@@ -112,15 +116,16 @@ class _Sums:
         self.model_counts: ModelCounts | None = None
 
     def add(
-        self, folder: Path, frame: FrameArrays, kept: Counter[Place] | None, values: Mapping[Place, str] | None
+        self, shard: TagShard, frame: FrameArrays, kept: Counter[Place] | None, values: Mapping[Place, str] | None
     ) -> None:
-        """Count the documents of a frame, which were scored together.
+        """Count the documents of a frame of a shard, which were scored together.
 
         Documents that are not in `kept` are left out; if `kept` is None, none is left out. `values` has the value of
         the field by which documents are counted; None: they are counted by date.
         """
+        folder = shard.path.parent
         counts = np.ones(len(frame.days), bool) if kept is None else _take_kept(frame, kept)
-        if frame.model not in self._models:
+        if not self._folders.has(shard, frame.model):
             self.left_out += int(counts.sum())
             return
         if not counts.any():  # they were tagged again since

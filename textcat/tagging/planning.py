@@ -26,7 +26,7 @@ from textcat.reading import (
 from textcat.runs.inputs import facts_of_reading
 from textcat.tagging.groups import FIELD, open_groups
 from textcat.tagging.job import Job
-from textcat.tagging.output import OutputSettings, check_output, library_versions
+from textcat.tagging.output import RULES, OutputSettings, check_output, library_versions
 from textcat.tagging.rejection_limit import RejectionLimit
 from textcat.tagging.summary import Trained
 
@@ -204,7 +204,7 @@ def facts_of_job(job: Job, sources: Sequence[Source]) -> dict[str, Any]:
         **({"--keep-fields": [*write.keep_fields]} if write.keep_fields else {}),
         **({"--per-document": True} if write.per_document else {}),
         **({"--no-csv-escape": True} if write.no_csv_escape else {}),
-        "--rules": sha256("\0".join(rules).encode()).hexdigest()[:16] if any(rules) else None,
+        RULES: sha256("\0".join(rules).encode()).hexdigest()[:16] if any(rules) else None,
         **({"--automatic": True} if write.automatic else {}),
         # The columns of rows depend on it, so it must stay the same when the model changes.
         **({"names": True} if write.names else {}),

@@ -36,7 +36,7 @@ from textcat.tagging.grouped_files import check_grouped_files
 from textcat.tagging.groups import GroupsMark, open_groups
 from textcat.tagging.merge import write_part_plan
 from textcat.tagging.origin import RunOrigin
-from textcat.tagging.output import OutputSettings, file_format
+from textcat.tagging.output import MODEL, RULES, OutputSettings, file_format
 from textcat.tagging.planning import GROUPS, INPUT, OUTPUT, TaggingPlan, facts_of_job, make_plan
 from textcat.tagging.shards import remove_rows
 from textcat.tagging.summary import Summary
@@ -46,7 +46,7 @@ from textcat.tagging.work import Tally, log_plan, tagged_batches, workers_of
 log = logging.getLogger(__name__)
 
 MODEL_CHANGES = ("ask", "new", "all")  # choices for a folder with tags by another model, or other rules
-_MAY_CHANGE = ("model", "--rules")  # settings of a run to which these choices apply
+_MAY_CHANGE = (MODEL, RULES)  # settings of a run to which these choices apply
 _MOST_NAMED = 5  # maximum number of changed files, and of missing files, in warnings
 
 

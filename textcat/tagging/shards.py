@@ -2,14 +2,12 @@
 
 import csv
 import io
-import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from textcat.base.disk import expanded
 from textcat.base.errors import TextcatError
 from textcat.base.spreadsheets import plain_text, texts_of_cell
 from textcat.base.surrogates import escape_undecodable
@@ -25,7 +23,7 @@ from textcat.runs.results import Counts
 from textcat.runs.settling import RemovedRows
 from textcat.runs.shard_writer import counted_topics_path
 from textcat.tagging.groups import FIELD, group_at
-from textcat.tagging.output import MODEL, REASON, OutputSettings, file_format, text_of_value
+from textcat.tagging.output import MODEL, REASON, RULES, OutputSettings, file_format, text_of_value
 
 _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression
 
@@ -59,6 +57,7 @@ class TagShard(NamedTuple):
     path: Path
     was_replaced: bool  # whether rows were removed from it since it was written
     is_escaped: bool = True  # whether texts of CSV are cells of `safe_cell`
+    rules: str | None = None  # digest of the house rules by which its tags were chosen; None: there were none
 
 
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str], rows: OldRows) -> RemovedRows:
@@ -261,12 +260,18 @@ def shards_of(folder: Path) -> list[TagShard]:
     """Return the shards of a folder of tags, in order; raise a TextcatError if the folder has none."""
     journal = own_journal(folder) if folder.is_dir() else None
     lines = [] if journal is None else journal.lines
-    names = [line["name"] for line in lines if line.get("record") == "shard" and line["name"]]
-    if not names:
-        raise TextcatError(f"{folder} has no tags: name a folder that `textcat tag --out` has written.")
     is_escaped = not facts_of_run(folder).get("--no-csv-escape")
     replaced = {line["name"] for line in lines if line.get("record") == "replaced"}
-    return [TagShard(folder / name, name in replaced, is_escaped) for name in names]
+    shards: list[TagShard] = []
+    rules: str | None = None
+    for line in lines:
+        if "facts" in line:
+            rules = line["facts"].get(RULES)
+        elif line.get("record") == "shard" and line["name"]:
+            shards.append(TagShard(folder / line["name"], line["name"] in replaced, is_escaped, rules))
+    if not shards:
+        raise TextcatError(f"{folder} has no tags: name a folder that `textcat tag --out` has written.")
+    return shards
 
 
 def read_tags(folder: Path) -> Iterator[TaggedDocument]:
@@ -340,36 +345,3 @@ def find_documents(folder: Path, wanted: Collection[ArchivePlace]) -> dict[Archi
             there = [] if len(there) > 1 else there
         found |= {row: there[0]} if there else {}
     return found
-
-
-def distinct_folders(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """Return the paths of folders; raise a TextcatError if two of them are the same folder, even by different names."""
-    paths: dict[str, Path] = {}
-    for path in map(expanded, folders):
-        if (before := paths.setdefault(os.path.realpath(path), path)) is not path:
-            other = "" if before == path else f", also as {before}"
-            raise TextcatError(f"The folder {path} is named twice{other}: name it once, as its documents count once.")
-    return [*paths.values()]
-
-
-def present_models(folders: Iterable[Path]) -> set[str]:
-    """Return the id of the model by which folders were tagged last; with models by language, all their ids.
-
-    A TextcatError is raised if the folders were last tagged by different models.
-    """
-    models = sorted({str(facts_of_run(folder).get(MODEL, "")) for folder in folders})
-    if len(models) > 1:
-        raise TextcatError(
-            f"The folders have tags by the models {' and '.join(models)}, which differ by themselves: name folders of "
-            "one model, or give `textcat tag` the option --model-changes all."
-        )
-    return {named.rpartition(" ")[2] for text in models for named in text.split(", ")}
-
-
-def check_has_present_tags(has_some: bool, left_out: int) -> None:
-    """Raise a TextcatError if the present model has tagged no document, but former models have."""
-    if left_out and not has_some:
-        raise TextcatError(
-            f"There are tags of {left_out:,} documents by former models, and none by the present one: give "
-            "`textcat tag` the option --model-changes all, or the model before."
-        )

@@ -11,10 +11,10 @@ import numpy as np
 from textcat.base.errors import TextcatError, did_you_mean
 from textcat.corpus.corrections import Corrections, corrections_of
 from textcat.runs.records import facts_of_run
+from textcat.tagging.counted_folders import counted_folders, note_of_left_out
 from textcat.tagging.judged_sample import NO_SAMPLE, JudgedSample, judged_sample
 from textcat.tagging.periods import NO_VALUE, PERIODS, UNDATED, Periods, read_periods
 from textcat.tagging.score_bins import ModelCounts
-from textcat.tagging.shards import distinct_folders
 from textcat.trends.estimators import ESTIMATORS
 from textcat.trends.intervals import intervals
 from textcat.trends.sample import LEAST_DOCUMENTS, likeliest_estimator, sampled_prevalences
@@ -50,7 +50,7 @@ class Trends(NamedTuple):
     names: dict[str, str]  # of topics
     documents: int
     topics: int  # number of topics; with `most`, only the most frequent ones have rows
-    left_out: int = 0  # documents that only former models have tagged
+    left_out: int = 0  # documents that only former models or rules have tagged
     judged: int = 0  # documents of a random sample, judged by people, that the estimates use
     judged_gone: int = 0  # judged documents that are not in the archive any more
     judged_outside: int = 0  # judged documents that are not part of a random sample, because months have grown since
@@ -71,7 +71,8 @@ def estimate_trends(
     Parameters
     ----------
     folders : path, or iterable of paths
-        Folders that `tag_archive` has written, by one model. Tags by models before it do not count.
+        Folders that `tag_archive` has written, by one model and its present house rules. Tags by models or rules before
+        do not count.
     by : str
         The length of periods, "month", "year" or "day"; or, in place of periods, "source" or a field that the rows have
         kept.
@@ -96,19 +97,22 @@ def estimate_trends(
     Raises
     ------
     TextcatError
-        If a folder is named twice, has no tags, only those of former models, or none with scores; if models of folders
-        differ; if there are no dates, or they are in one period; if the model has no such topic; or if `corrections`
-        are named for several folders, or have fewer than 30 documents of a random sample.
+        If a folder is named twice, has no tags, only those of former models or rules, or none with scores; if models or
+        rules of folders differ, or two of them have tags of the same file; if there are no dates, or they are in one
+        period; if the model has no such topic; or if `corrections` are named for several folders, or have fewer than 30
+        documents of a random sample.
     """
     for value, choices in ((reprints, REPRINTS), (estimator, ("", *ESTIMATORS))):
         if value not in choices:
             raise TextcatError(f"{value!r} is not one of {', '.join(filter(None, choices))}: give one of these.")
-    paths = distinct_folders([folders] if isinstance(folders, str | os.PathLike) else folders)
-    if corrections is not None and len(paths) > 1:
+    named = [folders] if isinstance(folders, str | os.PathLike) else [*folders]
+    if corrections is not None and len(named) > 1:
         raise TextcatError(
-            f"The corrections in {corrections} are of one folder of tags, and {len(paths)} were given: name one, or "
+            f"The corrections in {corrections} are of one folder of tags, and {len(named)} were given: name one, or "
             "leave the corrections of each beside it, and out of the command."
         )
+    counted = counted_folders(named)
+    paths = counted.paths
     samples = {path: _judged(path, corrections) for path in paths}
     n_outside = sum(sample.n_outside for sample in samples.values())
     if reprints == "once" and (without := [path for path in paths if not facts_of_run(path).get("--duplicates")]):
@@ -120,7 +124,7 @@ def estimate_trends(
         path: {(tags.source, tags.position): topics for topics, tags in sample.documents}
         for path, sample in samples.items()
     }
-    periods = read_periods(paths, by, once=reprints == "once", judged=judged)
+    periods = read_periods(counted, by, once=reprints == "once", judged=judged)
     _check_several(periods, by)
     if corrections is not None and len(periods.judged) < LEAST_DOCUMENTS:
         raise TextcatError(
@@ -142,20 +146,22 @@ def _judged(folder: Path, corrections: str | os.PathLike[str] | None) -> JudgedS
 
 def _check_several(periods: Periods, by: str) -> None:
     """Raise TextcatError unless documents are of two periods or more or, if `by` is a field, have two values of it."""
+    left_out = note_of_left_out(periods.left_out)
     named = [name for name in periods.names if name not in (UNDATED, NO_VALUE)]
     if by not in PERIODS:
         if len(named) < _FEWEST:
             seen = f"Only the value {named[0]!r}" if named else "No value"
-            raise TextcatError(f"{seen} of the field {by!r} occurs: name another field, or a period.")
+            raise TextcatError(f"{seen} of the field {by!r} occurs: name another field, or a period.{left_out}")
         return
     if not named:
         raise TextcatError(
-            "No document has a date: name the field that has one by --date-field, and tag again with --restart."
+            "No document has a date: name the field that has one by --date-field, and tag again with "
+            f"--restart.{left_out}"
         )
     if len(named) < _FEWEST:
         shorter = {"year": "count by month or by day", "month": "count by day"}.get(by)
         remedy = "add the folders of other periods" if shorter is None else f"{shorter}, or add folders"
-        raise TextcatError(f"All dated documents are of {named[0]}: {remedy}.")
+        raise TextcatError(f"All dated documents are of {named[0]}: {remedy}.{left_out}")
 
 
 def _columns(counts: ModelCounts, topics: Sequence[str]) -> list[int]:
