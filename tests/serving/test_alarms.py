@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -160,7 +161,10 @@ def test_the_processes_of_a_server_count_together(news, alarms):
     assert alarms.documents == 61
 
 
-def test_the_server_adds_up_what_it_has_counted_and_stops_when_the_model_is_replaced(news, alarms):
+@pytest.mark.parametrize("replaced", ["model", "rules"])
+def test_the_server_adds_up_what_it_has_counted_and_stops_when_model_or_rules_are_replaced(
+    replaced, news, alarms, tmp_path
+):
     service = Service(news, alarms=alarms, check_seconds=0.01, log=Log(None))
 
     async def run():
@@ -168,7 +172,12 @@ def test_the_server_adds_up_what_it_has_counted_and_stops_when_the_model_is_repl
         answer(news, TEXTS["wheat"])
         while not alarms.documents:
             await asyncio.sleep(0.01)
-        news.models = {}
+        if replaced == "model":
+            news.models = {}
+        else:
+            (tmp_path / "rules.toml").write_text('never = ["wheat"]\n')
+            ruled = news["news"].tagger.with_rules(tmp_path / "rules.toml")
+            news.models = {"news": replace(news["news"], tagger=ruled)}
         while alarms.is_served:
             await asyncio.sleep(0.01)
         task.cancel()
@@ -185,6 +194,9 @@ def test_a_folder_of_other_tags_is_refused(news, tags, other_model, newswire_mod
     (tmp_path / "rules.toml").write_text('[replace]\nwheat = "grain"\n')
     by_rules = textcat.OutputSettings(rules=str(tmp_path / "rules.toml"))
     textcat.tag_archive(newswire_model, [path], tmp_path / "rules", jobs=1, output_settings=by_rules)
+    textcat.tag_archive(newswire_model, [path], tmp_path / "grown", jobs=1, output_settings=by_rules)
+    later = write(tmp_path / "later.jsonl", ["wheat"])
+    textcat.tag_archive(newswire_model, [path, later], tmp_path / "grown", jobs=1, model_changes="new")
     write(path, [])
     textcat.tag_archive(newswire_model, [path], tmp_path / "empty", jobs=1)
     for folder, told in {
@@ -192,6 +204,7 @@ def test_a_folder_of_other_tags_is_refused(news, tags, other_model, newswire_mod
         "other": rf"has tags by model {read_manifest(other_model).id}, but {news['news'].version} is served as 'news'",
         "some": "were chosen by --topic",
         "rules": "by house rules that the model does not have now",
+        "grown": "by house rules that the model does not have now",
         "empty": "are of no document",
     }.items():
         with pytest.raises(TextcatError, match=told):

@@ -23,6 +23,7 @@ from textcat.base.errors import TextcatError
 from textcat.model import Reason
 from textcat.runs.records import SUMMARY, all_facts
 from textcat.tagging.monitor import NO_KNOWN_TERM, NO_TOPIC, RateChange
+from textcat.tagging.output import RULES
 from textcat.trends.alarms import LEVEL, YEAR, find_alarms
 
 if TYPE_CHECKING:
@@ -43,15 +44,17 @@ class Alarms:
     Parameters
     ----------
     name, version : str
-        The name and the version of the served model. If it is replaced, counting ends.
+        The name and the version of the served model. If it or its house rules are replaced, counting ends.
     tagger : Tagger
     folder : Path
-        A folder of tags by this model, and by no other.
+        A folder of tags by this model and its house rules, and by no others.
     now : callable
         Returns the present time, in UTC.
 
     Attributes
     ----------
+    rules : str
+        The text of the model's house rules; "" if there are none.
     changes : list of RateChange
         The topics whose share has changed in the present year, as of the end of yesterday; years begin with the
         server's first day.
@@ -61,6 +64,8 @@ class Alarms:
         self, name: str, version: str, tagger: Tagger, folder: Path, now: Callable[[], datetime] = _now
     ) -> None:
         self.name, self.version, self._now = name, version, now
+        rules = tagger.decisions.rules
+        self.rules = "" if rules is None else rules.source
         self._rates = [*tagger.topics, NO_TOPIC, NO_KNOWN_TERM]
         self._column_of = {rate: column for column, rate in enumerate(self._rates)}
         self._reference, self._n_reference = self._read_reference(folder, tagger)
@@ -90,11 +95,13 @@ class Alarms:
                 f"{folder} has tags by model {' and '.join(models)}, but {self.version} is served as {self.name!r}: "
                 "name a folder that this model alone has tagged."
             )
-        rules = tagger.decisions.rules
-        expected = sha256(rules.source.encode()).hexdigest()[:16] if rules and rules.source else None
+        expected = sha256(self.rules.encode()).hexdigest()[:16] if self.rules else None
         why = "" if found["documents"] else "are of no document"
-        if (followed := settings[0].get("--rules")) != expected:
-            by_which = "house rules that the model does not have now" if followed else "none of the model's house rules"
+        if others := {of_run.get(RULES) for of_run in settings} - {expected}:
+            has_rules = any(others)
+            by_which = (
+                "house rules that the model does not have now" if has_rules else "none of the model's house rules"
+            )
             why = f"were chosen by {by_which}, unlike those that clients get"
         if option := next(filter(settings[0].get, _OTHER_TAGS), ""):
             why = f"were chosen by {option}, unlike those that clients get"
@@ -112,7 +119,8 @@ class Alarms:
     def count(self, name: str, documents: Sequence[Any], choice: Choice, answers: Sequence[Answer]) -> None:
         """Count the tags of clients' documents, if the clients asked for tags by thresholds, not for other tags.
 
-        Nothing is counted for other models than the monitored one, or beyond a maximum number of documents per hour.
+        Nothing is counted for other models or house rules than the monitored ones, or beyond a maximum number of
+        documents per hour.
         """
         if self._room <= 0 or name != self.name or choice[:3] != (None, None, False) or not self.is_served:
             return

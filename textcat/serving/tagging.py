@@ -122,7 +122,11 @@ class Service(Application):
             try:
                 await self.store.check(now=now)
                 if self.alarms is not None:
-                    self.alarms.is_served = (self.alarms.name, self.alarms.version) in self.store.versions()
+                    served, monitored = (
+                        self.store.models.get(self.alarms.name),
+                        (self.alarms.version, self.alarms.rules),
+                    )
+                    self.alarms.is_served = served is not None and (served.version, served.rules) == monitored
                     if self.alarms.add_up():
                         await asyncio.to_thread(self.alarms.evaluate)
             except Exception as error:
