@@ -210,6 +210,20 @@ def test_a_file_of_a_format_that_is_known_and_not_read_is_named(folder):
         assert said in faults(read("a.xml"))[0].reason
 
 
+def test_an_ending_of_databases_of_many_kinds_is_not_that_of_one(folder):
+    (folder / "in").mkdir()
+    ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500)
+    for name, data in {"Thumbs.db": ole, "a.db": b"SQLite format 3\0" + bytes(80), "b.db": bytes(range(256))}.items():
+        (folder / "in" / name).write_bytes(data)
+    (folder / "in" / "c.db").write_text('{"text": "Tin rose."}\n')
+    found = read("in")
+    reasons = {fault.source: fault.reason for fault in faults(found)}
+    assert "of Windows" in reasons["in/Thumbs.db"]
+    assert "SQLite" in reasons["in/a.db"]
+    assert "neither its name nor its content tells the format" in reasons["in/b.db"]
+    assert len(ids(found)) == 1
+
+
 UNREAD_TEXTS = {
     "RTF": b"{\\rtf1\\ansi Barley rose.\\par }",
     "fastText": b"__label__crops Barley rose.\n__label__metals __label__ships Copper\n",
