@@ -1,13 +1,13 @@
 """Dates in the forms of agencies, feeds, mail and Reuters become ISO 8601, and have an order."""
 
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from cases import every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.reading.dates import date_range, day_of, iso_date, moment, month_of, months_of, time_of
+from textcat.reading.dates import date_range, date_text, day_of, iso_date, moment, month_of, months_of, time_of
 
 FORMS = {
     "2018-11-21T16:25:32-05:00": "2018-11-21T16:25:32-05:00",
@@ -23,6 +23,9 @@ FORMS = {
     "Thu, 1 Jan 1970 00:00:00 +0000 (UTC)": "1970-01-01T00:00:00+00:00",
     "26-FEB-1987 15:01:01.01": "1987-02-26T15:01:01.01",
     "10 June 2003": "2003-06-10",
+    "2024-01-01T24:00:00Z": "2024-01-02T00:00:00Z",
+    "20231231T2400+0530": "2024-01-01T00:00:00+05:30",
+    "2016-12-31T23:59:60Z": "2016-12-31T23:59:60Z",
 }
 
 
@@ -33,10 +36,28 @@ def test_a_date_is_written_in_iso_8601_with_its_zone(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1987", "2018-11", "spring", "2018-02-30", "31 Foo 2018", "2018-11-21T25:00", "9" * 99, "٢٠٢٤-٠٥-٠١"]
+    "text",
+    [
+        *("", "1987", "2018-11", "spring", "2018-02-30", "31 Foo 2018", "2018-11-21T25:00", "9" * 99, "٢٠٢٤-٠٥-٠١"),
+        *("2024-01-01T10:00:00+99:99", "2024-01-01T10:00:00+24:00", "2024-01-01T10:00:00-0060", "2024-01-01T10:00:61Z"),
+        *("2024-01-01T24:00:01Z", "2024-01-01T24:30", "9999-12-31T24:00:00", "1 Jan 2024 10:00 +9900"),
+    ],
 )
 def test_what_is_no_date_that_is_known_stays_as_it_is(text):
     assert iso_date(text) == text
+
+
+@pytest.mark.parametrize("text", ["2024-01-01T10:00:00+99:99", "2024-01-01T10:00+2400", "2024-01-01T10:00:61Z"])
+def test_an_impossible_zone_or_second_is_no_time(text):
+    assert (moment(text), time_of(text), month_of(text)) == (None, None, "2024-01")
+
+
+def test_a_time_whose_zone_has_seconds_is_written_in_utc():
+    zone = timezone(timedelta(minutes=53, seconds=28))
+    assert iso_date(date_text(datetime(1850, 1, 1, tzinfo=zone))) == "1849-12-31T23:06:32+00:00"
+    assert date_text(datetime(1, 1, 1, tzinfo=zone)) == "0001-01-01 00:00:00+00:53:28"  # none in UTC
+    assert date_text(datetime(2024, 1, 1, tzinfo=timezone.utc)) == "2024-01-01 00:00:00+00:00"
+    assert date_text(1990) == "1990"
 
 
 def test_dates_are_ordered_by_the_moments_they_stand_for():

@@ -3,18 +3,18 @@
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from functools import lru_cache
 
-_TIME = r"(?P<hour>\d\d):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?P<part>[.,]\d+)?)?"
+_TIME = r"(?P<hour>\d\d):?(?P<minute>[0-5]\d)(?::?(?P<second>[0-5]\d|60)(?P<part>[.,]\d+)?)?"
 _NUMBERS = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
-    rf"(?:[Tt ]{_TIME}\s*(?P<zone>[Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?",
+    rf"(?:[Tt ]{_TIME}\s*(?P<zone>[Zz]|UTC|GMT|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?",
     re.ASCII,
 )
 _WORDS = re.compile(
     r"(?:[A-Za-z]{3,9},?\s+)?(?P<day>\d\d?)[ -](?P<month>[A-Za-z]{3,9})\.?[ -](?P<year>\d{4}|\d\d)"
-    rf"(?:,?\s+{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-]\d\d:?\d\d)?(?:\s+\([^()]*\))?)?",
+    rf"(?:,?\s+{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?(?:\s+\([^()]*\))?)?",
     re.ASCII,
 )
 _PARTS = "year", "month", "day", "hour", "minute", "second", "part", "zone"
@@ -25,7 +25,7 @@ _ZONES = {"z": "Z", "ut": "Z", "utc": "Z", "gmt": "Z", "est": "-05:00", "edt": "
 _ZONES |= {"cdt": "-05:00", "mst": "-07:00", "mdt": "-06:00", "pst": "-08:00", "pdt": "-07:00"}
 # The usual result of `iso_date`, its zone apart, which the standard library parses several times as fast.
 _USUAL = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?)(?(2)(Z|[+-][0-9]{2}:[0-9]{2})?)"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?)(?(2)(Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)"
 )
 _SHORT = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _LONGEST = 80  # maximum characters of a date
@@ -39,8 +39,10 @@ def iso_date(text: str) -> str:
     if not match:
         return text
     year, month, day, hour, minute, second, part, zone = match.group(*_PARTS)
-    date = _iso_day(year, month, day)
-    if not date or int(hour or 0) > 23 or int(minute or 0) > 59:
+    is_end = hour == "24" and not any(map(int, (minute, second or 0, (part or ".0")[1:])))  # midnight at a day's end
+    date = _iso_day(year, month, day, is_end)
+    hour = "00" if is_end else hour
+    if not date or int(hour or 0) > 23:
         return text
     if hour is None:
         return date
@@ -48,16 +50,18 @@ def iso_date(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _iso_day(year: str, month: str, day: str) -> str:
-    """Return a date in ISO 8601, given a year of two or four digits and a month's number or name; "" if none is."""
+def _iso_day(year: str, month: str, day: str, following: bool) -> str:
+    """Return a date in ISO 8601, given a year of two or four digits and a month's number or name; "" if none is.
+
+    `following`: return the day after.
+    """
     number = int(month) if month.isdigit() else _MONTHS.get(month[:3].lower(), 0)
     if len(year) != 4:
         year = str(int(year) + (1900 if year > "49" else 2000))
     try:
-        datetime(int(year), number, int(day))
-    except ValueError:
+        return (date(int(year), number, int(day)) + timedelta(days=following)).isoformat()
+    except (ValueError, OverflowError):
         return ""
-    return f"{year}-{number:02}-{int(day):02}"
 
 
 def _zone(text: str | None) -> str:
@@ -65,6 +69,15 @@ def _zone(text: str | None) -> str:
         return _ZONES.get((text or "").lower(), "")
     digits = text[1:].replace(":", "").ljust(4, "0")
     return f"{text[0]}{digits[:2]}:{digits[2:]}"
+
+
+def date_text(value: object) -> str:
+    """Return a date or time, such as a datetime, as text; in UTC if its zone has seconds, which ISO 8601 does not."""
+    offset = value.utcoffset() if isinstance(value, datetime) else None
+    if offset is not None and offset.total_seconds() % 60:
+        with suppress(OverflowError):
+            return str(value.astimezone(timezone.utc))  # type: ignore[attr-defined]
+    return str(value)
 
 
 def _offset(text: str) -> timedelta:

@@ -10,7 +10,7 @@ from textcat.base.errors import TextcatError
 from textcat.base.frames import Frame, is_missing, is_table, named_columns
 from textcat.reading.annotations import plain_record
 from textcat.reading.columns import names_alike, title_and_body
-from textcat.reading.dates import iso_date
+from textcat.reading.dates import date_text, iso_date
 from textcat.reading.document import PARTS, Document
 from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.input_settings import InputSettings
@@ -160,7 +160,7 @@ def as_documents(
             raise TextcatError(f"{kind} {label} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
         texts = _chosen(fields, names_of_texts, trained_on)
         names, labelled_for = record.labels(topics, topics_separator)
-        date = "" if date is None else iso_date(str(date))
+        date = "" if date is None else iso_date(date_text(date))
         documents.append(Document(identifier, record.zones(texts), names, date, part, labelled_for))
     for sentence, n in left_out.items():
         _log.warning("%s (%d of %d).", sentence, n, n + len(documents))

@@ -128,7 +128,7 @@ TIMES = {
     "1970-01-01T00:00:00.000001Z": ([1], pyarrow.timestamp("us", "America")),
     "0000-12-31 23:00:00.000000-0100": ([-62135596800000000], pyarrow.timestamp("us", "Etc/GMT+1")),
     "10000-01-01 00:00:00.000Z": ([253402300800], pyarrow.timestamp("s", "UTC")),
-    "<value out of range: 1000000000>": ([10**9], pyarrow.date32()),
+    "0001-01-01T00:00:00+00:00": ([-62135596800], pyarrow.timestamp("s", "Europe/Berlin")),
 }
 
 
@@ -145,6 +145,15 @@ def test_a_time_that_python_cannot_hold_is_read_as_text(place, date):
     assert (record.zones, record.date) == ({"body": "Tin rose"}, date)
     assert record.fields["dates"] == [{"of": record.fields["date"]}]
     assert iso_date(record.fields["date"]) == date
+
+
+@pytest.mark.parametrize(
+    "kind", [pyarrow.date32(), *(pyarrow.timestamp(*how) for how in (["ms"], ["us"], ["us", "UTC"]))]
+)
+def test_a_time_that_arrow_cannot_write_either_is_null(place, kind):
+    value = 10**9 if kind == pyarrow.date32() else 9 * 10**18
+    (record,) = place("parquet", dated([value], kind), fields=("date", "dates"))
+    assert (record.date, record.fields) == ("", {"date": None, "dates": [{"of": None}]})
 
 
 def test_nanoseconds_are_read_without_pandas_as_with_it(place, tmp_path):

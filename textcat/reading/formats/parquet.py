@@ -10,7 +10,7 @@ from textcat.base.surrogates import mark_surrogates
 from textcat.reading.annotations import prodigy_labels
 from textcat.reading.columns import ColumnNames, columns_among, log_usual_names, titled_zones
 from textcat.reading.compression import check_ratio
-from textcat.reading.dates import iso_date
+from textcat.reading.dates import date_text, iso_date
 from textcat.reading.faults import UnreadableError, encoding_error
 from textcat.reading.input_settings import InputSettings
 from textcat.reading.labels import labels_in, labels_of_fields
@@ -195,7 +195,7 @@ def _plain(value: Any, settings: InputSettings) -> Any:
         return {name: _plain(item, settings) for name, item in value.items()}
     if value is None or isinstance(value, str | bool | int | float):
         return None if value != value else value
-    return _text(value, settings) if isinstance(value, bytes | UnreadableError) else str(value)
+    return _text(value, settings) if isinstance(value, bytes | UnreadableError) else date_text(value)
 
 
 def _name(value: Any, settings: InputSettings) -> str:
@@ -241,8 +241,15 @@ def _item(pa: Any, value: Any) -> Any:
         return UnreadableError(f"has a value of the type {value.type}, which Python cannot hold: write it as text")
 
 
-def _time_as_text(pa: Any, value: Any) -> str:
-    """Return a time as Arrow writes it, with more digits and years than Python has; in UTC if its zone is unknown."""
+def _time_as_text(pa: Any, value: Any) -> str | None:
+    """Return a time as Arrow writes it, with more digits and years than Python has; in UTC if its zone is unknown.
+
+    None is returned if Arrow cannot write it, either.
+    """
+    is_stamp = pa.types.is_timestamp(value.type)
+    # Arrow says of times without a zone alone that it cannot write them
+    if "out of range" in str((value.cast(pa.timestamp(value.type.unit)) if is_stamp else value).cast(pa.string())):
+        return None
     try:
         return str(value.cast(pa.string()).as_py())
     except pa.ArrowInvalid:
