@@ -6,9 +6,10 @@ import pytest
 
 import textcat
 from textcat import Corpus, Document, TextcatError
-from textcat.training.checks import check_training, warn_of_corpus
+from textcat.training.checks import are_single, check_training, warn_of_corpus
 
 PAUM = textcat.read_recipe("paum")
+POTS = ["tin", "pot"] * 3
 
 
 def warn_of_topics(topics):
@@ -58,6 +59,32 @@ def test_several_topics_on_all_documents_are_told():
     records = [{"text": "tin ore", "topics": ["tin", "ore"]}, {"text": "x", "topics": ["tin", "ore", "pot"]}] * 3
     with pytest.warns(UserWarning, match=r"2 topics, such as 'ore', are on all 6 .* nothing to learn about them"):
         textcat.train(textcat.Corpus.from_records(records), "paum")
+
+
+@pytest.mark.parametrize(
+    ("labelled_for", "everywhere", "unknown"),
+    [
+        (("anna",), ["2 topics, such as 'pot', are"], ["'anna', a topic that no"]),
+        (("tim", "Ann"), ["2 topics, such as 'pot', are"], ["2 topics, such as 'Ann', that no"]),
+        (("tun", "pot"), ["The topic 'tin' is"], ["'tun', a topic that no document has. Did you mean 'tin'?"]),
+        ((), ["2 topics, such as 'pot', are"], []),
+        (("tin",), ["The topic 'pot' is"], []),
+        (("pot", "tin"), [], []),
+        (None, [], []),
+    ],
+)
+def test_topics_without_a_negative_example_and_names_that_are_no_topics_are_told(labelled_for, everywhere, unknown):
+    train = [Document(str(i), {"body": topic}, (topic,), labelled_for=labelled_for) for i, topic in enumerate(POTS)]
+    corpus = Corpus("c", train, [], ("pot", "tin"))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warn_of_corpus(corpus, PAUM)
+    sentences = [str(each.message) for each in told]
+    for expected, sign in ((everywhere, "nothing to learn"), (unknown, "'labelled_for' has")):
+        found = [sentence for sentence in sentences if sign in sentence]
+        assert len(found) == len(expected)
+        assert all(part in sentence for part, sentence in zip(expected, found, strict=True))
+    assert are_single(corpus) is (not everywhere)
 
 
 def test_topics_that_differ_in_case_or_unicode_form_only_are_told():

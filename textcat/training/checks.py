@@ -6,8 +6,9 @@ import unicodedata
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
+from itertools import chain
 
-from textcat.base.errors import TextcatError
+from textcat.base.errors import TextcatError, did_you_mean
 from textcat.corpus.documents import Corpus, topic_counts
 from textcat.evaluation.bands import MANY_TOPICS
 from textcat.features.scripts import SPACY
@@ -91,15 +92,16 @@ def warn_of_corpus(corpus: Corpus, recipe: Recipe) -> None:
     """Log a warning for each sign that a corpus was read wrongly, or that held-out figures will be too good.
 
     Signs are texts that the recipe cannot split into words, topics joined in one name, topics that differ only in
-    spelling or that say "no", missing values among the topics, topics that every document has, and documents that
-    repeat others.
+    spelling or that say "no", missing values among the topics, topics that every document labelled for them has,
+    names in `labelled_for` that are no topics, and documents that repeat others.
     """
     warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
     _warn_of_joined_topics(corpus.topics)
     _warn_of_topics_written_alike(corpus.topics)
     _warn_of_topics_that_say_no(corpus.topics)
     _warn_of_missing_values(corpus.topics, corpus.train)
-    _warn_of_topics_everywhere(corpus.train)
+    _warn_of_topics_everywhere(corpus)
+    _warn_of_unknown_names_labelled_for(corpus)
     _warn_of_repeats(corpus)
 
 
@@ -202,28 +204,50 @@ def _warn_of_topics_that_say_no(topics: Collection[str]) -> None:
         )
 
 
-def _warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
-    """Warn of topics that all training documents have: such topics have no negative example."""
-    everywhere = {topic for document in documents[:1] for topic in document.topics}
-    for document in documents:
-        if not everywhere:
-            return
-        everywhere.intersection_update(document.topics)
-    if everywhere:
-        which, it = f"The topic {min(everywhere)!r} is", "it"
-        if len(everywhere) > 1:
-            which, it = f"{len(everywhere):,} topics, such as {min(everywhere)!r}, are", "them"
+def _warn_of_topics_everywhere(corpus: Corpus) -> None:
+    """Warn of topics that all training documents labelled for them have: such topics have no negative example."""
+    n_having, n_documents = topic_counts(corpus.train), len(corpus.train)
+    judged = [{*d.labelled_for, *d.topics} for d in corpus.train if d.labelled_for is not None]
+    n_judged, n_judged_for_all = Counter(chain.from_iterable(judged)), n_documents - len(judged)
+    everywhere = [t for t in sorted(corpus.topics) if 0 < n_having[t] == n_judged[t] + n_judged_for_all]
+    if not everywhere:
+        return
+    which, it = f"The topic {everywhere[0]!r} is", "it"
+    if len(everywhere) > 1:
+        which, it = f"{len(everywhere):,} topics, such as {everywhere[0]!r}, are", "them"
+    those, remedy = f"all {n_documents:,} training documents", "such as ones with an empty list of topics"
+    if any(n_having[topic] < n_documents for topic in everywhere):
+        those = f"all training documents that were labelled for {it}, as their field 'labelled_for' says"
+        remedy = f"and labelled for {it}, or correct that field"
+    warnings.warn(
+        f"{which} on {those}, so there is nothing to learn about {it}: add documents without {it}, {remedy}.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def _warn_of_unknown_names_labelled_for(corpus: Corpus) -> None:
+    """Warn if documents were labelled for what is no topic of any document, such as the name of a person."""
+    known = {*corpus.topics, *corpus.descriptions, *corpus.names}
+    known |= {topic for document in (*corpus.train, *corpus.test) for topic in document.topics}
+    judged = {document.labelled_for for document in corpus.train if document.labelled_for is not None}
+    if unknown := sorted(set(chain.from_iterable(judged)) - known):
+        which = f"{unknown[0]!r}, a topic"
+        if len(unknown) > 1:
+            which = f"{len(unknown):,} topics, such as {unknown[0]!r},"
+        hint = did_you_mean(unknown[0], known)
         warnings.warn(
-            f"{which} on all {len(documents):,} training documents, so there is nothing to learn about {it}: "
-            f"add documents without {it}, such as ones with an empty list of topics.",
+            f"The field 'labelled_for' has {which} that no document has.{hint} A document with this field is no example "
+            "of the topics that it does not list: if it does not list topics, rename it.",
             UserWarning,
             stacklevel=2,
         )
 
 
 def are_single(corpus: Corpus) -> bool:
-    """Return whether a corpus has several topics, and each of its training documents has exactly one of them."""
-    return len(corpus.topics) > 1 and all(len(document.topics) == 1 for document in corpus.train)
+    """Return whether a corpus has several topics, and each training document, labelled for all, has exactly one."""
+    train = corpus.train
+    return len(corpus.topics) > 1 and all(len(d.topics) == 1 for d in train) and corpus.unjudged(train) is None
 
 
 def unevaluated_topics(corpus: Corpus) -> str:
