@@ -1,6 +1,7 @@
 """Topics that are only named are ranked by words, by vectors of words, and by what unlabelled documents add."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -84,6 +85,22 @@ def test_a_single_topic_ranks_by_its_name():
     tagger = train_by_names({"grain": ""}, TEXTS)
     scores = tagger.scores(["grain", "wheat and corn", "a violin"])[:, 0]
     assert scores[0] > scores[1] > scores[2]
+
+
+@pytest.mark.parametrize("unknown", [["Zqxv"], ["abcxyz", "Zqxv"]])
+def test_a_topic_nothing_is_known_of_is_told_gets_no_example_and_is_ranked_last(tagger, unknown):
+    with pytest.warns(UserWarning, match=rf"{re.escape(repr(min(unknown)))}.* no example") as told:
+        named = train_by_names({**NAMES, **dict.fromkeys(unknown, "")}, TEXTS)
+    assert len(told) == 1
+    known = [named.topics.index(topic) for topic in tagger.topics]
+    others = np.setdiff1d(np.arange(len(named.topics)), known)
+    np.testing.assert_allclose(named.scores(TEXTS)[:, known], tagger.scores(TEXTS), atol=0.01)
+    assert not named.facts.train_sizes[others].any()
+    scores = named.scores([*TEXTS, "neither of them", "farmers", "a violin"])
+    assert (scores[:, others].max(axis=1) < scores[:, known].min(axis=1)).all()
+    assert [[tag.topic for tag in tags] for tags in named.tag([f"of {name}" for name in unknown], top=1)] == [
+        [name] for name in unknown
+    ]
 
 
 def test_texts_of_unknown_words_are_ranked_without_vectors():

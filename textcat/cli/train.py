@@ -400,7 +400,7 @@ def show_training_by_names(console: "Console", tagger: "Tagger", folder: Path, s
 
     cost, n_documents = cost_of_stages(stages), tagger.facts.train_documents
     rows = [
-        {"topic": topic, "taken for examples": int(n), "terms of largest weight": ", ".join(t for t, _ in terms)}
+        {"topic": topic, "taken for examples": int(n), "terms of largest weight": ", ".join(t for t, w in terms if w)}
         for topic, n in zip(tagger.topics, tagger.facts.train_sizes, strict=True)
         for terms in [tagger.terms(topic, 5)]
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -47,6 +48,10 @@ _SHARES = (0.1, 0.25)
 _FEWEST = 3  # minimum number of examples of a topic, if it leads in so many documents
 _LEAST = 1e-9  # replaces a standard deviation of 0
 _WEIGHTS_IN_MEMORY = 6  # matrices of weights in memory at the same time, at most: 5.2 were measured with 900 topics
+_NO_WORD = (
+    "No document has a word of a topic's name or description, or one that is similar: write descriptions in words of "
+    "the documents."
+)
 _OF_RANKERS = 2.0  # standard deviation of the rankers' scores, relative to that of the scores by names
 
 
@@ -85,7 +90,9 @@ def train_by_names(
     -------
     Tagger
         A topic's threshold gives it to as many unlabelled documents as have it as their best topic. The tagger is not
-        evaluated: call `textcat.evaluate` with labelled documents.
+        evaluated: call `textcat.evaluate` with labelled documents. A topic whose name and description have no word of a
+        document, nor one of similar meaning, is named in a warning; it gets no examples, and is ranked below all others
+        of a document without its words.
 
     Raises
     ------
@@ -112,8 +119,10 @@ def train_by_names(
         named = named if vectors is None else vectors.beside(named)
         _check_memory(rows.shape[1], len(corpus.topics))
     with stages.stage("train topics"):
-        weights, taken = _weights(rows, named, len(features.idf_), recipe, n_jobs)
-    bias = -(rows @ weights).mean(axis=0)
+        is_known = named[:, rows.getnnz(axis=0) > 0].getnnz(axis=1) > 0  # has a column that documents have
+        _check_known(corpus, is_known)
+        weights, taken = _weights(rows, named[is_known], len(features.idf_), recipe, n_jobs)
+        weights, bias, taken = _with_unknown(rows, named, is_known, weights, taken)
     scorer = Dense(weights if vectors is None else vectors.in_words(weights), bias)
     scores = scorer.scores(Rows.of(rows[:, : len(features.idf_)]))  # tokenize as documents to be tagged are
     decisions = Decisions(_thresholds(scores), strategy=recipe.tags.strategy)
@@ -198,6 +207,44 @@ def read_names(path: str | os.PathLike[str]) -> dict[str, str]:
     return read_descriptions(file.name, file.read_bytes(), str(path))
 
 
+def _check_known(corpus: Corpus, is_known: np.ndarray) -> None:
+    """Warn of topics without a word that documents have, or a similar one; raise TextcatError if there are no others."""
+    if not is_known.any():
+        raise TextcatError(_NO_WORD)
+    if unknown := [topic for topic, known in zip(corpus.topics, is_known.tolist(), strict=True) if not known]:
+        which, it = f"the topic {unknown[0]!r}", "it"
+        if len(unknown) > 1:
+            which, it = f"{len(unknown):,} topics, such as {unknown[0]!r}", "they"
+        gets = "gets no example and is" if it == "it" else "get no example and are"
+        warnings.warn(
+            f"No document has a word of the name or description of {which}, or one that is similar, so {it} {gets} "
+            "ranked last in documents without such words: describe such topics in words of the documents.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _with_unknown(
+    rows: sparse.csr_matrix, named: sparse.csr_matrix, is_known: np.ndarray, weights: np.ndarray, taken: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the weights, the biases and the examples of all topics, given the weights and examples of known ones.
+
+    A topic that is not known keeps the words of its name, with weights of the usual size, but without one of them it
+    is below all other topics of a document: its bias is as far below the lowest score as the highest is above it.
+    """
+    scores = rows @ weights
+    bias = -scores.mean(axis=0)
+    if is_known.all():
+        return weights, bias, taken
+    scores += bias
+    size = np.linalg.norm(weights) / np.linalg.norm(named[is_known].toarray())
+    of_all = (named.toarray().T * size).astype(weights.dtype)
+    biases = np.full(len(is_known), scores.min() - np.ptp(scores), bias.dtype)
+    examples = np.zeros((len(taken), len(is_known)), bool)
+    of_all[:, is_known], biases[is_known], examples[:, is_known] = weights, bias, taken
+    return of_all, biases, examples
+
+
 def _weights(
     rows: sparse.csr_matrix, named: sparse.csr_matrix, n_terms: int, recipe: Recipe, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -218,10 +265,7 @@ def _weights(
         dimensions /= spread_of_topics * _spread(by_vectors)
     scores = rows @ weights
     if not scores.any():
-        raise TextcatError(
-            "No document has a word of a topic's name or description, or one that is similar: write "
-            "descriptions in words of the documents."
-        )
+        raise TextcatError(_NO_WORD)
     weights /= _spread(scores)
     taken = np.zeros(scores.shape, bool)
     total = weights
