@@ -237,8 +237,8 @@ def _warn_of_unknown_names_labelled_for(corpus: Corpus) -> None:
             which = f"{len(unknown):,} topics, such as {unknown[0]!r},"
         hint = did_you_mean(unknown[0], known)
         warnings.warn(
-            f"The field 'labelled_for' has {which} that no document has.{hint} A document with this field is no example "
-            "of the topics that it does not list: if it does not list topics, rename it.",
+            f"The field 'labelled_for' has {which} that no document has.{hint} A document with this field is no "
+            "example of the topics that it does not list: if it does not list topics, rename it.",
             UserWarning,
             stacklevel=2,
         )

@@ -208,7 +208,7 @@ def read_names(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _check_known(corpus: Corpus, is_known: np.ndarray) -> None:
-    """Warn of topics without a word that documents have, or a similar one; raise TextcatError if there are no others."""
+    """Warn of topics without a word that documents have, or a similar one; raise TextcatError if there is no other."""
     if not is_known.any():
         raise TextcatError(_NO_WORD)
     if unknown := [topic for topic, known in zip(corpus.topics, is_known.tolist(), strict=True) if not known]:
