@@ -203,7 +203,10 @@ def test_a_topic_without_positives_or_of_all_documents_is_trained_like_others():
 @pytest.mark.parametrize(
     ("Y", "said"),
     [
-        (np.ones(80), "y has only one class, "),
+        (np.ones(80), r"y has only one class, 1\.0;"),
+        (np.ones(80, int), "y has only one class, 1;"),
+        (np.array(["corn"] * 80), "y has only one class, 'corn';"),
+        (np.where(indicator()[:, 0], np.nan, 1), "Input y contains NaN"),
         (indicator() * 2, "an indicator Y must hold only 0 and 1"),
         (np.where(indicator(), np.nan, 0), "an indicator Y must hold only 0 and 1"),
         (indicator(n_rows=79), "X has 80 rows and Y has 79; they must be as many"),
@@ -215,8 +218,10 @@ def test_a_topic_without_positives_or_of_all_documents_is_trained_like_others():
     ],
 )
 def test_labels_that_make_no_problem_are_refused(Y, said):
-    with pytest.raises(ValueError, match=said):
-        PAUM().fit(rows(), Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=said):
+            PAUM().fit(rows(), Y)
 
 
 # --- scores ---

@@ -106,15 +106,16 @@ def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray],
 
 def _read_classes(y: np.ndarray, n_rows: int) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the numbers of the positive rows of each ranker, and the classes; y has one class for each row."""
-    from sklearn.utils import column_or_1d
+    from sklearn.utils import assert_all_finite, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets
 
     labels = column_or_1d(y, warn=True)
     _check_length(labels, n_rows)
+    assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y has only one class, {classes[0]!r}; training needs at least two")
+        raise ValueError(f"y has only one class, {classes.tolist()[0]!r}; training needs at least two")
     wanted = [1] if len(classes) == 2 else range(len(classes))
     return [np.flatnonzero(codes == code).astype(np.int32) for code in wanted], classes
 
