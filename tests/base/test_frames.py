@@ -143,6 +143,17 @@ def test_names_of_columns_that_are_none_are_refused(of_bodies, text):
             ask([{"body": "corn", "topics": "grain"}], text=text)
 
 
+@pytest.mark.parametrize("names", [[0, 1], [("a", "text"), ("a", "topics")]])
+def test_columns_that_are_not_called_by_texts_are_to_be_renamed(names):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame([["corn", "grain"]])
+    table.columns = pd.MultiIndex.from_tuples(names) if isinstance(names[0], tuple) else names
+    with pytest.raises(TextcatError, match=r"not all called by texts: rename them"):
+        textcat.train(table, text="a")
+    with pytest.raises(TextcatError, match=r"which are texts; rename columns"):
+        textcat.train(table, text=names[0] if names[0] == 0 else names[:1])
+
+
 def test_answers_to_a_table_are_tables_of_its_library_with_its_index_and_a_column_per_topic(library, table, tagger):
     texts = [f"{row[0]}\n{row[1]}" for row in zip(COLUMNS["headline"], COLUMNS["story"], strict=True)]
     for ask in (tagger.scores, tagger.predict_proba, tagger.predict):

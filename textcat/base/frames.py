@@ -119,6 +119,10 @@ class Frame(NamedTuple):
             if name not in columns:
                 listed = first_of(columns, _COLUMNS_SHOWN)
                 known = f"It has {listed or 'none'}: name the ones to take by {argument}=."
+                if not all(isinstance(column, str) for column in self.data.columns):
+                    known = (
+                        f"It has {listed}, which are not all called by texts: rename them, as by columns=['text', …]."
+                    )
                 raise TextcatError(f"The table has no column {name!r}.{did_you_mean(name, columns)} {known}")
             if columns.count(name) > 1:
                 raise TextcatError(f"The table has {columns.count(name)} columns {name!r}: give each its own name.")
@@ -238,7 +242,10 @@ def named_columns(text: str | Sequence[str] | None) -> tuple[str, ...]:
         return ()
     names = (text,) if isinstance(text, str) else tuple(text) if isinstance(text, Iterable) else ()
     if not names or not all(isinstance(name, str) for name in names):
-        raise TextcatError(f"Texts cannot be in the columns {text!r:.60}: give one name or a list of names.")
+        raise TextcatError(
+            f"Texts cannot be in the columns {text!r:.60}: give one name or a list of names, which "
+            "are texts; rename columns called otherwise."
+        )
     return names
 
 
