@@ -1,8 +1,11 @@
 """Documents of records and tables in memory: their fields, and which are refused."""
 
+import json
+
 import pytest
 
 from textcat.base.errors import TextcatError
+from textcat.corpus.catalogue import corpus_of
 from textcat.corpus.documents import Corpus, Document
 from textcat.reading import document_stream
 
@@ -163,3 +166,34 @@ def test_some_columns_of_training_are_not_enough(as_table):
         [*document_stream(given, trained_on=("title", "body"))]
     assert len([*document_stream(given, "title", trained_on=("title", "body"))]) == 2
     assert len([*document_stream(given, trained_on=("headline", "story"))]) == 2
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), ""])
+@pytest.mark.parametrize("in_file", [False, True])
+def test_records_without_a_split_among_others_are_told(tmp_path, caplog, missing, in_file):
+    records = [
+        {"id": str(i), "text": f"corn {i}", "topics": "grain", "split": split}
+        for i, split in enumerate(["train"] * 4 + ["test"] * 2 + [missing] * 3)
+    ]
+    source = records
+    if in_file:
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (source := tmp_path / "some.jsonl").write_text(text.replace("NaN", "null"))
+    corpus = corpus_of(source)
+    assert (len(corpus.train), len(corpus.test)) == (7, 2)
+    assert "3 of 9 documents have no split, and others do" in caplog.text
+    caplog.clear()
+    corpus_of([{**record, "split": None} for record in records])
+    corpus_of(records[:6])
+    assert "no split" not in caplog.text
+
+
+@pytest.mark.parametrize("columns", [{"text": "topics"}, {"text": ["text", "corn"], "topics": ["corn", "rye"]}])
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_field_of_texts_and_topics_at_once_is_refused(tmp_path, columns, in_file):
+    source = [{"text": "a", "topics": "corn", "corn": 1, "rye": 0}, {"text": "b", "topics": "rye", "corn": 0, "rye": 1}]
+    if in_file:
+        text = "".join(json.dumps(record) + "\n" for record in source)
+        (source := tmp_path / "some.jsonl").write_text(text)
+    with pytest.raises(TextcatError, match="cannot hold both the texts and the topics"):
+        corpus_of(source, **columns)

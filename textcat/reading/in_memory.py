@@ -14,7 +14,15 @@ from textcat.reading.dates import date_text, iso_date
 from textcat.reading.document import PARTS, Document
 from textcat.reading.faults import FaultKind, UnreadableError
 from textcat.reading.input_settings import InputSettings
-from textcat.reading.labels import Labels, labels_in, labels_of_fields, unlabelled_because, with_meanings
+from textcat.reading.labels import (
+    Labels,
+    labels_in,
+    labels_of_fields,
+    refuse_shared_field,
+    unlabelled_because,
+    warn_of_missing_parts,
+    with_meanings,
+)
 from textcat.reading.recognition import named_format
 
 _log = logging.getLogger(__name__)
@@ -131,6 +139,7 @@ def as_documents(
         id = "" if id not in frame.columns and id == frame.index_name else id
         records = _table_records(frame, names_of_texts or None, topics)
         topics = topics if isinstance(topics, str) else "topics"
+    refuse_shared_field(names_of_texts, topics)
     asked = topics if isinstance(topics, str) else ""
     named = [field for field, default in ((id, "id"), (split, "split")) if field not in ("", default)]
     documents: list[Document] = []
@@ -164,6 +173,7 @@ def as_documents(
         documents.append(Document(identifier, record.zones(texts), names, date, part, labelled_for))
     for sentence, n in left_out.items():
         _log.warning("%s (%d of %d).", sentence, n, n + len(documents))
+    warn_of_missing_parts(sum(not document.split for document in documents), len(documents))
     is_forgotten = asked != "topics" or names_alike(names_of_fields, "topics")  # "topics": no record needs any
     if asked and asked not in names_of_fields and is_forgotten and documents:
         raise TextcatError(f"There are no topics: {unlabelled_because([asked], names_of_fields)}.")

@@ -18,7 +18,7 @@ from textcat.reading.document import Document
 from textcat.reading.faults import FaultKind, RefusedError, UnreadableError
 from textcat.reading.formats import DOCUMENTS, REFERENCES, WHOLE, annif, block_records
 from textcat.reading.input_settings import LAST, InputSettings, LabelSettings
-from textcat.reading.labels import unique_names, with_meanings
+from textcat.reading.labels import refuse_shared_field, unique_names, warn_of_missing_parts, with_meanings
 from textcat.reading.layouts import BY_PLACE, Layout
 from textcat.reading.recognition import ARCHIVES, FOLDERS
 from textcat.reading.records import NO_VERSION, Block, Record, Rejection, log_left_out
@@ -154,6 +154,9 @@ def _documents_of(
             ),
             location,
         )
+    in_parts = {record.source for _, record in records if record.split}  # files whose records name their parts
+    of_parts = [record.split for _, record in records if record.source in in_parts]
+    warn_of_missing_parts(of_parts.count(""), len(of_parts), location)
     documents: list[Document] = []
     without_topic: list[str] = []
     n_unused = 0
@@ -273,6 +276,7 @@ def read_labelled(
     `read_documents`.
     """
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
+    refuse_shared_field(settings.text_fields, settings.topic_fields or settings.topics_field)
     sources = find_sources(inputs, settings)
     total, before, shown = sum(source.size or 0 for source in sources), 0, 0
     for source in sources:

@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from sys import intern
 from typing import Any, NamedTuple
 
+from textcat.base.errors import TextcatError
 from textcat.base.frames import plain_value
 from textcat.reading.columns import hint_of_fields, usual_names
 from textcat.reading.document import Document
@@ -110,6 +111,24 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
     if isinstance(value, dict):
         return _labels_of_object(value, field)
     return Labels((_name(value, field, value),))
+
+
+def refuse_shared_field(texts: Collection[str], topics: str | Sequence[str]) -> None:
+    """Raise TextcatError if a field is named as one of texts and as one of topics: texts would tell the topics."""
+    if shared := [name for name in texts if name in ((topics,) if isinstance(topics, str) else topics)]:
+        raise TextcatError(
+            f"{shared[0]!r} cannot hold both the texts and the topics: name another field or column for one of the two."
+        )
+
+
+def warn_of_missing_parts(n_without: int, n: int, location: str = "") -> None:
+    """Log a warning that `n_without` of `n` documents have no part, while others do, and count for training."""
+    if 0 < n_without < n:
+        _log.warning(
+            "%s%s of %s documents have no split, and others do: those without are training documents; write 'unused' "
+            "to leave them out.",
+            *(f"{location}: " if location else "", f"{n_without:,}", f"{n:,}"),
+        )
 
 
 def labels_of_fields(values: Mapping[str, Any]) -> Labels:
