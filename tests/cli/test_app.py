@@ -135,7 +135,7 @@ def test_wrong_use_ends_as_such(run, arguments, message):
             '[features]\nzones = "title"\n',
             "'zones' in [features] of the recipe mine cannot be 'title'; give a table of",
         ),
-        ("[features]\nzones = { headline = 1 }\n", "leaves no term of the 721 training documents"),
+        ("[features]\nzones = { headline = 1 }\n", "in other zones than recipe mine reads"),
         ("[features]\nmin_df = 100000\n", "leaves no term of the 721 training documents"),
         ("[features]\nmin_df = 0\n", "min_df is 0"),
         (

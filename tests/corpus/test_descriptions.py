@@ -54,6 +54,8 @@ def test_any_other_list_has_a_topic_per_line():
     [
         ("names.txt", "wheat\n", True),
         ("names.toml", 'wheat = "flour"', True),
+        ("names.toml", "wheat = 1", True),  # a file of names with a mistake, which an error then tells
+        ("names.toml", "", True),
         ("card.toml", 'reader = "jsonl"', False),
         ("card.toml", 'reader = "jsonl"\n[files]\na = 1', False),
         ("names.json", '{"wheat": ""}', True),
@@ -70,6 +72,20 @@ def test_files_of_names_are_told_from_corpora(tmp_path, name, text, is_one):
     assert has_names(tmp_path / name) == is_one
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("names.toml", 'corn = "maize"\nwheat = 1', "must have a text for each topic, and 'wheat' has 1: write such"),
+        ("names.json", '{"wheat": ["flour"]}', r"must have a text for each topic, and 'wheat' has \['flour'\]"),
+        ("names.json", "[]", "must have a text for each topic: write such"),
+        ("names.toml", "", "describes no topic"),
+    ],
+)
+def test_a_file_of_names_without_texts_is_told_as_such(name, text, sentence):
+    with pytest.raises(TextcatError, match=f"^{name} {sentence}"):
+        read_descriptions(name, text.encode())
+
+
 def test_reuters_list_is_read_up_to_its_topics_end():
     assert read(REUTERS, "cat.txt") == {"money-fx": "Money/Foreign Exchange", "cotton": "", "l-cattle": ""}
 
@@ -82,7 +98,7 @@ def test_reuters_list_is_read_up_to_its_topics_end():
         ("topics.json", "[" * 100_000, "is not valid JSON"),
         ("topics.json", '["wheat"]', "must have a text for each topic"),
         ("topics.json", '{"wheat": 1}', "must have a text for each topic"),
-        ("topics.toml", "wheat = 1", "must have a text for each topic, such as wheat ="),
+        ("topics.toml", "wheat = 1", "must have a text for each topic, .*such as wheat ="),
         ("topics.toml", "wheat =", "topics.toml is not valid TOML"),
         ("topics.json", '{"wheat": "a", "wheat": "b"}', "describes 'wheat' twice"),
         ("topics.tsv", "wheat\ta\nwheat\tb", "describes 'wheat' twice"),

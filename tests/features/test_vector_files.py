@@ -128,5 +128,10 @@ def test_a_file_that_has_changed_is_read_again(tmp_path):
 
 
 def test_a_recipe_names_vectors_by_a_known_name_or_a_path():
-    with pytest.raises(TextcatError, match="cannot be 'statik'; give none, static or a path"):
+    with pytest.raises(TextcatError, match=r"cannot be 'statik'; give none, static or a path, such as '\./"):
         default_recipe().with_settings(["topics.vectors=statik"])
+
+
+def test_a_folder_without_vectors_is_told(tmp_path):
+    with pytest.raises(TextcatError, match=r"The folder .* has no model\.safetensors"):
+        read_vectors(str(tmp_path))

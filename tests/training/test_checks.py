@@ -126,3 +126,11 @@ def test_documents_that_repeat_others_are_told(n_repeats, warns):
         warnings.simplefilter("always")
         warn_of_corpus(corpus, PAUM)
     assert any("repeat earlier ones" in str(each.message) for each in told) is warns
+
+
+@pytest.mark.parametrize("recipe", [None, "paum"])
+@pytest.mark.parametrize("text", ["", " ", "\n"])
+def test_documents_without_a_word_are_told_as_such(text, recipe):
+    records = [{"text": text, "topics": [topic]} for topic in POTS]
+    with pytest.raises(TextcatError, match="None of the 6 training documents has a word"):
+        textcat.train(records, recipe)

@@ -55,8 +55,8 @@ def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, s
 def has_names(path: Path) -> bool:
     """Return whether a file has names or descriptions of topics, and is not a corpus or the card of one.
 
-    These are ``.txt``; ``.json`` and ``.toml`` with texts only; and ``.tsv`` and ``.csv`` with the header "topic,
-    description" or "name, text". Return False for a file that cannot be read.
+    These are ``.txt``; ``.json`` with texts only; ``.toml`` without ``reader``, which every card has; and ``.tsv`` and
+    ``.csv`` with the header "topic, description" or "name, text". Return False for a file that cannot be read.
     """
     suffix = path.suffix.lower()
     if suffix == ".txt" or not path.is_file():
@@ -65,7 +65,9 @@ def has_names(path: Path) -> bool:
         if suffix in _DELIMITERS:
             first, *_ = decoded_text(path.read_bytes(), str(path)).splitlines() or [""]
             return [cell.strip().lower() for cell in first.split(_DELIMITERS[suffix])] in _HEADERS
-        return suffix in (".json", ".toml") and "reader" not in read_descriptions(path.name, path.read_bytes())
+        if suffix == ".toml":
+            return "reader" not in parse_toml(decoded_text(path.read_bytes(), str(path)), str(path))
+        return suffix == ".json" and "reader" not in read_descriptions(path.name, path.read_bytes())
     except (TextcatError, OSError):
         return False
 
@@ -86,9 +88,13 @@ def _parsed_json(location: str, text: str) -> Any:
 
 
 def _texts_of_names(location: str, descriptions: Any) -> dict[str, str]:
-    if not isinstance(descriptions, Mapping) or not all(isinstance(words, str) for words in descriptions.values()):
+    topics = descriptions if isinstance(descriptions, Mapping) else {}
+    other = next(
+        (f", and {name!r} has {words!r:.60}" for name, words in topics.items() if not isinstance(words, str)), ""
+    )
+    if other or topics is not descriptions:
         raise TextcatError(
-            f"{location} must have a text for each topic, such as "
+            f"{location} must have a text for each topic{other}: write such as "
             + ('wheat = "Wheat and flour".' if location.endswith(".toml") else '{"wheat": "Wheat and flour"}.')
         )
     return dict(descriptions)

@@ -17,6 +17,7 @@ from textcat.features.vectors import STATIC, WordVectors, english_vectors
 # maximum number of words read; files begin with the most frequent words, and each word is a column of every model
 MOST_WORDS = 50_000
 _SAFETENSORS, _PINNED = ".safetensors", "#sha256="
+_IN_FOLDER = "model.safetensors"  # the file in a folder of Model2Vec
 _LENGTH = 0.94  # mean length: that of the shipped vectors, so that the same weights suit both
 _CUT = 0.999  # share of the components that are stored exactly in 8 bits: larger ones are clipped
 _A = 1e-3  # a in the weight a / (a + frequency) of S. Arora et al., A simple but tough-to-beat baseline, 2017
@@ -54,7 +55,11 @@ def read_vectors(name: str) -> WordVectors:
     """
     named, _, pinned = name.partition(_PINNED)
     path = expanded(named)
-    path = path / "model.safetensors" if path.is_dir() else path
+    if path.is_dir() and not (path / _IN_FOLDER).is_file():
+        raise TextcatError(
+            f"The folder {path} has no {_IN_FOLDER}, the vectors of words of Model2Vec: name another, or a file."
+        )
+    path = path / _IN_FOLDER if path.is_dir() else path
     if not path.is_file():
         raise TextcatError(f"There is no file {path} of vectors of words.{similar_files(path)}")
     vectors = _read(path.absolute(), path.stat().st_mtime_ns)

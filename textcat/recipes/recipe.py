@@ -110,7 +110,8 @@ class TopicSettings:
     def __post_init__(self) -> None:
         if self.vectors not in VECTORS and not {*self.vectors} & {*"./"}:
             raise TextcatError(
-                f"A recipe's vectors in [topics] cannot be {self.vectors!r}; give {', '.join(VECTORS)} or a path."
+                f"A recipe's vectors in [topics] cannot be {self.vectors!r}; give {', '.join(VECTORS)} or a path, such "
+                "as './vectors.vec', which must have a '/' or a '.'."
             )
         for name, value in vars(self).items():
             if name != "vectors" and not 0 <= value < math.inf:

@@ -286,8 +286,8 @@ class _Training:
             described = counted.descriptions(features) if recipe.topics.shortlist else None
             vectors = counted.column_vectors(features)
             test_rows = counted.test_rows(features) if with_test_rows else None
+            _check_terms(counted, examples, recipe, n_documents)
             counted.clear()
-        _check_terms(examples, recipe, n_documents)
         release_memory()
         # Named by checksum, so that a later update of the model uses the same vectors.
         words = _vectors_of_names(recipe) if recipe.topics.shortlist else counted.vectors
@@ -391,7 +391,7 @@ def train_without(
     features, n_documents = counts.fit(recipe.make_features(), sample.trained), len(sample.trained)
     with folder_beside(rows_dir) as folder:
         examples = counts.examples(features, sample.trained, rows_dir=folder, left_out=False)
-        _check_terms(examples, recipe, n_documents)
+        _check_terms(counts, examples, recipe, n_documents)
         described = counts.descriptions(features)
         options = recipe, groups_of(sample.trained, counts.corpus.groups), n_jobs, advance
         scorer, decisions, trained = _train_with_shortlist(examples, described, features, *options)
@@ -403,8 +403,13 @@ def train_without(
     return tagger, counts.held_out_rows(features, sample.held_out)
 
 
-def _check_terms(examples: Examples, recipe: Recipe, n_documents: int) -> None:
+def _check_terms(counts: CountedCorpus, examples: Examples, recipe: Recipe, n_documents: int) -> None:
     if not examples.rows.shape[1]:
+        if not counts.n_terms().any():
+            raise TextcatError(
+                f"None of the {n_documents} training documents has a word: their texts are empty, or in other zones "
+                f"than recipe {recipe.name} reads; give the texts, or name the fields or columns that hold them."
+            )
         raise TextcatError(
             f"Recipe {recipe.name} leaves no term of the {n_documents} training documents: "
             "look at its zones, min_df and language."
