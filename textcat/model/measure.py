@@ -149,7 +149,8 @@ def measure_scores(
         return measure_at_k(tagger, scores, relevant, bands=bands, **options)
     assert isinstance(scores, np.ndarray)
     facts = facts_with_names(tagger.facts.per_topic, tagger.topics, tagger.topic_names)
-    ranked = _last_unjudged(scores, unjudged)
+    threshold = tagger.decisions.cut_scores(scores)
+    ranked = _last_unjudged(scores, unjudged, threshold)
     measured = evaluate_scores(
         ranked,
         relevant,
@@ -157,7 +158,7 @@ def measure_scores(
         tagger.facts.train_sizes,
         tagger.facts.train_documents,
         spec=bands,
-        threshold=tagger.decisions.cut_scores(scores),
+        threshold=threshold,
         has_terms=None if tagger.decisions.single else has_terms,
         facts=facts,
         measured_on=measured_on,
@@ -276,17 +277,19 @@ def without_unjudged(blocks: Iterable[NDArray[Any]], unjudged: Any) -> Iterator[
         yield block
 
 
-def _last_unjudged(scores: NDArray[Any], unjudged: Any) -> NDArray[Any]:
-    """Return scores in which the documents that were not judged for a topic rank last for this topic.
+def _last_unjudged(scores: NDArray[Any], unjudged: Any, threshold: NDArray[Any]) -> NDArray[Any]:
+    """Return scores in which documents that were not judged for a topic rank last for this topic, and do not get it.
 
-    Average precision and F1 do not change with the number of irrelevant documents that rank last. `unjudged` is a
-    matrix (n_documents, n_topics) that is not 0 where a document was not judged; None: all were judged.
+    Average precision and F1 do not change with the number of irrelevant documents that rank last, without the topic.
+    `unjudged` is a matrix (n_documents, n_topics) that is not 0 where a document was not judged; None: all were judged.
+    `threshold` is as in `evaluate_scores`.
     """
     if unjudged is None:
         return scores
     cells, scores = unjudged.tocoo(), scores.copy()
     scores[cells.row, cells.col] = np.inf
     lowest = scores.min(axis=0, initial=np.inf)
-    below = np.nextafter(np.where(np.isfinite(lowest), lowest, 0).astype(scores.dtype), scores.dtype.type(-np.inf))
-    scores[cells.row, cells.col] = below[cells.col]
+    lowest = np.where(np.isfinite(lowest), lowest, 0).astype(scores.dtype)[cells.col]
+    least = np.broadcast_to(threshold, scores.shape)[cells.row, cells.col].astype(scores.dtype)
+    scores[cells.row, cells.col] = np.nextafter(np.minimum(lowest, least), scores.dtype.type(-np.inf))
     return scores
