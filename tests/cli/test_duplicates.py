@@ -80,7 +80,7 @@ def test_train_and_evaluate_warn_of_twins_and_measure_without_them(run, with_twi
 def test_a_test_part_that_keeps_groups_has_no_twins_also_when_it_is_measured_later(run, with_twins):
     run("train", with_twins, "--test-size", "20", "--keep-groups", "--out", "model", "--as", "json")
     assert "twins" not in json.loads(run.out)
-    assert "repeat" not in run.err
+    assert "test documents repeat" not in run.err
     run("evaluate", "model", "--as", "json")
     assert "twins" not in json.loads(run.out)
     assert json.loads(run.out)["test_documents"] == 20

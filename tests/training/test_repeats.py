@@ -168,14 +168,13 @@ def test_a_fold_has_all_documents_of_its_groups_and_each_document_is_scored(corp
         cross_validate(corpus, recipe, folds=N + 1)
 
 
-def test_documents_that_all_repeat_each_other_count_as_one(recipe):
-    body = documents(1)[0].zones
-    alike = [Document(str(i), body, (TOPICS[i % 2],)) for i in range(40)]
-    tagger = train_and_evaluate(Corpus.from_documents("alike", alike), recipe)
-    assert not tagger.decisions.thresholds.any()
-    assert tagger.decisions.calibration is None
-    assert sum(topic.test_positives for topic in tagger.evaluation.topics) == 1
-    assert tagger.facts.train_documents == 40
+def test_of_few_different_documents_repeats_are_not_kept_together_and_a_warning_says_so(recipe):
+    different = documents(19)
+    corpus = Corpus.from_documents("alike", [*different, *map(repeated, different)])
+    with pytest.warns(UserWarning, match="19 of 38 .* with 19 different ones, .* are too good for new ones"):
+        tagger = train_and_evaluate(corpus, recipe)
+    assert corpus.groups.tolist() == [*range(38)]
+    assert tagger.facts.train_documents == 38
 
 
 def test_a_document_that_is_repeated_with_another_label_counts_with_its_first(recipe):

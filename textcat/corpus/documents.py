@@ -33,6 +33,7 @@ _TOPICS_SHOWN = 20
 _SEPARATORS = re.compile(r"[\W_]+")
 # Of 20 Newsgroups, 13 % of the training documents repeat an earlier one at least in part, and of Reuters-21578, 9 %.
 _SHARE_OF_REPEATS, _FEWEST_REPEATS = 0.2, 5
+_FEWEST_DIFFERENT = 20  # documents, below which folds without repeats would lack whole topics
 # a URI of any scheme, or a prefixed code such as medtop:20000317
 _URI = re.compile(r"<?(?:[a-z][a-z0-9+.-]*://|urn:|info:|doi:)\S+|<?[a-z][\w.-]*:[\w./-]*\d[\w./-]*>?", re.IGNORECASE)
 
@@ -357,18 +358,23 @@ class Corpus:
 
     @property
     def has_many_repeats(self) -> bool:
-        """Whether so many training documents repeat an earlier one that folds have to keep repeats together."""
+        """Whether so many training documents repeat an earlier one that held-out documents are often known."""
         return self.n_repeats >= max(_FEWEST_REPEATS, _SHARE_OF_REPEATS * len(self.train))
+
+    @property
+    def groups_repeats(self) -> bool:
+        """Whether folds keep training documents that repeat each other together: many do, and at least 20 differ."""
+        return self.has_many_repeats and len(self.train) - self.n_repeats >= _FEWEST_DIFFERENT
 
     @property
     def groups(self) -> np.ndarray:
         """The groups of training documents that folds keep together: for each document, the first one of its group.
 
-        These are the documents that repeat each other if there are many of them; otherwise, each document is alone in
-        its group. A group counts as one document when held out: only its first one is measured.
+        These are the documents that repeat each other if `groups_repeats`; otherwise, each document is alone in its
+        group. A group counts as one document when held out: only its first one is measured.
         """
         n_train = len(self.train)
-        return self._first_of_group[:n_train] if self.has_many_repeats else np.arange(n_train)
+        return self._first_of_group[:n_train] if self.groups_repeats else np.arange(n_train)
 
     @cached_property
     def sketches(self) -> np.ndarray:

@@ -106,14 +106,21 @@ def warn_of_corpus(corpus: Corpus, recipe: Recipe) -> None:
 
 
 def _warn_of_repeats(corpus: Corpus) -> None:
-    """Warn if so many training documents repeat others that folds keep them together: see `Corpus.groups`."""
-    if corpus.has_many_repeats:
-        warnings.warn(
-            f"{corpus.n_repeats:,} of {len(corpus.train):,} training documents repeat earlier ones: they are held out "
-            "together with these, and only the first of each group is measured, but all are trained on; if they are "
-            "not to count several times, list them by `textcat duplicates`, and remove them.",
-            stacklevel=3,
+    """Warn if many training documents repeat others, and say whether folds keep them together: see `Corpus.groups`."""
+    if not corpus.has_many_repeats:
+        return
+    n, n_different = len(corpus.train), len(corpus.train) - corpus.n_repeats
+    if corpus.groups_repeats:
+        effect = "they are held out together with these, and only the first of each group is measured"
+    else:
+        effect = (
+            f"with {n_different} different ones, thresholds and figures by held-out documents are too good for new ones"
         )
+    warnings.warn(
+        f"{corpus.n_repeats:,} of {n:,} training documents repeat earlier ones: {effect}. All are trained on; if they "
+        "are not to count several times, list them by `textcat duplicates`, and remove them.",
+        stacklevel=3,
+    )
 
 
 def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
