@@ -95,7 +95,7 @@ def test_of_a_single_topic_the_choices_are_told_with_its_average_precision(run):
     ]
     Path("music.jsonl").write_text("\n".join(map(json.dumps, lines)))
     run("train", "music.jsonl", "--out", "model")
-    by = r"average precision on held-out documents: \d\.\d{3} by the recipe's own, \d\.\d{3} by less even, with λ = 2"
+    by = r"average precision on held-out documents: \d\.\d{3} by equal ones, \d\.\d{3} by less even, with λ = 2"
     assert re.search(rf"^Margins: .* \({by}\)", run.out, re.MULTILINE)
     assert re.search(r"^Vectors of English words: weight 0.4 \(\d+% of the words", run.out, re.MULTILINE)
 

@@ -73,8 +73,8 @@ class TopicSettings:
     choose_margins : bool
         Without a shortlist: choose on held-out training documents between the margins of this recipe and more even
         ones, which suit topics of very different size; then between its λ and λ = 2, which suits wrong labels. If there
-        is a single topic, between its margins and λ, and less even margins with λ = 2, which suit some rare topics.
-        Setting a field of [learner] turns this off.
+        is a single topic, between its margins and λ, and less even margins with λ = 2, which suit some rare topics; its
+        margins are then equal if the topic is common. Setting a field of [learner] turns this off.
     vectors : str
         Word vectors to train on, so that evidence for a word transfers to words of similar meaning. "static": shipped
         vectors of English words. "none": terms only. A path: a file of fastText, word2vec or GloVe (.vec, .txt,
@@ -166,11 +166,16 @@ class TagSettings:
         With "probability": a document gets a topic if its probability is above this one.
     folds : int
         Number of folds of the cross-validation that scores training documents, to fit thresholds and probabilities.
+    cross_validate : bool
+        Whether each fold's rankers are trained from the start, without the terms that only the fold has. Otherwise
+        their scores are approximated, which takes less time, but with few documents makes the probabilities of new
+        documents too high. No effect with a promise or a shortlist.
     """
 
     strategy: str = "zero"
     probability: float = 0.25
     folds: int = 5
+    cross_validate: bool = False
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:

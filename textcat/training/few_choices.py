@@ -14,12 +14,13 @@ import scipy.sparse as sp
 from textcat.base.folds import assign_folds, members_of
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.vectors import FEWEST_KNOWN
+from textcat.margin.learners import PAUM, prevalence_tau
 from textcat.recipes.recipe import Recipe
 from textcat.training.cross_validation import MOST_TERMS, HoldOut, affordable_splits, is_first_right, scores_of_split
 from textcat.training.examples import CountedCorpus
 from textcat.training.row_choice import WORDS
 
-OWN, EVEN, UNEVEN = "the recipe's own", "more even", "less even, with λ = 2"
+OWN, EQUAL, EVEN, UNEVEN = "the recipe's own", "equal ones", "more even", "less even, with λ = 2"
 CHARACTERS = "words and n-grams of 3 characters"
 PRECISION_AT_1, AVERAGE_PRECISION = "precision@1", "average_precision"  # the measures that choices are made by
 # The recipe's margins are larger for rare topics, because a topic may be rare in a small sample by chance. If topics
@@ -58,7 +59,7 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
     `counted` has the settings and the n-grams of the chosen recipe.
 
     If there is a single topic, every document's highest score is for it. Then only margins and λ are compared, by the
-    topic's average precision on held-out documents.
+    topic's average precision on held-out documents; a common topic begins with equal margins.
 
     Parameters
     ----------
@@ -89,7 +90,8 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
         if recipe.features.chars:
             counted.add_char_ngrams(recipe)
     if topics.chooses_margins and is_single:
-        candidates = {OWN: recipe, UNEVEN: recipe.with_values({"learner": _UNEVEN})}
+        name, recipe = _margins_of_single(counted, recipe)
+        candidates = {name: recipe, UNEVEN: recipe.with_values({"learner": _UNEVEN})}
         recipe, choices["margins"] = comparison.best(candidates)
     elif topics.chooses_margins:
         recipe, choices["margins"] = comparison.best({OWN: recipe, EVEN: recipe.with_values({"learner": _EVEN})})
@@ -98,6 +100,21 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
         recipe, choices["lambda_"] = comparison.best(with_lambda)
     counted.serves(recipe)
     return Chosen(recipe, choices)
+
+
+def _margins_of_single(counted: CountedCorpus, recipe: Recipe) -> tuple[str, Recipe]:
+    """Return a recipe with equal margins for a single topic that is so common that its margin would be the smaller one.
+
+    Smaller margins for common topics make their scores comparable with those of rare ones, of which there are none.
+    Also return the name of the margins.
+    """
+    learner = recipe.make_learner()
+    prevalence = len(counted.labels.indices) / max(len(_compared_documents(counted)), 1)
+    if not isinstance(learner, PAUM) or learner.tau_pos != "prevalence":
+        return OWN, recipe
+    if prevalence_tau(prevalence, learner.kappa, learner.scale) >= learner.tau_neg:
+        return OWN, recipe
+    return EQUAL, recipe.with_values({"learner": {"tau_pos": learner.tau_neg}})
 
 
 def _vectors(recipe: Recipe, weight: float) -> dict[str, Any]:

@@ -187,7 +187,11 @@ def train_and_score(
         evaluation = training.sample_evaluation(counted, bands)
     elif n_folds:
         scores = training.scores_out_of_fold(counted, n_folds)
-    tagger, test_rows = training.tagger(counted, kept, keep, with_test_rows=not n_folds)
+    deciding = None  # approximated while the tagger is trained
+    if training.cross_validates:
+        n = recipe.tags.folds
+        deciding = scores if n == n_folds else training.scores_out_of_fold(counted, n)
+    tagger, test_rows = training.tagger(counted, kept, keep, deciding, with_test_rows=not n_folds)
     tagger = replace(tagger, training_counts=training_counts, facts=replace(tagger.facts, choices=choices))
     return Trained(tagger, scores, evaluation, test_rows)
 
@@ -259,6 +263,20 @@ class _Training:
             scores, relevant = score_rows(tagger, rows), counted.labels[sample.held_out]
             return measure_scores(tagger, scores, relevant, bands=bands, measured_on=MeasuredOn.SAMPLE)
 
+    @property
+    def n_deciding_folds(self) -> int:
+        """The number of folds by whose held-out scores thresholds and probabilities are fitted; 0: there are none."""
+        tags, groups = self.recipe.tags, self.corpus.groups
+        n_folds = min(tags.folds, len(np.unique(groups)))
+        return 0 if tags.strategy == "zero" or len(groups) < tags.folds or n_folds < 2 else n_folds
+
+    @property
+    def cross_validates(self) -> bool:
+        """Whether thresholds and probabilities are fitted to out-of-fold scores, not to approximations of these."""
+        recipe = self.recipe
+        is_set = recipe.tags.cross_validate and not recipe.promise.is_asked and not recipe.topics.shortlist
+        return is_set and self.n_deciding_folds > 0
+
     def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
         """Return the out-of-fold scores of training documents: shape (n_documents, n_topics)."""
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
@@ -266,9 +284,17 @@ class _Training:
             return cross_validated_scores(counted, self.recipe, n_folds, **options, advance=advance)
 
     def tagger(
-        self, counted: CountedCorpus, kept: Corpus | None, keep_support: str, *, with_test_rows: bool
+        self,
+        counted: CountedCorpus,
+        kept: Corpus | None,
+        keep_support: str,
+        out_of_fold: np.ndarray | None,
+        *,
+        with_test_rows: bool,
     ) -> tuple[Tagger, sparse.csr_matrix | None]:
         """Train the tagger, and clear `counted`; return the tagger and the test documents' vectors.
+
+        Thresholds and probabilities are fitted to the scores `out_of_fold`; None: to approximations of these.
 
         Support documents are taken from the corpus `kept`, with their texts if `keep_support` is "texts"; if it is
         "none", `kept` is not used, and may be None. The vectors are None unless `with_test_rows` is set and the test
@@ -315,7 +341,7 @@ class _Training:
                 scorer, decisions, trained = _train_with_shortlist(examples, described, features, *options)
             return tagger_of(scorer, decisions, facts=replace(facts, **trained)), test_rows
         learner = self._fitted(examples)
-        decisions = self._decisions(examples, learner, labels, features)
+        decisions = self._decisions(examples, learner, labels, features, out_of_fold)
         n_features, units = examples.rows.shape[1], score_units(learner.solutions_, learner.intercept_.dtype)
         support = None
         if kept is not None and keep_support != "none":
@@ -344,25 +370,32 @@ class _Training:
         return learner
 
     def _decisions(
-        self, examples: Examples, learner: MarginClassifier, labels: sparse.csc_matrix, features: TfIdf
+        self,
+        examples: Examples,
+        learner: MarginClassifier,
+        labels: sparse.csc_matrix,
+        features: TfIdf,
+        scores: np.ndarray | None,
     ) -> Decisions:
         """Return thresholds, calibration curves and promises of topics, by out-of-fold scores.
 
-        Of training documents that repeat each other, the first counts, because the others are no further evidence.
+        If `scores` is None, they are approximated. Of training documents that repeat each other, the first counts,
+        because the others are no further evidence.
 
         If the recipe has the strategy "zero", or there are too few documents, thresholds are 0, without curves.
         """
-        tags, n_topics, groups = self.recipe.tags, len(self.corpus.topics), self.corpus.groups
-        n_folds = min(tags.folds, len(np.unique(groups)))
-        if tags.strategy == "zero" or len(groups) < tags.folds or n_folds < 2:
-            return Decisions(np.zeros(n_topics, np.float32), strategy=tags.strategy)
+        n_topics, n_folds, groups = len(self.corpus.topics), self.n_deciding_folds, self.corpus.groups
+        if not n_folds:
+            return Decisions(np.zeros(n_topics, np.float32), strategy=self.recipe.tags.strategy)
         release_memory()
         with self.stages.stage("thresholds", n_folds * n_topics) as advance:
             fold_of = assign_folds(labels, n_folds, 0, groups)
             if self.recipe.promise.is_asked:
                 scores = promise_scores(examples, learner, fold_of, features, groups=groups, progress=advance)
-            else:
+            elif scores is None:
                 scores = held_out_scores(examples, learner, fold_of, groups=groups, progress=advance)
+            elif (unjudged := self.corpus.unjudged(self.corpus.train)) is not None:
+                scores = np.where(unjudged.toarray() > 0, np.float32(np.nan), scores)
             if np.isinf(scores).any() or np.isnan(scores).all(axis=0).any():
                 raise TextcatError(
                     f"Recipe {self.recipe.name} cannot be followed: scores of training documents overflowed; choose "
