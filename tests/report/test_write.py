@@ -6,6 +6,7 @@ What is tested in a browser needs playwright and Chromium; accessibility also ne
 
 import dataclasses
 import json
+import random
 import re
 from itertools import pairwise
 
@@ -15,9 +16,10 @@ from hostile_reports import HOSTILE, RULES, data_of, letters
 import textcat
 from textcat import cli
 from textcat.base.errors import TextcatError
+from textcat.base.progress import Stages
 from textcat.evaluation.evaluation import evaluate_scores
 from textcat.model.measure import relevant_topics
-from textcat.report.write import write_report
+from textcat.report.write import measured_documents, scored_out_of_fold, write_report
 from textcat.training.steps import train_and_evaluate
 
 
@@ -163,3 +165,20 @@ def test_a_report_shows_the_names_of_topics(newswire_model, tmp_path, new_page):
     page.wait_for_function("() => document.querySelector('#one h3').innerText === 'Wheat <i>and</i> flour (wheat)'")
     page.fill("#filter", "AND</I> FLOUR")
     assert page.locator("#table tbody tr:visible").count() == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_report_of_documents_that_were_judged_for_some_topics_has_the_figures_of_training():
+    draw, words = random.Random(0), {"ash": "leaf", "oak": "bark"}
+    rows = [
+        {"text": " ".join([*draw.choices("abcdefgh", k=4), words[draw.choice([topic, topic, "ash", "oak"])]])}
+        | {"id": str(i), "topics": [topic]}
+        | ({"labelled_for": [topic]} if i % 4 < 2 else {})
+        for i, topic in enumerate(["ash", "oak"] * 60)
+    ]
+    corpus = textcat.Corpus.from_records(rows)
+    tagger, trained = textcat.train(corpus, "paum"), textcat.cross_validate(corpus, "paum").evaluation
+    scored = scored_out_of_fold(tagger, corpus, 5, None, Stages())
+    reported = measured_documents(tagger, corpus, scored, None, 0, Stages()).evaluation
+    for measure in ("macro_average_precision", "macro_f1", "micro_f1"):
+        assert reported.bands[0][measure] == trained.bands[0][measure]

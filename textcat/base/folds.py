@@ -20,7 +20,7 @@ def assign_folds(labels: Any, n_folds: int, seed: int, groups: np.ndarray | None
     topic are spread over as many folds as possible. The sizes of folds differ by one at most. Raise TextcatError if
     there are fewer documents than folds.
 
-    If groups are given, their first documents are assigned in this way, and the others go into the same folds.
+    If groups are given, each is assigned in this way, with the topics of all its documents.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def assign_folds(labels: Any, n_folds: int, seed: int, groups: np.ndarray | None
     ndarray of shape (n_documents,), int
     """
     if groups is not None:
-        firsts, group_of = np.unique(groups, return_inverse=True)
-        return assign_folds(labels[firsts], n_folds, seed)[group_of]
+        group_of = np.unique(groups, return_inverse=True)[1]
+        return assign_folds(labels_of_groups(labels, groups), n_folds, seed)[group_of]
     n_documents = labels.shape[0]
     if n_folds > n_documents:
         raise TextcatError(
@@ -58,6 +58,17 @@ def first_of_groups(rows: Any, groups: np.ndarray) -> Any:
     """Return the rows, of an array or a matrix, of the documents that are the first of their groups."""
     firsts = np.unique(groups)
     return rows if len(firsts) == len(groups) else rows[firsts]
+
+
+def labels_of_groups(labels: Any, groups: np.ndarray) -> Any:
+    """Return for each group, in the order of their first documents, the labels that any of its documents has."""
+    firsts, group_of = np.unique(groups, return_inverse=True)
+    if len(firsts) == len(groups):
+        return labels
+    entries = labels.tocoo()
+    cells = np.unique(np.column_stack([entries.col, group_of[entries.row]])[entries.data != 0], axis=0)
+    shape = len(firsts), labels.shape[1]
+    return type(labels)((np.ones(len(cells), labels.dtype), (cells[:, 1], cells[:, 0])), shape)
 
 
 def groups_of(documents: np.ndarray, groups: np.ndarray) -> np.ndarray:

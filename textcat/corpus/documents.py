@@ -371,7 +371,7 @@ class Corpus:
         """The groups of training documents that folds keep together: for each document, the first one of its group.
 
         These are the documents that repeat each other if `groups_repeats`; otherwise, each document is alone in its
-        group. A group counts as one document when held out: only its first one is measured.
+        group. A group counts as one document when held out: its first one is measured, with the topics of all.
         """
         n_train = len(self.train)
         return self._first_of_group[:n_train] if self.groups_repeats else np.arange(n_train)

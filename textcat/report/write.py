@@ -189,6 +189,8 @@ def measured_documents(
     Raise TextcatError if there are neither. `resamples` is the number of resamples for 95 % intervals, and 0 stands for
     no intervals.
     """
+    from textcat.training.steps import measure_out_of_fold
+
     if corpus.test:
         evaluation, documents = evaluate_tagger(tagger, corpus, bands=bands, stages=stages), corpus.test
         calibration = tagger.decisions.calibration
@@ -202,10 +204,7 @@ def measured_documents(
         firsts = np.unique(corpus.groups)
         documents, calibration = [corpus.train[i] for i in firsts.tolist()], scored.calibration
         with stages.stage("evaluate"):
-            on = MeasuredOn.CROSS_VALIDATION
-            evaluation = measure_scores(
-                tagger, scored.scores[firsts], scored.labels[firsts], bands=bands, measured_on=on
-            )
+            evaluation = measure_out_of_fold(tagger, corpus, scored.scores, scored.labels, bands)
     if resamples:
         with stages.stage("intervals"):
             evaluation = add_intervals(evaluation, n_resamples=resamples)

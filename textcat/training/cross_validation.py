@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from textcat.base.calibration import Calibration
 from textcat.base.errors import TextcatError
-from textcat.base.folds import assign_folds, first_of_groups, members_of
+from textcat.base.folds import assign_folds, first_of_groups, labels_of_groups, members_of
 from textcat.base.progress import Advance, Stages
 from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import DEFAULT_BANDS, Band, choose_bands
@@ -103,7 +103,7 @@ def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe, groups: np.ndarray
     the recipe trains on descriptions, the topic can be learnt from its description, and the labels are returned
     unchanged.
     """
-    sizes = np.asarray(first_of_groups(labels, groups).sum(axis=0)).ravel()
+    sizes = np.asarray(labels_of_groups(labels, groups).sum(axis=0)).ravel()
     is_learnt = sizes >= (1 if recipe.topics.description_copies else 2)
     return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)
 
@@ -114,7 +114,8 @@ def cross_validated(
     """Cross-validate a tagger's recipe on its training documents.
 
     Return the out-of-fold scores of the documents, the calibration curves fitted to these scores, and the labels that
-    the scores are compared with. Of documents that repeat each other, curves are fitted to the first one.
+    the scores are compared with. Of documents that repeat each other, curves are fitted to the first one, with the
+    topics of all.
 
     Return None if the tagger has no recipe, if the recipe scores only a document's nearest topics (a shortlist), or if
     there is only one document.
@@ -126,8 +127,15 @@ def cross_validated(
         counted = CountedCorpus(corpus, recipe)
         scores = cross_validated_scores(counted, recipe, n_folds, n_jobs=n_jobs, advance=advance)
         labels = labels_out_of_fold(counted.labels, recipe, corpus.groups)
-        firsts = (first_of_groups(rows, corpus.groups) for rows in (scores, labels))
-        return scores, Calibration.fit_scores(*firsts), labels
+        of_groups = judged_scores(corpus, scores), labels_of_groups(labels, corpus.groups)
+        return scores, Calibration.fit_scores(*of_groups), labels
+
+
+def judged_scores(corpus: Corpus, scores: np.ndarray) -> np.ndarray:
+    """Return the scores of training documents, of each group of repeats the first, with nan where it was not judged."""
+    if (unjudged := corpus.unjudged(corpus.train)) is not None:
+        scores = np.where(unjudged.toarray() > 0, scores.dtype.type(np.nan), scores)
+    return np.asarray(first_of_groups(scores, corpus.groups))
 
 
 def cross_validated_scores(

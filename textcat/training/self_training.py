@@ -16,14 +16,14 @@ import numpy as np
 from scipy.sparse import csc_matrix, vstack
 
 from textcat.base.errors import TextcatError
-from textcat.base.folds import assign_folds, first_of_groups
+from textcat.base.folds import assign_folds, labels_of_groups
 from textcat.base.progress import Stages
 from textcat.corpus.documents import Corpus, Document
 from textcat.model.measure import evaluate_tagger, score_rows
 from textcat.model.tagger import Tagger
 from textcat.reading import named_in_training
 from textcat.recipes.recipe import Recipe
-from textcat.training.cross_validation import HoldOut, is_first_right, scores_of_split
+from textcat.training.cross_validation import HoldOut, is_first_right, judged_scores, scores_of_split
 from textcat.training.examples import CountedCorpus
 from textcat.training.names import surest, unlabelled_documents
 from textcat.training.steps import measure_out_of_fold, train_and_evaluate, train_and_score, train_without
@@ -107,8 +107,8 @@ def train_with_unlabelled(
     as_chosen = chosen.with_values({"topics": {"forecast": False}, "tags": {"strategy": "zero"}})
     scored = train_and_score(both, as_chosen, **{k: v for k, v in options.items() if k != "bands"})
     labels, scores = corpus.labels(corpus.train), held_out.scores
-    of_firsts = (first_of_groups(rows, corpus.groups) for rows in (scores, labels))
-    decisions = decisions_by_scores(chosen, corpus.topics, *of_firsts)
+    of_groups = judged_scores(corpus, scores), labels_of_groups(labels, corpus.groups)
+    decisions = decisions_by_scores(chosen, corpus.topics, *of_groups)
     labelled: dict[str, Any] = {"train_sizes": plain.facts.train_sizes, "train_documents": plain.facts.train_documents}
     facts_of_both = replace(scored.tagger.facts, recipe=plain.facts.recipe, choices=choices, **labelled)
     tagger = replace(scored.tagger, decisions=decisions, facts=facts_of_both)

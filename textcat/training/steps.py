@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from textcat.base.errors import TextcatError
-from textcat.base.folds import assign_folds, first_of_groups, groups_of
+from textcat.base.folds import assign_folds, first_of_groups, groups_of, labels_of_groups
 from textcat.base.progress import Advance, Stages
 from textcat.corpus.documents import Corpus
 from textcat.evaluation.bands import MANY_TOPICS, choose_bands
@@ -48,6 +48,7 @@ from textcat.training.cross_validation import (
     cross_validated_scores,
     folder_beside,
     hold_out_sample,
+    judged_scores,
     labels_out_of_fold,
     score_units,
 )
@@ -130,12 +131,15 @@ def evaluation_of(
 def measure_out_of_fold(
     tagger: Tagger, corpus: Corpus, scores: np.ndarray, relevant: sparse.csc_matrix, bands: str | Iterable[str] | None
 ) -> Evaluation:
-    """Measure a tagger by the out-of-fold scores of training documents; of a group of repeats, the first counts."""
+    """Measure a tagger by the out-of-fold scores of training documents.
+
+    Of documents that repeat each other, the first counts, with the topics of all.
+    """
     unjudged, groups = corpus.unjudged(corpus.train), corpus.groups
     on: dict[str, Any] = {"measured_on": MeasuredOn.CROSS_VALIDATION}
     on["unjudged"] = None if unjudged is None else first_of_groups(unjudged, groups)
-    of_firsts = (first_of_groups(rows, groups) for rows in (scores, relevant))
-    return measure_scores(tagger, *of_firsts, bands=bands, **on)
+    of_groups = first_of_groups(scores, groups), labels_of_groups(relevant, groups)
+    return measure_scores(tagger, *of_groups, bands=bands, **on)
 
 
 class Trained(NamedTuple):
@@ -380,7 +384,7 @@ class _Training:
         """Return thresholds, calibration curves and promises of topics, by out-of-fold scores.
 
         If `scores` is None, they are approximated. Of training documents that repeat each other, the first counts,
-        because the others are no further evidence.
+        with the topics of all, because the others are no further evidence.
 
         If the recipe has the strategy "zero", or there are too few documents, thresholds are 0, without curves.
         """
@@ -394,15 +398,13 @@ class _Training:
                 scores = promise_scores(examples, learner, fold_of, features, groups=groups, progress=advance)
             elif scores is None:
                 scores = held_out_scores(examples, learner, fold_of, groups=groups, progress=advance)
-            elif (unjudged := self.corpus.unjudged(self.corpus.train)) is not None:
-                scores = np.where(unjudged.toarray() > 0, np.float32(np.nan), scores)
             if np.isinf(scores).any() or np.isnan(scores).all(axis=0).any():
                 raise TextcatError(
                     f"Recipe {self.recipe.name} cannot be followed: scores of training documents overflowed; choose "
                     "less extreme parameters of the learner."
                 )
-            of_firsts = (first_of_groups(rows, groups) for rows in (scores, labels))
-            return decisions_by_scores(self.recipe, self.corpus.topics, *of_firsts)
+            of_groups = judged_scores(self.corpus, scores), labels_of_groups(labels, groups)
+            return decisions_by_scores(self.recipe, self.corpus.topics, *of_groups)
 
 
 def train_without(
