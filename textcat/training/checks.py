@@ -111,7 +111,7 @@ def _warn_of_repeats(corpus: Corpus) -> None:
         return
     n, n_different = len(corpus.train), len(corpus.train) - corpus.n_repeats
     if corpus.groups_repeats:
-        effect = "they are held out together with these, and the first of each group is measured, with the topics of all"
+        effect = "they are held out together with these, and each group is measured once, with the topics of all"
     else:
         effect = (
             f"with {n_different} different ones, thresholds and figures by held-out documents are too good for new ones"
