@@ -114,6 +114,20 @@ def test_what_a_shadow_that_died_was_tagging_is_counted_as_failed_and_its_sample
     assert (tmp_path / "sample.jsonl").read_text().count(json.dumps(text)) == 2
 
 
+def test_documents_that_failed_are_counted_once_even_if_the_replacement_dies_before_it_gets_any(newswire_tagger, other):
+    shadow, n = Shadow("news", newswire_tagger, other), 5000
+    with running(shadow, end=signal.SIGKILL):
+        shadow.offer("news", ["wheat"] * n, Choice(), [Answer([], None)] * n)
+        wait_until(lambda: shadow.counts()["documents"] > 1)
+    with running(shadow, replaces=True, end=signal.SIGKILL):
+        wait_until(lambda: shadow.counts()["failed_documents"] > 0)
+    failed, tagged = shadow.counts()["failed_documents"], shadow.counts()["documents"]
+    with running(shadow, replaces=True):
+        shadow.offer("news", ["wheat"], Choice(), [Answer([], None)])
+        wait_until(lambda: shadow.counts()["documents"] > tagged)
+    assert shadow.counts()["failed_documents"] == failed
+
+
 def test_what_a_busy_shadow_cannot_take_is_left_out(newswire_tagger, other):
     shadow = Shadow("news", newswire_tagger, other)
     left_out = []

@@ -131,8 +131,9 @@ class Shadow:
         self._there.settimeout(_SECONDS)
         differing, written = Reservoir(_SAMPLE), time.monotonic()
         if replaces:
-            self._counts[COUNTS.index("failed_documents")] += self._begun[0]
-            Log().write("shadow_replaced", model=self.name, shadow=self.version, failed_documents=int(self._begun[0]))
+            n_failed, self._begun[0] = int(self._begun[0]), 0  # if this process dies, too, they are not counted again
+            self._counts[COUNTS.index("failed_documents")] += n_failed
+            Log().write("shadow_replaced", model=self.name, shadow=self.version, failed_documents=n_failed)
             if self._sample:
                 differing.resume(self._sample, self.counts()["differing_documents"])
         while not ended and os.getppid() == parent:
