@@ -412,6 +412,34 @@ def test_files_that_are_new_or_change_are_tagged_by_another_model_and_the_rest_s
         run(model, [folder], out)
 
 
+def test_what_another_run_has_added_since_is_found_by_a_process_that_tags_a_folder_again(model, other_model, tmp_path):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    make_archive(folder / "a.jsonl", 20)
+    former = run(model, [folder], out).before.log
+    make_archive(folder / "b.jsonl", 20, seed=1)
+    run(other_model, [folder], out, model_changes="new")
+    make_archive(folder / "c.jsonl", 20, seed=2)
+    with pytest.raises(TextcatError, match="give --model-changes new"):
+        run(model, [folder], out, former=former)
+    run(model, [folder], out, former=former, model_changes="new")
+    model_of = {os.path.basename(row.source): row.model for row in read_tags(out)}
+    old, new = (read_manifest(folder).id for folder in (model, other_model))
+    assert model_of == {"a.jsonl": old, "b.jsonl": new, "c.jsonl": old}
+
+
+def test_a_summary_that_another_run_has_not_written_is_written_by_a_process_that_tags_a_folder_again(model, tmp_path):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    make_archive(folder / "a.jsonl", 20)
+    former = run(model, [folder], out).before.log
+    stale = (out / "_summary.json").read_bytes()
+    make_archive(folder / "b.jsonl", 20, seed=1)
+    run(model, [folder], out)
+    whole = (out / "_summary.json").read_bytes()
+    (out / "_summary.json").write_bytes(stale)  # as if that run had been killed before it wrote its own
+    run(model, [folder], out, former=former)
+    assert (out / "_summary.json").read_bytes() == whole != stale
+
+
 def test_a_run_that_was_interrupted_goes_on_by_another_model(model, other_model, tmp_path):
     archive, out = make_archive(tmp_path / "in" / "a.jsonl", 60), tmp_path / "out"
 

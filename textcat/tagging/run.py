@@ -193,6 +193,7 @@ def _tag(
     from textcat.tagging.score_bins import write_model_counts  # imported here, because it needs numpy
 
     n_bytes, inputs = total_size(plan.sources), [source.fingerprint() for source in plan.sources]
+    former = former if former is not None and former.is_current() else None
     facts_before = {} if restart else facts_of_run(out) if former is None else former.facts
     tagged: dict[str, TaggedFile] = {}
     if plan.job.groups is not None:
@@ -233,11 +234,11 @@ def _tag(
                 if is_whole and not is_part and state.log is not None:
                     record_missing_sums(state.log, plan.sources)
             summary = tally.summary(shards)
-            # A killed process may have left the summary of an earlier run; this one has not.
+            # Another process may have been killed before it wrote its summary; this one has not.
             if (
                 is_whole
                 and state.log is not None
-                and not (is_part or (state.finished and former is not None and before is None))
+                and not (is_part or (state.finished and state.log is former and before is None))
             ):
                 write_summary(out, facts["model"], summary.trained, summary.topics, state.log.counts)
         summary = summary if before is None else before.followed_by(summary)
