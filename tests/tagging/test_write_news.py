@@ -1,9 +1,11 @@
 """What becomes of a file, given the blocks of its edits, and when its copy gets its name."""
 
+from collections import deque
 from contextlib import closing
 
 import pytest
 
+from textcat.reading import FaultKind
 from textcat.tagging.concepts import Edit
 from textcat.tagging.edit_news import EditedBlock
 from textcat.tagging.file_copy import state_of
@@ -18,13 +20,13 @@ def write(tmp_path):
     """A function that writes batches of blocks, and returns what has become of the files."""
     (tmp_path / "in").mkdir()
 
-    def written(*batches, change=None, restart=False):
+    def written(*batches, change=None, restart=False, copies_rest=False):
         names = {block.source for batch in batches for block in batch}
         for name in names:
             (tmp_path / "in" / name).write_bytes(b"news")
         states = {f"{tmp_path}/in/{name}": state_of(f"{tmp_path}/in/{name}") for name in sorted(names - {"unknown"})}
         with open_news_folder(tmp_path / "out", f"{tmp_path}/in", {}, restart=restart) as folder:
-            with closing(NewsWriter(folder, states)) as writer:
+            with closing(NewsWriter(folder, states, deque() if copies_rest else None)) as writer:
                 outcomes = []
                 for batch in batches:
                     blocks = [block._replace(source=f"{tmp_path}/in/{block.source}") for block in batch]
@@ -66,6 +68,30 @@ def test_a_file_that_changes_between_its_blocks_is_left_out_alone(write, tmp_pat
     a, b = EditedBlock("a", 1, (X,)), EditedBlock("b", 1, (X,))
     assert [one.fate for one in write([b, a], [a._replace(edits=())], change="a")] == [Fate.WRITTEN, Fate.CHANGED]
     assert (tmp_path / "out" / "b").read_bytes() == b"xnews"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        EditedBlock("a"),
+        EditedBlock("a", lacks_place="csv"),
+        EditedBlock("a", is_broken=True, reason="It is broken."),
+    ],
+)
+def test_a_file_that_changes_before_it_is_copied_unchanged_keeps_its_earlier_copy(write, tmp_path, block):
+    write([EditedBlock("a", 1, (X,))])
+    (outcome,) = write([block], change="a", copies_rest=True)
+    assert outcome.fate is Fate.CHANGED
+    assert outcome.rejection.kind is FaultKind.CHANGED
+    assert (tmp_path / "out" / "a").read_bytes() == b"xnews"
+
+
+def test_a_file_that_cannot_be_read_or_copied_is_reported_once_and_keeps_its_earlier_copy(write, tmp_path):
+    write([EditedBlock("a", 1, (X,))])
+    block = EditedBlock("a", is_broken=True, is_unread=True, reason="It cannot be read.")
+    (outcome,) = write([block], change="a", copies_rest=True)
+    assert (outcome.fate, outcome.rejection) == (Fate.BROKEN, None)
+    assert (tmp_path / "out" / "a").read_bytes() == b"xnews"
 
 
 def test_a_file_that_was_not_there_when_files_were_chosen_has_changed(write):

@@ -81,8 +81,11 @@ class EditedFile:
             raise ChangedError
         return FileCopy(self._state, folder.temporary(), block.encoding)
 
-    def finish(self) -> Outcome:
-        """Copy the rest of the file, and return the outcome; close the copy if it is not to be kept."""
+    def finish(self, folder: NewsFolder, *, copies_rest: bool) -> Outcome:
+        """Copy the rest of the file, and return the outcome; close the copy if it is not to be kept.
+
+        With `copies_rest`, a file that was read, and has no copy with tags, is copied unchanged.
+        """
         if self.copy is not None and self._fate is Fate.WRITTEN:
             try:
                 self.copy.finish()
@@ -90,21 +93,23 @@ class EditedFile:
                 self._fate = Fate.CHANGED
         if self.copy is not None and self._fate is not Fate.WRITTEN:
             self.copy.close()
-        return Outcome(self._fate, self._format, self._rejection())
+        copied = ""
+        if copies_rest and self._state is not None and self._fate in _WITHOUT_COPY:
+            copied = self._copy_unchanged(self._state, folder)
+        return Outcome(self._fate, self._format, None if copied else self._rejection(), copied)
 
-    def copy_as_it_is(self, folder: NewsFolder) -> str:
+    def _copy_unchanged(self, state: FileState, folder: NewsFolder) -> str:
         """Copy the file unchanged; return the reason why it has no tags, or "" if it cannot be copied.
 
         A broken file must be written again later, because it may be completed.
         """
-        if self._state is None or self._fate not in _WITHOUT_COPY:
-            return ""
         try:
-            self.copy = FileCopy(self._state, folder.temporary(), is_stored=True)
+            self.copy = FileCopy(state, folder.temporary(), is_stored=True)
             self.copy.finish()
         except ChangedError:
             if self.copy is not None:
                 self.copy.close()
+            self._fate = self._fate if self.is_unread else Fate.CHANGED
             return ""
         self.is_due |= self._fate is Fate.BROKEN
         return self._reason or (_NO_PLACE.format(self._format) if self._format else _NO_NEWS)
@@ -176,10 +181,9 @@ class NewsWriter:
         if self._file is None:
             return []
         file, self._file = self._file, None
-        outcome = file.finish()
-        if self._to_copy is not None and (reason := file.copy_as_it_is(self._folder)):
-            outcome = outcome._replace(copied=reason, rejection=None)
-        elif outcome.fate in _WITHOUT_COPY and not file.is_unread and (removed := self._folder.remove(file.name)):
+        outcome = file.finish(self._folder, copies_rest=self._to_copy is not None)
+        is_removable = outcome.fate in _WITHOUT_COPY and not (outcome.copied or file.is_unread)
+        if is_removable and (removed := self._folder.remove(file.name)):
             reason = _REMOVED.format(removed)
             outcome = outcome._replace(rejection=Rejection(file.name, 0, reason, kind=FaultKind.LEFT_OUT))
         if file.copy is None or not (outcome.copied or outcome.fate is Fate.WRITTEN):
