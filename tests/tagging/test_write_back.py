@@ -141,8 +141,10 @@ def test_a_record_that_is_too_long_leaves_the_others_their_tags(model, folder, o
 def test_feeds_whose_items_cannot_be_told_apart_are_left_out(model, folder, out):
     feed = json.dumps({"items": [NINJS, NINJS | {"uri": "urn:2"}]})
     (folder / "a.json").write_text(f"{feed}\n{feed}\n")
-    _, reasons = write(model, [folder / "a.json"], out)
-    assert "write each feed to a file" in reasons[0]
+    summary, reasons = write(model, [folder / "a.json"], out)
+    assert ["write each feed to a file" in reason for reason in reasons] == [True]
+    counts = summary.counts
+    assert (counts.records, counts.tagged, counts.rejected, counts.faults) == (4, 3, 1, 1)
     assert not files_in(out)
 
 

@@ -138,39 +138,37 @@ def _edits_of_block(
     edit = partial(edits_in, settings.encoding or declared, EDITORS[block.format])
     for span in FORMATS[block.format].spans(block, settings):
         place = source, span.position
+        row = tags.get(place)
+        if row is None:
+            continue
         if place in places:
             reason = "It has several feeds, whose items have the same numbers: write each feed to a file."
-            tagged.rejections.append(Rejection(block.source, span.position, reason))
+            _reject_tagged(Rejection(block.source, span.position, reason), tagged)
             return EditedBlock(block.source, is_broken=True)
         places.add(place)
         try:
-            row = tags.get(place)
-            changes = row and edit(span.data, _tags(row["topics"], table), _signature(work.creator, row))
+            changes = edit(span.data, _tags(row["topics"], table), _signature(work.creator, row))
         except (LookupError, UnicodeError):
             name = settings.encoding or declared or "UTF-8"
             reason = f"It is in {name}, in which tags cannot be written into it: convert it to UTF-8."
-            _reject_tagged(Rejection(block.source, span.position, reason), tags.get(place), tagged)
-            continue
         except NoPlaceError as error:
             reason = f"Its tags cannot be written into it, as {error}."
-            _reject_tagged(Rejection(block.source, span.position, reason), tags.get(place), tagged)
-            continue
         except Exception as error:  # reject only this item, like a document that cannot be tagged
             log.warning("%s:%d cannot be written back", block.source, span.position, exc_info=error)
             reason = f"Its tags cannot be written into it ({type(error).__name__}: {error})."
-            _reject_tagged(Rejection(block.source, span.position, reason), tags.get(place), tagged)
+        else:
+            n += 1
+            edits += (edit._replace(start=span.offset + edit.start, end=span.offset + edit.end) for edit in changes)
             continue
-        n += changes is not None
-        edits += (edit._replace(start=span.offset + edit.start, end=span.offset + edit.end) for edit in changes or ())
+        _reject_tagged(Rejection(block.source, span.position, reason), tagged)
     return EditedBlock(block.source, n, tuple(edits), encoding=encoding)
 
 
-def _reject_tagged(rejection: Rejection, row: Mapping[str, Any] | None, tagged: BatchResult) -> None:
-    """Add the rejection of an item, which counts as tagged by its row, to the result of a batch."""
+def _reject_tagged(rejection: Rejection, tagged: BatchResult) -> None:
+    """Add the rejection of an item, which counts as tagged before, to the result of a batch."""
     tagged.rejections.append(rejection)
     tagged.counts.add_rejections([rejection])
-    tagged.counts.tagged -= row is not None
-    tagged.counts.records += row is None
+    tagged.counts.tagged -= 1
 
 
 def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:
