@@ -49,6 +49,12 @@ def test_a_circle_of_links_is_told_in_a_sentence(tmp_path):
         write_atomically(tmp_path / "one", "text")
 
 
+def test_a_path_that_cannot_be_looked_up_is_resolved_as_far_as_possible(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    assert resolved(tmp_path / "link" / ("x" * 300)) == tmp_path.resolve() / "folder" / ("x" * 300)
+
+
 def test_a_file_is_replaced_whole(tmp_path):
     path = tmp_path / "new" / "result.json"
     write_atomically(path, "old\n")

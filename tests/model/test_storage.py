@@ -464,6 +464,24 @@ def test_a_folder_nobody_may_write_to_is_told_of(tmp_path):
         check_target(tmp_path / "model")
 
 
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="system: root may look everywhere")
+@pytest.mark.parametrize("name", ["model", "new/model"])
+def test_a_folder_that_nobody_may_look_into_is_told_of(small, tmp_path, name):
+    (tmp_path / "locked").mkdir(0o000)
+    for refused in (check_target, lambda folder: save(small, folder)):
+        with pytest.raises(ModelError, match=r"Permission denied"):
+            refused(tmp_path / "locked" / name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="system: other limits")
+@pytest.mark.parametrize("name", ["m" * 300, "m" * 300 + "/model"])
+def test_a_folder_with_too_long_a_name_is_told_of(small, tmp_path, name):
+    for refused in (check_target, lambda folder: save(small, folder)):
+        with pytest.raises(ModelError, match=r"Cannot write the model to .* \(File name too long\): name another"):
+            refused(tmp_path / name)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_disk_that_fills_up_leaves_the_old_model_and_nothing_else(small, tagger, model):
     program = (
         "import resource, sys, textcat\n"

@@ -197,7 +197,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 def resolved(path: str | os.PathLike[str]) -> Path:
     """Return an absolute path without symbolic links, after `expanded`; TextcatError if links lead in a circle."""
     real = Path(os.path.realpath(expanded(path)))
-    if any(part.is_symlink() for part in (real, *real.parents)):
+    if any(map(os.path.islink, (real, *real.parents))):  # False, not an error, where the user may not look
         raise TextcatError(f"{path} leads in a circle of symbolic links: mend the links, or name another path.")
     return real
 

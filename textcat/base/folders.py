@@ -93,13 +93,20 @@ class FolderFormat(Generic[_Manifest]):
         if folder == Path.cwd():
             reason = f"which a {self.name} cannot take the place of"
             raise self.error(f"{folder} is the current folder, {reason}: name another one.")
-        if folder.exists():
-            there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
-            if there and not there & (self.files | self.unchecked):
-                raise self.error(f"{folder} exists and is {self.negation}: name another folder.")
-            if foreign := sorted(there - self.files - self.unchecked - {MANIFEST}):
-                reason = f"for {foreign[0]} would be lost"
-                raise self.error(f"The {self.name} {folder} is not replaced, {reason}: name another folder.")
+        try:
+            there = set(os.listdir(folder))
+        except FileNotFoundError:
+            there = set()
+        except NotADirectoryError:  # a file, or below one
+            there = {"."} if folder.exists() else set()
+        except OSError as error:
+            said = error.strerror or error
+            raise self.error(f"Cannot write {self.content} to {folder} ({said}): name another folder.") from error
+        if there and not there & (self.files | self.unchecked):
+            raise self.error(f"{folder} exists and is {self.negation}: name another folder.")
+        if foreign := sorted(there - self.files - self.unchecked - {MANIFEST}):
+            reason = f"for {foreign[0]} would be lost"
+            raise self.error(f"The {self.name} {folder} is not replaced, {reason}: name another folder.")
         above = next(parent for parent in folder.parents if parent.exists())
         try:
             probe = unfinished_sibling(above / "probe")
