@@ -237,8 +237,9 @@ def _with_unknown(
     if is_known.all():
         return weights, bias, taken
     scores += bias
-    size = np.linalg.norm(weights) / np.linalg.norm(named[is_known].toarray())
-    of_all = (named.toarray().T * size).astype(weights.dtype)
+    size = np.linalg.norm(weights) / np.linalg.norm(named[is_known].data)
+    of_all = np.zeros((len(weights), len(is_known)), weights.dtype, order="F")  # a topic's weights lie together
+    of_all[:, ~is_known] = named[~is_known].toarray().T * size
     biases = np.full(len(is_known), scores.min() - np.ptp(scores), bias.dtype)
     examples = np.zeros((len(taken), len(is_known)), bool)
     of_all[:, is_known], biases[is_known], examples[:, is_known] = weights, bias, taken
