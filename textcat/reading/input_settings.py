@@ -204,11 +204,8 @@ class InputSettings(NamedTuple):
         """Return the further fields of a record that have a value and that `fields` names; None if it names none."""
         if not self.fields:
             return None
-        return {
-            name: value
-            for name, value in fields.items()
-            if value not in ("", None, []) and {name, "*"} & {*self.fields}
-        }
+        wanted = fields.keys() if "*" in self.fields else {*self.fields}
+        return {name: value for name, value in fields.items() if name in wanted and value not in ("", None, [])}
 
     def part_in(self, text: str) -> str:
         """Return a text unchanged if it names a part of a corpus: "train", "test", "unused" or "".
