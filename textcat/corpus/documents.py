@@ -386,17 +386,17 @@ class Corpus:
 
     def with_sketches(self, sketches: np.ndarray) -> "Corpus":
         """Return a copy whose repeats are found by sketches of its texts, because the texts themselves are gone."""
-        from textcat.duplicates.groups import groups_of_sketches
-
         copied = replace(self)
-        copied.__dict__.update(sketches=sketches, _first_of_group=groups_of_sketches([sketches]))
+        copied.__dict__["sketches"] = sketches
         return copied
 
     @cached_property
     def _first_of_group(self) -> np.ndarray:
         """The first document of the group of duplicates of each training document, and then of each test document."""
-        from textcat.duplicates.groups import find_groups
+        from textcat.duplicates.groups import find_groups, groups_of_sketches
 
+        if "sketches" in self.__dict__:  # computed before, or given because the texts are gone
+            return groups_of_sketches([self.sketches])
         return find_groups(document.zones for document in chain(self.train, self.test))
 
     @cached_property

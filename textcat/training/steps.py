@@ -174,10 +174,10 @@ def train_and_score(
     are computed before the tagger is trained, so that document vectors of both are not in memory at the same time.
     """
     keep = check_training(corpus, recipe, keep_support=keep_support, rows_dir=rows_dir, updatable=updatable)
-    warn_of_corpus(corpus, recipe)
-    # Read now, because texts may be gone later.
-    kept = without_texts(corpus, keep) if updatable or keep != "none" else None
+    # Read now, because texts may be gone later, and before the warnings, which find repeats by the same sketches.
     sketches = corpus.sketches if updatable else None
+    warn_of_corpus(corpus, recipe)
+    kept = without_texts(corpus, keep) if updatable or keep != "none" else None
     release_memory()
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
     counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
