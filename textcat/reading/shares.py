@@ -21,9 +21,8 @@ _STRETCHES = 64  # minimum number of stretches, if there are enough files and en
 _LONGEST = 8 << 20  # bytes of files after which a new stretch begins
 _GOLDEN = 11400714819323198485  # 2**64 divided by the golden ratio: its multiples modulo 2**64 are evenly spread
 _AFTER_ALL = 1 << 62  # a number larger than any file's in a folder
-
-
-_MOST_SHARES = 10_000  # more than any cluster has processes
+# Each share lists all inputs and reads at least one whole stretch, and merging opens files of all shares at once.
+_MOST_SHARES = 10_000
 
 
 class Share(NamedTuple):
