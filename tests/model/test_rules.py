@@ -232,6 +232,16 @@ def test_what_replaces_a_topic_is_replaced_too(links):
     assert by_rules(text, "a") == ("c", {"a": "replace a: b"} | dict.fromkeys("bc", "replace b: c"))
 
 
+@pytest.mark.parametrize("pair", [("a", "Alpha"), ("Alpha", "a"), ("Alpha", "ALPHA")])
+@pytest.mark.parametrize("start", ["", "[[when]]\nlanguage = ['fr']\n"])
+@pytest.mark.parametrize("field", ["replace", "adds", "only_with", "never_with"])
+def test_a_topic_is_not_named_twice_in_a_table(field, start, pair):
+    others = ("'b'", "'c'") if field == "replace" else ("['b']", "['c']")
+    text = f"{start}{field} = {{ {pair[0]} = {others[0]}, {pair[1]} = {others[1]} }}"
+    with pytest.raises(TextcatError, match=f"one topic twice in {field}, as '{pair[0]}' and '{pair[1]}': name it once"):
+        Rules.parse(text, TOPICS, {"a": "Alpha"})
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -63,6 +63,7 @@ def rules_of_model(
 # changed.
 _Apply: TypeAlias = Callable[[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_] | None], NDArray[np.intp]]
 _FIELDS = ("replace", "adds", "parents", "only_with", "never_with", "never", "narrowest_only", "at_most")
+_TABLES = ("replace", "adds", "only_with", "never_with")  # the fields with rules by topic
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,8 @@ class Rules:
         def by_column(named: Mapping[str, Sequence[str]]) -> dict[int, list[int]]:
             return {columns([topic])[0]: columns(others) for topic, others in named.items()}
 
+        for part in (asked, *asked.when):
+            _check_twice(columns, part)
         sections = [
             _Section(i, part, by_column(part.adds), by_column(part.never_with), {*columns(part.never)})
             for i, part in [(None, asked), *enumerate(asked.when)]
@@ -227,8 +230,8 @@ class Rules:
         ancestors: dict[int, list[int]] = {}
         if any(part.asked.parents or part.asked.narrowest_only for part in sections):
             ancestors = _ancestors(column_of, broader or {})
-        for part in sections:
-            _check(topics, part, sections[0], ancestors)
+        for section in sections:
+            _check(topics, section, sections[0], ancestors)
         adding = _repeated if _is_chained(sections, ancestors) else _once
         makers: list[tuple[Callable[[RuleFields], _Made], _Way]] = [
             (partial(_replacing, columns), _once),
@@ -242,11 +245,11 @@ class Rules:
         groups = []
         for make, way in makers:
             of_field: list[_Rule] = []
-            for part in sections:
-                start = f"for {part.asked.text}: " if isinstance(part.asked, Condition) else ""
+            for section in sections:
+                start = f"for {section.asked.text}: " if isinstance(section.asked, Condition) else ""
                 of_field += (
-                    _Rule(start + said, apply, part.condition, *excluding)
-                    for said, apply, *excluding in make(part.asked)
+                    _Rule(start + said, apply, section.condition, *excluding)
+                    for said, apply, *excluding in make(section.asked)
                 )
             groups.append(_Group(tuple(of_field), way))
         return cls(tuple(groups), tuple(asked.when), text)
@@ -318,7 +321,7 @@ def _check_dots(entries: Mapping[str, Any]) -> None:
     """Raise TextcatError if a topic with a dot is not in quotes, which is a table within a table in TOML."""
     whens = entries.get("when")
     for part in (entries, *(whens if isinstance(whens, list) else ())):
-        for name in ("replace", "adds", "only_with", "never_with"):
+        for name in _TABLES:
             table = part.get(name)
             for topic, inside in table.items() if isinstance(table, dict) else ():
                 while isinstance(inside, dict) and inside:
@@ -329,6 +332,18 @@ def _check_dots(entries: Mapping[str, Any]) -> None:
                         f"The file of rules has the topic {topic} in {name}, which TOML takes for a table within a "
                         f'table: put names with dots in quotes, "{topic}".'
                     )
+
+
+def _check_twice(columns: "_Columns", part: RuleFields) -> None:
+    """Raise TextcatError if a table has two rules for a topic, which it gives by different names."""
+    for name in _TABLES:
+        named: dict[int, str] = {}
+        for topic in getattr(part, name):
+            first = named.setdefault(columns([topic])[0], topic)
+            if first != topic:
+                raise TextcatError(
+                    f"The rules name one topic twice in {name}, as {first!r} and {topic!r}: name it once."
+                )
 
 
 def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: Mapping[int, Collection[int]]) -> None:
