@@ -6,6 +6,7 @@ import pickle
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -110,10 +111,11 @@ def applied(file, topics, scores, broader, record):
     """The topics of one document by the rules, as plainly as their file reads."""
     topics, parts = {*topics}, [file, *(when for when in file["when"] if holds(when, record))]
     above = {topic: all_linked(topic, broader) for topic in TOPICS}
-    for rules in parts:
-        replaced = rules.get("replace", {})
-        while topics & replaced.keys():
-            topics = {replaced.get(topic, topic) for topic in topics}
+    of_all, of_conditions = file.get("replace", {}), [when.get("replace", {}) for when in parts[1:]]
+    by = {topic: {of_all[topic]} for topic in of_all}
+    by |= {topic: {some[topic] for some in of_conditions if topic in some} for topic in {*chain(*of_conditions)}}
+    while topics & by.keys():
+        topics = {other for topic in topics for other in by.get(topic, {topic})}
     before = None
     while before != topics:
         before = {*topics}
@@ -174,13 +176,11 @@ def test_documents_get_what_the_file_says(file, broader, records, seed):
 
 def turned(rules):
     """The same rules, with the entries of each table in the reverse order."""
-    if isinstance(rules, list):
-        return [*map(turned, rules)]
     return {name: turned(rules[name]) for name in reversed(rules)} if isinstance(rules, dict) else rules
 
 
 @given(FILES, st.lists(RECORDS, min_size=1, max_size=20), st.integers(0, 10**6))
-def test_the_order_of_keys_is_of_no_account(file, records, seed):
+def test_the_order_of_keys_and_tables_is_of_no_account(file, records, seed):
     file = {name: value for name, value in file.items() if name not in ("parents", "narrowest_only")}
     file["when"] = [when for when in file["when"] if not {"parents", "narrowest_only"} & when.keys()]
     scores = np.random.default_rng(seed).normal(size=(len(records), len(TOPICS)))
@@ -188,10 +188,12 @@ def test_the_order_of_keys_is_of_no_account(file, records, seed):
         one = Rules.parse(text_of(file), TOPICS)
     except TextcatError:
         assume(False)
-    lists = {"when": turned(file["when"])} | {name: turned(value) for name, value in file.items() if name != "when"}
-    other, holding = Rules.parse(text_of(lists), TOPICS), one.holding(records)
-    expected, _ = one.apply(scores > 0, scores, holding)
-    changed, _ = other.apply(scores > 0, scores, holding)
+    lists = {"when": [*map(turned, reversed(file["when"]))]} | {
+        name: turned(value) for name, value in file.items() if name != "when"
+    }
+    other = Rules.parse(text_of(lists), TOPICS)
+    expected, _ = one.apply(scores > 0, scores, one.holding(records))
+    changed, _ = other.apply(scores > 0, scores, other.holding(records))
     assert np.array_equal(changed, expected)
 
 
@@ -232,8 +234,31 @@ def test_what_replaces_a_topic_is_replaced_too(links):
     assert by_rules(text, "a") == ("c", {"a": "replace a: b"} | dict.fromkeys("bc", "replace b: c"))
 
 
+FRENCH, FARM = "[[when]]\nlanguage = ['fr']\n", "[[when]]\nfields.desk = ['farm']\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (FARM + "replace = { b = 'c' }\n" + FRENCH + "replace = { a = 'b' }", "c"),
+        (FARM + "replace = { a = 'b' }\n" + FRENCH + "replace = { b = 'c' }", "c"),
+        ("replace = { b = 'c' }\n" + FRENCH + "replace = { a = 'b' }", "c"),
+        ("replace = { a = 'b' }\n" + FRENCH + "replace = { b = 'c' }", "c"),
+        ("replace = { a = 'b' }\n" + FRENCH + "replace = { a = 'c' }", "c"),  # an exception
+        ("replace = { a = 'b' }\n[[when]]\nlanguage = ['de']\nreplace = { a = 'c' }", "b"),
+        (FARM + "replace = { a = 'b' }\n" + FRENCH + "replace = { a = 'c' }", "bc"),
+        (FARM + "replace = { a = 'c' }\n" + FRENCH + "replace = { a = 'b' }", "bc"),
+    ],
+)
+def test_replacements_of_all_tables_are_followed_together(text, expected):
+    rules = Rules.parse(text, TOPICS)
+    holding = rules.holding([Document("", {}, language="fr", fields={"desk": "farm"})])
+    changed, _ = rules.apply(np.eye(1, 6, dtype=bool), np.zeros((1, 6)), holding)
+    assert "".join(TOPICS[j] for j in np.flatnonzero(changed[0])) == expected
+
+
 @pytest.mark.parametrize("pair", [("a", "Alpha"), ("Alpha", "a"), ("Alpha", "ALPHA")])
-@pytest.mark.parametrize("start", ["", "[[when]]\nlanguage = ['fr']\n"])
+@pytest.mark.parametrize("start", ["", FRENCH])
 @pytest.mark.parametrize("field", ["replace", "adds", "only_with", "never_with"])
 def test_a_topic_is_not_named_twice_in_a_table(field, start, pair):
     others = ("'b'", "'c'") if field == "replace" else ("['b']", "['c']")
@@ -267,6 +292,14 @@ def test_a_topic_is_not_named_twice_in_a_table(field, start, pair):
         ("replace = { a = 'a' }", "replace 'a' by 'a', which leads back"),
         ("replace = { a = 'b', b = 'c', c = 'a' }", "replace '.' by '.' by '.' by '.', which leads back.*remove one"),
         ("[[when]]\nlanguage = ['fr']\nreplace = { b = 'a', a = 'b' }", "leads back to the first"),
+        (
+            "replace = { a = 'b' }\n[[when]]\nzone = ['title']\nreplace = { b = 'a' }",
+            "'.' by '.' by '.', which leads back",
+        ),
+        (
+            "[[when]]\nlanguage = ['fr']\nreplace = { a = 'b' }\n[[when]]\nzone = ['title']\nreplace = { b = 'a' }",
+            "leads back to the first",
+        ),
         ('never = ["b"]\nadds = { a = ["b"] }', "add 'b' to 'a', and never give it: remove one of the two"),
         (
             'adds = { a = ["b", "c"] }\nnever_with = { b = ["c"] }',

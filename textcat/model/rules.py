@@ -147,8 +147,8 @@ class _Rule(NamedTuple):
     text: str  # such as "adds wheat: grain"
     apply: _Apply
     condition: int | None  # the position of its condition; None: it applies to all documents
-    excluded: int = -1  # the topic that a rule of the field `never_with` takes away; -1 in other fields
-    excluders: frozenset[int] = frozenset()  # the topics with which it never is
+    topic: int = -1  # the topic that a rule of the field `replace` or `never_with` takes away; -1 in other fields
+    others: frozenset[int] = frozenset()  # the topic by which it is replaced, or the topics with which it never is
 
     def rows(self, given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None) -> "_Rows":
         """Apply the rule, in place; return the documents that it applied to."""
@@ -174,6 +174,7 @@ class _Section(NamedTuple):
 
     condition: int | None
     asked: RuleFields
+    replace: dict[int, list[int]]
     adds: dict[int, list[int]]
     never_with: dict[int, list[int]]
     never: set[int]
@@ -184,7 +185,8 @@ class Rules:
     """The rules about the topics of a model.
 
     They are applied in the order of the fields of `RuleFields`: a topic is replaced before others are added, and so on.
-    Within each field, rules for all documents come before those with a condition.
+    Within each field, rules for all documents come before those with a condition, except in `replace`, `adds`,
+    `only_with` and `never_with`, which are each applied together.
     """
 
     groups: tuple[_Group, ...]  # one of each field; `parents` is among those of `adds`
@@ -224,7 +226,14 @@ class Rules:
         for part in (asked, *asked.when):
             _check_twice(columns, part)
         sections = [
-            _Section(i, part, by_column(part.adds), by_column(part.never_with), {*columns(part.never)})
+            _Section(
+                i,
+                part,
+                by_column({topic: [other] for topic, other in part.replace.items()}),
+                by_column(part.adds),
+                by_column(part.never_with),
+                {*columns(part.never)},
+            )
             for i, part in [(None, asked), *enumerate(asked.when)]
         ]
         ancestors: dict[int, list[int]] = {}
@@ -234,7 +243,7 @@ class Rules:
             _check(topics, section, sections[0], ancestors)
         adding = _repeated if _is_chained(sections, ancestors) else _once
         makers: list[tuple[Callable[[RuleFields], _Made], _Way]] = [
-            (partial(_replacing, columns), _once),
+            (partial(_replacing, columns), partial(_replaced, _order_of_replacements(sections))),
             (partial(_adding, columns, _order(sections), ancestors), adding),
             (partial(_keeping, columns), _repeated),
             (partial(_excluding, columns), _settled),
@@ -248,8 +257,8 @@ class Rules:
             for section in sections:
                 start = f"for {section.asked.text}: " if isinstance(section.asked, Condition) else ""
                 of_field += (
-                    _Rule(start + said, apply, section.condition, *excluding)
-                    for said, apply, *excluding in make(section.asked)
+                    _Rule(start + said, apply, section.condition, *related)
+                    for said, apply, *related in make(section.asked)
                 )
             groups.append(_Group(tuple(of_field), way))
         return cls(tuple(groups), tuple(asked.when), text)
@@ -412,6 +421,25 @@ def _ancestors(column_of: Mapping[str, int], broader: Mapping[str, Sequence[str]
     return {column: _closure(column, links) for column in links}
 
 
+def _order_of_replacements(sections: Sequence[_Section]) -> list[int]:
+    """Return a topological order of topics, in which a topic that is replaced by another precedes it.
+
+    TextcatError is raised if replacements, of whichever sections, form a cycle.
+    """
+    sorter, named = TopologicalSorter[int](), dict[int, str]()
+    for part in sections:
+        for (old, (new,)), topic in zip(part.replace.items(), part.asked.replace, strict=True):
+            sorter.add(new, old)
+            named[old] = topic
+    try:
+        return [*sorter.static_order()]
+    except CycleError as error:
+        names = [repr(named[column]) for column in reversed(error.args[1])]
+        raise TextcatError(
+            f"The rules replace {' by '.join(names)}, which leads back to the first: remove one of these replacements."
+        ) from error
+
+
 def _order(sections: Sequence[_Section]) -> dict[int, int]:
     """Return a topological order of topics, in which a topic that adds another precedes it; {} if there is a cycle."""
     sorter = TopologicalSorter[int]()
@@ -450,6 +478,27 @@ def _once(
         yield rule, rule.rows(given, scores, holding)
 
 
+def _replaced(
+    order: Sequence[int],
+    rules: Sequence[_Rule],
+    given: NDArray[np.bool_],
+    scores: NDArray[Any],
+    holding: NDArray[np.bool_] | None,
+) -> Iterator[tuple[_Rule, _Rows]]:
+    """Replace topics in a topological order, in place; a rule for all documents applies where no condition holds."""
+    rules_of: dict[int, list[_Rule]] = {}
+    for rule in rules:
+        rules_of.setdefault(rule.topic, []).append(rule)
+    for topic in filter(rules_of.__contains__, order):
+        rows_of = [rule.rows(given, scores, holding) for rule in rules_of[topic]]
+        if rules_of[topic][0].condition is None and len(rows_of) > 1:
+            rows_of[0] = np.setdiff1d(rows_of[0], np.concatenate(rows_of[1:]))
+        for rule, rows in zip(rules_of[topic], rows_of, strict=True):
+            given[rows, topic] = False
+            given[rows[:, None], [*rule.others]] = True
+            yield rule, rows
+
+
 def _repeated(
     rules: Sequence[_Rule], given: NDArray[np.bool_], scores: NDArray[Any], holding: NDArray[np.bool_] | None
 ) -> Iterator[tuple[_Rule, _Rows]]:
@@ -474,14 +523,12 @@ def _settled(
     for row, of_row in met.items():
         excluders: dict[int, set[int]] = {}
         for rule in of_row:
-            excluders.setdefault(rule.excluded, set()).update(other for other in rule.excluders if given[row, other])
+            excluders.setdefault(rule.topic, set()).update(other for other in rule.others if given[row, other])
         topics = sorted({*excluders, *chain.from_iterable(excluders.values())})
         rank = {topics[place]: i for i, place in enumerate(np.argsort(-scores[row, topics], kind="stable").tolist())}
         for lost, stays in excluded_topics(excluders, rank).items():
             pairs = (lost, stays), (stays, lost)
-            rule = next(
-                rule for pair in pairs for rule in of_row if rule.excluded == pair[0] and pair[1] in rule.excluders
-            )
+            rule = next(rule for pair in pairs for rule in of_row if rule.topic == pair[0] and pair[1] in rule.others)
             losses[rule].append((row, lost))
     for rule, places in losses.items():
         for row, lost in places:
@@ -491,7 +538,7 @@ def _settled(
 
 # --- the rules of each field, in words and as functions --------------------------------------------------------------
 
-_Made: TypeAlias = Iterator[tuple[Any, ...]]  # each rule's text and function, and `excluded` and `excluders` if any
+_Made: TypeAlias = Iterator[tuple[Any, ...]]  # each rule's text and function, and `topic` and `others` if any
 _Columns: TypeAlias = Callable[[Sequence[str]], list[int]]
 _Given: TypeAlias = NDArray[np.bool_]
 _Among: TypeAlias = NDArray[np.bool_] | None
@@ -502,27 +549,14 @@ def _rows_with(given: _Given, column: int, among: _Among) -> NDArray[np.intp]:
 
 
 def _replacing(columns: _Columns, asked: RuleFields) -> _Made:
-    rules = {columns([topic])[0]: (topic, other, columns([other])[0]) for topic, other in asked.replace.items()}
-    sorter = TopologicalSorter[int]()  # what is replaced by a topic comes before what that is replaced by
-    for old, (_, _, new) in rules.items():
-        sorter.add(new, old)
-    try:
-        order = [*sorter.static_order()]
-    except CycleError as error:
-        names = [repr(rules[column][0]) for column in reversed(error.args[1])]
-        raise TextcatError(
-            f"The rules replace {' by '.join(names)}, which leads back to the first: remove one of these replacements."
-        ) from error
-    for old in filter(rules.__contains__, order):
-        topic, other, new = rules[old]
-        yield f"replace {topic}: {other}", partial(_replace, old, new)
+    for topic, other in asked.replace.items():
+        old, new = columns([topic, other])
+        yield f"replace {topic}: {other}", partial(_find, old), old, frozenset([new])
 
 
-def _replace(old: int, new: int, given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
-    rows = _rows_with(given, old, among)
-    given[rows, old] = False
-    given[rows, new] = True
-    return rows
+def _find(column: int, given: _Given, _: Any, among: _Among) -> NDArray[np.intp]:
+    """Return the documents that have a topic, and change nothing."""
+    return _rows_with(given, column, among)
 
 
 def _adding(
