@@ -53,23 +53,23 @@ def test_a_document_is_scored_by_what_was_learnt_from_others_only():
     assert held_out.bands[0]["macro_average_precision"] < 0.8
 
 
-@pytest.mark.parametrize("is_judged_in_part", [False, True])
-def test_thresholds_and_probabilities_of_few_documents_are_fitted_to_these_scores(is_judged_in_part):
-    some = [{"labelled_for": ["fish", "fruit"]} if k % 5 == 4 and k % 3 < 2 else {} for k in range(N)]
-    rows = [row | more for row, more in zip(ROWS, some, strict=True)] if is_judged_in_part else ROWS
-    corpus = Corpus.from_records(rows)
+def test_thresholds_and_probabilities_of_few_documents_are_fitted_to_these_scores():
+    corpus = Corpus.from_records(ROWS)
     fixed = {"choose_chars": False, "choose_margins": False, "choose_vectors": False, "vectors": "none"}
     recipe = textcat.read_recipe("few-documents").with_values({"topics": fixed})
     scores = np.asarray(textcat.cross_validate(corpus, recipe, recipe.tags.folds).scores)
-    if is_judged_in_part:
-        unjudged = corpus.unjudged(corpus.train).toarray() > 0
-        assert unjudged.any()
-        scores = np.where(unjudged, np.float32(np.nan), scores)
     expected = decisions_by_scores(recipe, corpus.topics, scores, corpus.labels(corpus.train))
     decisions = textcat.train(corpus, recipe).decisions
     np.testing.assert_array_equal(decisions.thresholds, expected.thresholds)
     probabilities = (each.curves().probabilities(scores) for each in (decisions, expected))
     np.testing.assert_array_equal(*probabilities)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_new_topic_that_only_its_own_documents_were_judged_for_is_found(tmp_path):
+    folder = textcat.save(textcat.train(ROWS, "few-documents", updatable=True), tmp_path / "model")
+    textcat.learn(folder, [{"id": f"c{k}", "text": f"sugar cocoa {k}", "topics": ["sweets"]} for k in range(4)])
+    assert [tag.topic for tag in textcat.load(folder).tag(["sugar and cocoa"])[0]] == ["sweets"]
 
 
 def _record(document):

@@ -278,8 +278,10 @@ class _Training:
     def cross_validates(self) -> bool:
         """Whether thresholds and probabilities are fitted to out-of-fold scores, not to approximations of these."""
         recipe = self.recipe
-        is_set = recipe.tags.cross_validate and not recipe.promise.is_asked and not recipe.topics.shortlist
-        return is_set and self.n_deciding_folds > 0
+        if not recipe.tags.cross_validate or recipe.promise.is_asked or recipe.topics.shortlist:
+            return False
+        # A new topic may be judged for its own documents only: their out-of-fold scores hardly differ.
+        return self.n_deciding_folds > 0 and self.corpus.unjudged(self.corpus.train) is None
 
     def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
         """Return the out-of-fold scores of training documents: shape (n_documents, n_topics)."""
