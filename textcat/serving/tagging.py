@@ -122,10 +122,8 @@ class Service(Application):
             try:
                 await self.store.check(now=now)
                 if self.alarms is not None:
-                    served, monitored = (
-                        self.store.models.get(self.alarms.name),
-                        (self.alarms.version, self.alarms.rules),
-                    )
+                    monitored = self.alarms.version, self.alarms.rules
+                    served = self.store.models.get(self.alarms.name)
                     self.alarms.is_served = served is not None and (served.version, served.rules) == monitored
                     if self.alarms.add_up():
                         await asyncio.to_thread(self.alarms.evaluate)

@@ -48,7 +48,6 @@ from textcat.training.cross_validation import (
     cross_validated_scores,
     folder_beside,
     hold_out_sample,
-    judged_scores,
     labels_out_of_fold,
     score_units,
 )
@@ -395,17 +394,18 @@ class _Training:
             return Decisions(np.zeros(n_topics, np.float32), strategy=self.recipe.tags.strategy)
         release_memory()
         with self.stages.stage("thresholds", n_folds * n_topics) as advance:
-            fold_of = assign_folds(labels, n_folds, 0, groups)
-            if self.recipe.promise.is_asked:
-                scores = promise_scores(examples, learner, fold_of, features, groups=groups, progress=advance)
-            elif scores is None:
-                scores = held_out_scores(examples, learner, fold_of, groups=groups, progress=advance)
+            if scores is None:
+                fold_of = assign_folds(labels, n_folds, 0, groups)
+                if self.recipe.promise.is_asked:
+                    scores = promise_scores(examples, learner, fold_of, features, groups=groups, progress=advance)
+                else:
+                    scores = held_out_scores(examples, learner, fold_of, groups=groups, progress=advance)
             if np.isinf(scores).any() or np.isnan(scores).all(axis=0).any():
                 raise TextcatError(
                     f"Recipe {self.recipe.name} cannot be followed: scores of training documents overflowed; choose "
                     "less extreme parameters of the learner."
                 )
-            of_groups = judged_scores(self.corpus, scores), labels_of_groups(labels, groups)
+            of_groups = first_of_groups(scores, groups), labels_of_groups(labels, groups)
             return decisions_by_scores(self.recipe, self.corpus.topics, *of_groups)
 
 
