@@ -29,12 +29,12 @@ from textcat.base.errors import TextcatError, did_you_mean, similar_files
 def test_what_is_beside_a_folder_has_its_name_however_the_folder_is_named(tmp_path, monkeypatch):
     (tmp_path / "tags" / "in").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "tags")
-    assert beside(Path("."), "{}-corrections") == tmp_path / "tags-corrections"
-    assert beside(Path("in/.."), "{}.next") == tmp_path / "tags.next"
-    assert beside(Path(".."), ".{}.part") == tmp_path.parent / f".{tmp_path.name}.part"
-    assert beside(Path("in"), "{}.before") == Path("in.before")
+    assert beside(Path("."), "-corrections") == tmp_path / "tags-corrections"
+    assert beside(Path("in/.."), ".next") == tmp_path / "tags.next"
+    assert beside(Path(".."), ".part", start=".") == tmp_path.parent / f".{tmp_path.name}.part"
+    assert beside(Path("in"), ".before") == Path("in.before")
     with pytest.raises(TextcatError, match="nothing beside /, the root folder"):
-        beside(Path("/"), "{}.next")
+        beside(Path("/"), ".next")
 
 
 def test_a_circle_of_links_is_told_in_a_sentence(tmp_path):

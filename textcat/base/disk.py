@@ -202,8 +202,10 @@ def resolved(path: str | os.PathLike[str]) -> Path:
     return real
 
 
-def beside(path: Path, name: str) -> Path:
-    """Return the path beside another that has a name made of its name: ``beside(Path("tags"), "{}.next")``.
+def beside(path: Path, ending: str, start: str = "") -> Path:
+    """Return the path beside another whose name is its name with an ending, and possibly a start.
+
+    So ``beside(Path("tags"), ".next")`` is ``tags.next``.
 
     The name of ``.`` and ``..`` is that of the folder they stand for. TextcatError is raised for the root folder, which
     has none.
@@ -211,7 +213,7 @@ def beside(path: Path, name: str) -> Path:
     path = Path(os.path.realpath(path)) if path.name in ("", "..") else path
     if not path.name:
         raise TextcatError(f"There is nothing beside {path}, the root folder: name another folder.")
-    return path.with_name(name.format(path.name))
+    return path.with_name(f"{start}{path.name}{ending}")
 
 
 def user_cache() -> Path:

@@ -311,7 +311,7 @@ def with_text_in_id(document: Document) -> Document:
 
 def corrections_of(folder: Path, corrections: str | os.PathLike[str] | None) -> Path:
     """Return the folder of corrections of a tagged archive: the given one, or the one beside the archive."""
-    return beside(folder, "{}-corrections") if corrections is None else expanded(corrections)
+    return beside(folder, "-corrections") if corrections is None else expanded(corrections)
 
 
 def _row(correction: Correction) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def find_replacement(folder: Path, sources: Sequence[Source], **facts: object) -
 
 def new_output_folder(folder: Path) -> Path:
     """Return the path ``FOLDER.next``, where new output is written before it replaces that of a folder."""
-    return disk.beside(folder, "{}.next")
+    return disk.beside(folder, ".next")
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def drop_replacement(folder: Path, kept: int = KEPT) -> None:
 
 def _unfinished(folder: Path) -> Path:
     """Return the path of the folder for a copy that is not complete, or for former output that is being removed."""
-    return disk.beside(folder, f"{{}}.next{UNFINISHED}")
+    return disk.beside(folder, f".next{UNFINISHED}")
 
 
 def _continues(folder: Path, new: Path) -> bool:
@@ -166,7 +166,7 @@ def _copy(folder: Path, new: Path) -> None:
 
 def _set_aside(former: Path, folder: Path, kept: int) -> None:
     """Rename a former output to ``OUT.before``, and the earlier ones to the next names; remove those beyond `kept`."""
-    names = [disk.beside(folder, f"{{}}.before{f'-{n}' if n > 1 else ''}") for n in range(1, kept)]
+    names = [disk.beside(folder, f".before-{n}" if n > 1 else ".before") for n in range(1, kept)]
     n_taken = next((n for n, name in enumerate(names) if not name.exists()), kept - 1)
     if n_taken == kept - 1:
         last = [former, *names][-1]
@@ -185,7 +185,7 @@ def _set_aside(former: Path, folder: Path, kept: int) -> None:
 
 def _former_outputs(folder: Path) -> list[tuple[int, Path]]:
     """Return the folders that have the names of former outputs, ``OUT.before-N``, with their numbers N."""
-    first = disk.beside(folder, "{}.before")
+    first = disk.beside(folder, ".before")
     names = ((path.name.removeprefix(first.name), path) for path in first.parent.iterdir())
     numbers = (("1" if end == "" else end.removeprefix("-"), path) for end, path in names if end != path.name)
     return sorted((int(n), path) for n, path in numbers if n.isdecimal() and path.is_dir())

@@ -117,7 +117,7 @@ def find_duplicates(
         raise TextcatError(f"{out} is a folder: name a file to write.")
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = find_sources([os.fspath(path) for path in paths], input_settings)
-    folder = beside(out, f"{{}}{SUFFIX}")
+    folder = beside(out, SUFFIX)
     check_output_apart(sources, folder)
     check_output_apart(sources, out)
     return _run(sources, input_settings, out, folder, jobs, restart, progress, limits)

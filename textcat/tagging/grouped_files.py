@@ -91,4 +91,4 @@ def _contents(sources: Iterable[Source]) -> Iterable[tuple[str, tuple[int, int |
 
 
 def _folder_of(path: Path) -> Path:
-    return beside(path, f"{{}}{SUFFIX}")
+    return beside(path, SUFFIX)

@@ -106,7 +106,7 @@ def merge_parts(parts: Iterable[str | os.PathLike[str]], out: str | os.PathLike[
 def _merge(parts: Sequence[Part], plan: _PartPlan, out: Path, limits: dict[str, int]) -> tuple[Counts, int]:
     """Write the merged folder beside its place, and rename it; return the counts and the number of shards."""
     output = plan.output
-    beside, header = disk.beside(out, f".{{}}.merged{UNFINISHED}"), parts[0].log.header
+    beside, header = disk.beside(out, f".merged{UNFINISHED}", start="."), parts[0].log.header
     facts = {name: value for name, value in parts[0].log.facts.items() if name != PART}
     files = None if header.files is None else read_files(parts[0].folder, 0, header.files)
     with open_merged(beside, facts, read_inputs(parts[0].folder), files) as state:
