@@ -36,15 +36,15 @@ def _free(excluders: Mapping[int, Collection[int]]) -> list[int]:
     """Return topics that nothing excludes; if there are none, those that are excluded only in circles with them."""
     if free := [topic for topic, others in excluders.items() if not others]:
         return free
-    above = {topic: _above(topic, excluders) for topic in excluders}
+    above = {topic: {*reachable(topic, excluders)} for topic in excluders}
     return [topic for topic, others in above.items() if all(topic in above[other] for other in others)]
 
 
-def _above(topic: int, excluders: Mapping[int, Collection[int]]) -> set[int]:
-    """Return the excluders of a topic, their excluders, and so on."""
-    found, waiting = set[int](), [topic]
+def reachable(topic: int, links: Mapping[int, Collection[int]]) -> list[int]:
+    """Return all topics that are reachable from a topic through links, without itself."""
+    found, waiting = {topic: None}, [topic]
     while waiting:
-        new = {*excluders[waiting.pop()]} - found
-        found |= new
+        new = [other for other in links.get(waiting.pop(), ()) if other not in found]
+        found |= dict.fromkeys(new)
         waiting += new
-    return found
+    return [other for other in found if other != topic]

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.base.disk import expanded
+from textcat.base.disk import beside, expanded
 from textcat.base.errors import TextcatError
 from textcat.base.records import read_record
 from textcat.base.settings import parse_toml, read_toml
 from textcat.model.conditions import Condition
-from textcat.model.exclusions import excluded_topics
+from textcat.model.exclusions import excluded_topics, reachable
 from textcat.model.topic_names import topic_finder
 
 ENDING = ".rules.toml"  # suffix of a file of rules beside a model's folder; its name begins with the folder's name
@@ -25,8 +25,7 @@ ENDING = ".rules.toml"  # suffix of a file of rules beside a model's folder; its
 
 def path_beside(folder: str | os.PathLike[str]) -> Path:
     """Return the path that a file of rules has beside a model's folder: ``news.rules.toml`` for the folder ``news``."""
-    path = Path(os.path.abspath(expanded(folder)))
-    return path.with_name(f"{path.name}{ENDING}")
+    return beside(Path(os.path.abspath(expanded(folder))), ENDING)
 
 
 def rules_beside(folder: str | os.PathLike[str]) -> str:
@@ -383,9 +382,9 @@ def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: M
         for added in others:
             adding.setdefault(added, []).append(column)
     for topic, others in _united(of_all.never_with, part.never_with).items() if part.adds else ():
-        causes = {topic, *_closure(topic, adding)} & adds.keys()
+        causes = {topic, *reachable(topic, adding)} & adds.keys()
         for other in others if causes else ():
-            if common := causes & {other, *_closure(other, adding)}:
+            if common := causes & {other, *reachable(other, adding)}:
                 raise TextcatError(
                     f"The rules give {topics[topic]!r} and {topics[other]!r} together with "
                     f"{topics[min(common)]!r}, and never give them together: remove one of the two."
@@ -394,16 +393,6 @@ def _check(topics: Sequence[str], part: _Section, of_all: _Section, ancestors: M
 
 def _united(some: Mapping[int, list[int]], more: Mapping[int, list[int]]) -> dict[int, list[int]]:
     return {**some, **{column: [*some.get(column, ()), *others] for column, others in more.items()}}
-
-
-def _closure(column: int, linked: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return all topics that are reachable from a topic through links, without itself."""
-    found, waiting = {column: None}, [column]
-    while waiting:
-        new = [other for other in linked.get(waiting.pop(), ()) if other not in found]
-        found |= dict.fromkeys(new)
-        waiting += new
-    return [other for other in found if other != column]
 
 
 def _ancestors(column_of: Mapping[str, int], broader: Mapping[str, Sequence[str]]) -> dict[int, list[int]]:
@@ -418,7 +407,7 @@ def _ancestors(column_of: Mapping[str, int], broader: Mapping[str, Sequence[str]
             "The model knows no broader topics, which the rules parents and narrowest_only need: train it with a "
             "vocabulary in SKOS, or give it one with `textcat learn MODEL --vocabulary FILE`."
         )
-    return {column: _closure(column, links) for column in links}
+    return {column: reachable(column, links) for column in links}
 
 
 def _order_of_replacements(sections: Sequence[_Section]) -> list[int]:
