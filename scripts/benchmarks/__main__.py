@@ -21,7 +21,6 @@ import gates
 import hostile_files
 import hostile_texts
 import many_topics
-import model2vec_classifier
 import names_alone
 import promises
 import repeats
@@ -62,7 +61,6 @@ BENCHMARKS = {
     "few-labels": Benchmark("Few labels: quality by training documents", BY_SIZE, few_labels.measure),
     "few-labels-tags": Benchmark("Few labels: probabilities and tags", BY_SIZE, few_labels.tags),
     "few-labels-unlabelled": Benchmark("Few labels: unlabelled documents", BY_SIZE, few_labels.unlabelled),
-    "few-labels-model2vec": Benchmark("Few labels: Model2Vec's classifier", BY_SIZE, model2vec_classifier.measure),
     "few-labels-wrong": Benchmark("Few labels: some of them wrong", BY_SIZE, few_labels_hard.wrong_labels),
     "few-labels-messages": Benchmark("Few labels: words with many endings", BY_SIZE, few_labels_hard.messages),
     "names-alone": Benchmark("Names alone", BY_SIZE, names_alone.measure),
@@ -86,7 +84,6 @@ BENCHMARKS = {
     "web-pages": Benchmark("Extractors of main texts", "none: pages are only read", web_pages.measure),
     "many-topics-training": Benchmark("25,062 topics: training", MANY, many_topics.training),
     "many-topics-quality": Benchmark("25,062 topics: quality", MANY, many_topics.quality),
-    "many-topics-differences": Benchmark("25,062 topics: differences of quality", MANY, many_topics.differences),
     "many-topics-tagging": Benchmark("25,062 topics: tagging", MANY, many_topics.tagging),
     "many-topics-annif": Benchmark("Quality of Annif's own systems", MANY, many_topics.annif_quality),
     "many-topics-annif-tagging": Benchmark("Tagging by Annif's own systems", MANY, many_topics.annif_tagging),
@@ -94,9 +91,6 @@ BENCHMARKS = {
     "many-topics-cost": Benchmark("Cost per topic", MANY, many_topics.cost_of_topics),
     "many-topics-swedish-training": Benchmark("22,825 topics: training", MANY, in_swedish(many_topics.training)),
     "many-topics-swedish-quality": Benchmark("22,825 topics: quality", MANY, in_swedish(many_topics.quality)),
-    "many-topics-swedish-differences": Benchmark(
-        "22,825 topics: differences", MANY, in_swedish(many_topics.differences)
-    ),
     "teaching-reviews": Benchmark("Teaching on systematic reviews", ASKED, teaching.reviews),
     "teaching-embeddings": Benchmark("The same with embeddings", ASKED, partial(teaching.reviews, embeddings=True)),
     "teaching-descriptions": Benchmark("Teaching from descriptions alone", ASKED, teaching.descriptions),

@@ -294,7 +294,7 @@ def test_the_tables_of_many_topics_are_measured_and_resumed(finna_titles, benchm
     from harness import Work
 
     out, keep = tmp_path / "pages", tmp_path / "kept"
-    names = [f"many-topics-{name}" for name in ("training", "quality", "differences", "tagging", "unseen", "cost")]
+    names = [f"many-topics-{name}" for name in ("training", "quality", "tagging", "unseen", "cost")]
     words = [*names, "--documents", "440", "--rounds", "1", "--keep", keep, "--out", out]
     for name, value in (("SIZES", ()), ("RESAMPLES", 50), ("run", run_here), ("output", output_here)):
         monkeypatch.setattr(many_topics, name, value)
@@ -314,8 +314,8 @@ def test_the_tables_of_many_topics_are_measured_and_resumed(finna_titles, benchm
         assert row.measures == pytest.approx(row_of_model.measures)
     for name in ("run", "output", "cost"):
         monkeypatch.setattr(many_topics, name, None)  # nothing is trained twice
-    assert benchmark(*names[:3], *words[len(names) :])[0]
-    for name in names[:3]:
+    assert benchmark(*names[:2], *words[len(names) :])[0]
+    for name in names[:2]:
         assert tables_in(out)[name].rows == written[name].rows
 
 
@@ -469,28 +469,6 @@ def test_few_labels_are_measured_by_document_or_by_topic_and_compared_in_pairs()
     assert difference([ones], [ones]) == "+0.000 ± 0.000"
 
 
-def test_model2vec_is_left_out_with_a_sentence_where_it_is_not_installed(monkeypatch, tmp_path):
-    from harness import Work
-
-    model2vec = importlib.import_module("model2vec_classifier")
-    monkeypatch.setattr(model2vec, "find_spec", lambda name: None)
-    with pytest.raises(TextcatError, match="model2vec"):
-        model2vec.measure(Work(tmp_path))
-
-
-def test_model2vec_has_the_vectors_of_the_words_that_its_peers_have():
-    pytest.importorskip("model2vec", reason="system: model2vec is only for who measures beside it")
-    from few_labels import TfidfVectorizer
-    from model2vec_classifier import static_model
-
-    from textcat.features.vectors import english_vectors
-
-    texts, english = ["The cat, and THE dog's e-mail", "wheat_price 42 of naïve café-goers"], english_vectors()
-    counts = TfidfVectorizer(use_idf=False, norm=None, vocabulary=[*english.words]).fit_transform(texts)
-    mean = counts @ (english.values * english.step) / counts.sum(axis=1)
-    np.testing.assert_allclose(static_model().encode(texts), mean, atol=1e-6)
-
-
 @pytest.mark.where_long("to train textcat and its peers takes seconds")
 def test_the_tables_of_few_labels_have_each_system_and_what_was_measured_is_kept(monkeypatch, benchmark, tmp_path):
     few_labels = importlib.import_module("few_labels")
@@ -503,7 +481,7 @@ def test_the_tables_of_few_labels_have_each_system_and_what_was_measured_is_kept
     benchmark(*words, "--out", tmp_path)
     quality, tags = (tables_in(tmp_path)[name] for name in words[:2])
     assert [row[:3] for row in quality.rows] == [["one", "accuracy", "40"], ["several", "MAP", "40"]]
-    assert quality.columns[3:6] == ["textcat", "LinearSVC", "LogisticRegression"]
+    assert quality.columns[3:6] == ["textcat", "LinearSVC", "LinearSVC on words and vectors"]
     assert all(0.3 < float(figure) <= 1 for row in quality.rows for figure in row[3:6])
     assert [row[:2] for row in tags.rows] == [
         [pool, name] for pool in ("one", "several") for name in ("textcat", "LinearSVC")
