@@ -294,8 +294,11 @@ def test_each_command_takes_the_options_of_its_section_and_of_the_groups_that_it
 
 def field_rows(fields):
     for field in fields:
-        explanation = field.explanation.replace("|", "&#124;").replace("``", "`")
-        yield f"| `{field.name}` | {field.type} | {default_of(field)} | {explanation} |\n"
+        yield f"| `{field.name}` | {field.type} | {default_of(field)} | {meaning_of(field)} |\n"
+
+
+def meaning_of(field):
+    return field.explanation.replace("|", "&#124;").replace("``", "`")
 
 
 def default_of(field):
@@ -311,11 +314,17 @@ def field_table(section):
     shared = set.intersection(*({field.name for field in fields} for fields in by_learner.values()))
     head = "| field | type | default | meaning |\n|---|---|---|---|\n"
     if section == "learners":
-        lines = [
-            row.replace("| ", f"| `{name}` | ", 1)
-            for name, fields in by_learner.items()
-            for row in field_rows(field for field in fields if field.name not in shared)
-        ]
+        alike = {}  # fields that mean the same for several learners stand in one row
+        for name, fields in by_learner.items():
+            for field in fields:
+                if field.name not in shared:
+                    alike.setdefault((field.name, field.type, meaning_of(field)), {})[name] = default_of(field)
+        lines = []
+        for (name, type_, meaning), defaults in alike.items():
+            learners = ", ".join(f"`{learner}`" for learner in defaults)
+            values = [*defaults.values()]
+            default = values[0] if len({*values}) == 1 else ", ".join(values)
+            lines.append(f"| {learners} | `{name}` | {type_} | {default} | {meaning} |\n")
         return head.replace("| field", "| learner | field").replace("|---", "|---|---", 1) + "".join(lines)
     fields = [field for field in Recipe("").fields() if field.section == section]
     return head + "".join(field_rows(field for field in fields if section != "learner" or field.name in shared))

@@ -34,8 +34,8 @@ def compare(
         bool,
         Option(
             "--table",
-            help="Print a row per model and band, with intervals, instead of differences: by default, each model is "
-            "measured on its own corpus, so that recipes and corpora make one table.",
+            help="Print a row per model and band, with intervals, instead of differences; each model is measured on "
+            "its own corpus, unless --corpus names one.",
         ),
     ] = False,
     fail_if: common.FailIf = None,

@@ -34,8 +34,7 @@ def report(
 ) -> None:
     """Write an HTML file about a model's quality, overall and topic by topic, with example documents.
 
-    The file needs no network, so it can be opened from disk, printed and sent. To find labels that are probably wrong,
-    documents are scored by rankers that were not trained on them.
+    The file needs no network. Labels that are probably wrong are found by rankers that were not trained on them.
     """
     from textcat.model.card import read_card
     from textcat.model.compare import shared_topics
@@ -85,9 +84,7 @@ def card(
 ) -> None:
     """Write a model's card: data, recipe, quality with intervals, thresholds, limits and use, as a README.md.
 
-    The model is first measured on its test documents. The Hugging Face hub reads the card; `textcat report` and the
-    page of `textcat serve` show it. The card is not part of the model's checksums, so it may be edited. Training or
-    teaching the model again removes it.
+    The card may be edited, as it has no checksum. Training the model again, or `textcat learn`, removes it.
     """
     from textcat.model import CARD, storage
     from textcat.model.manifest import model_id

@@ -69,8 +69,8 @@ def simulate(
 ) -> None:
     """Simulate `teach` on labelled documents, whose labels are the answers, to see how many answers a topic needs.
 
-    Each run asks about documents as `teach` does. The tables have means over seeds, with 95 % intervals, of three
-    measures: how far the order of questions is from the best one (loss), the work saved, and the number of answers.
+    The tables have means over seeds, with 95 % intervals, of three measures: how far the order of questions is from the
+    best one (loss), the work saved, and the number of answers.
     """
     from textcat.recipes.recipe import read_recipe
     from textcat.teaching.simulate import Setting, experiment, simulated_topics

@@ -94,7 +94,7 @@ def train(
     promise: Annotated[
         list[str] | None,
         Option(
-            help="Promise of each topic that precision=.9 of its automatic tags are right, or that recall=.9 of its "
+            help="What to promise of each topic: precision=.9 of its automatic tags are right, recall=.9 of its "
             "documents get it; or a TOML file with the fields of [promise]. May be repeated."
         ),
     ] = None,

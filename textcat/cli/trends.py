@@ -48,8 +48,8 @@ def trends(
 ) -> None:
     """Estimate how prevalent each topic is in each period of a tagged archive, with intervals at 95 %.
 
-    Counts of tags include the model's errors. The estimates correct for these errors, by the model's scores of held-out
-    training documents, even if topics are more or less frequent than in training. No text and no model is needed.
+    The estimates correct counts of tags for the model's errors, by its scores of held-out training documents. No text
+    and no model is needed.
     """
     if out is not None and out.suffix not in _FORMS:
         raise BadParameter(f"{out} has no ending that says its form: give {', '.join(_FORMS[:-1])} or {_FORMS[-1]}")

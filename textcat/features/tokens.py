@@ -131,9 +131,9 @@ class Tokens(Parameters, TokenSettings):
     singularize : bool, default=False
         Replace English plurals in lower case by their singulars, see `textcat.features.language.singular`.
     segmenter : str, default="ngrams"
-        With "ngrams", runs of Han, kana, Thai, Lao, Khmer and Myanmar characters are cut into n-grams of 1, 2 and 3
-        characters, whatever the language, and in Chinese and Japanese texts other characters are, too; with "runs",
-        only runs are; with "spacy", texts are left to spaCy's tokenizer of the language.
+        Which text is cut into n-grams of 1, 2 and 3 characters, whatever the language. "ngrams": runs of Han, kana,
+        Thai, Lao, Khmer and Myanmar letters, and in Chinese and Japanese texts other characters, too. "runs": only
+        these runs. "spacy": none; spaCy's tokenizer of the language reads all of it.
     normal_form : str, default="nfc"
         With "nfc", texts are read in Unicode's normal form C: "é" is one character, however it is written; with "none",
         as they are.

@@ -68,13 +68,13 @@ class TopicSettings:
         documents.
     choose_chars : bool
         Choose on held-out training documents whether n-grams of characters are used beside words. Without a shortlist,
-        they are if rankers are trained without vectors, unless there are several topics, and words alone are better.
-        Setting a field of [features] whose name begins with "char" turns this off.
+        they are never used beside vectors; with a single topic and no vectors, they always are. Setting a field of
+        [features] whose name begins with "char" turns this off.
     choose_margins : bool
         Without a shortlist: choose on held-out training documents between the margins of this recipe and more even
-        ones, which suit topics of very different size; then between its λ and λ = 2, which suits wrong labels. If there
-        is a single topic, between its margins and λ, and less even margins with λ = 2, which suit some rare topics; its
-        margins are then equal if the topic is common. Setting a field of [learner] turns this off.
+        ones, which suit topics of very different size; then between its λ and λ = 2, which suits wrong labels. A single
+        topic gets equal margins if it is common, otherwise less even ones with λ = 2, if they are better. Setting a
+        field of [learner] turns this off.
     vectors : str
         Word vectors to train on, so that evidence for a word transfers to words of similar meaning. "static": shipped
         vectors of English words. "none": terms only. A path: a file of fastText, word2vec or GloVe (.vec, .txt,
@@ -207,8 +207,10 @@ class PromiseSettings:
     small_topics : str
         For topics with too few documents for a promise of precision: "review": all their tags are for review.
         "together": they share one promise, for the tags of all of them.
-    precision_of, recall_of : dict of str to float
-        The precision and the recall to promise for single topics, by id: {wheat = 0.95}; 0: no promise.
+    precision_of : dict of str to float
+        The precision to promise for single topics, by id: {wheat = 0.95}; 0: no promise.
+    recall_of : dict of str to float
+        The recall to promise for single topics, likewise.
     """
 
     precision: float = 0.0
