@@ -12,7 +12,7 @@ from textcat.trends.alarms import LEVEL, YEAR, find_alarms
 QUIET_YEARS, CHANGED_YEARS = 1000, 100
 A_DAY, TOPICS = 100, 50  # documents, and rates that are looked at together
 REFERENCES = (36_500, 5_000)  # documents
-RATES = (0.001, 0.003, 0.01, 0.03, 0.1)
+RATES = (0.001, 0.01, 0.1)
 _DRAWN_YEARS = 20_000  # for the limit of the best rule
 
 

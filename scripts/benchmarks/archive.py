@@ -1,10 +1,9 @@
-"""The tagging of an archive of generated articles: speed beside peers, memory, shards, resuming, time per document."""
+"""The tagging of an archive of generated articles: speed beside peers, memory, and resuming."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from statistics import median
 from typing import Any
 
 import archive_peers
-from harness import Cost, Row, Work, cost, costs, environment, output, python, short
+from harness import Cost, Row, Work, cost, costs, environment, short
 
 DOCUMENTS, QUICK = 1_000_000, 3_000
 SLOWER = 5  # of how many parts of the archive the peers get one
@@ -26,12 +25,8 @@ def speed(work: Work) -> list[Row]:
     """Compare with what one would write with scikit-learn or fastText."""
     n = work.documents(DOCUMENTS, QUICK)
     few = n // SLOWER
-    commands = {
-        f"textcat, recipe {recipe}, {work.jobs} processes": work.tag(
-            work.model(recipe), work.archive(n), work.path("out", recipe)
-        )
-        for recipe in ("default", "paum")
-    }
+    tag = work.tag(work.model("default"), work.archive(n), work.path("out", "default"))
+    commands = {f"textcat, {work.jobs} processes": tag}
     counts = dict.fromkeys(commands, n)
     peers = archive_peers.commands(work, work.archive(few))
     counts |= dict.fromkeys(peers, few)
@@ -73,28 +68,6 @@ def memory(work: Work) -> list[Row]:
         speed = {"seconds": short(taken.seconds), "documents/s": f"{documents / taken.seconds:,.0f}"}
         rows.append({"documents": f"{documents:,}", **speed, **_memory([taken])})
     return rows
-
-
-def shards(work: Work) -> list[Row]:
-    """Compare shards and the state by which a run resumes with a stream."""
-    archive, model = work.archive(work.documents(DOCUMENTS, QUICK)), work.model("default")
-    out, stream = work.path("out", "shards"), work.path("out", "stream.jsonl")
-    words = shlex.join(map(str, ["textcat", "tag", model, archive, "--jobs", work.jobs, "--quiet"]))
-    commands = {
-        "shards": work.tag(model, archive, out),
-        "standard output": ["sh", "-c", f"{words} > {shlex.quote(str(stream))}"],
-    }
-    taken = costs(commands, work.rounds)
-    output_is = "the same bytes" if _sum(_shards(out)) == _sum([stream]) else "DIFFERENT"
-    return [
-        {
-            "what": name,
-            "seconds": short(median(one.seconds for one in its)),
-            "times standard output's": f"{ratio(its, taken['standard output']):.3f}",
-            "output": output_is,
-        }
-        for name, its in taken.items()
-    ]
 
 
 def resuming(work: Work) -> list[Row]:
@@ -147,18 +120,3 @@ def _sum(paths: Iterable[Path]) -> str:
             while block := file.read(1 << 20):
                 checksum.update(block)
     return checksum.hexdigest()
-
-
-def course(work: Work) -> list[Row]:
-    """Time a process as it goes through the archive, when its model is loaded."""
-    n = work.documents(DOCUMENTS, QUICK)
-    points = output(python("archive_course", work.model("default"), work.archive(n)))
-    return [
-        {
-            "documents": f"{point['documents']:,}",
-            "µs per document so far": short(point["so_far"]),
-            "µs per document since the previous row": short(point["since"]),
-            "MB": short(point["rss_bytes"] / 1e6),
-        }
-        for point in points
-    ]

@@ -2,10 +2,8 @@
 
 archive_peer.py sklearn MODEL.joblib ARCHIVE OUT PROCESSES
 archive_peer.py fasttext MODEL.bin ARCHIVE OUT PROCESSES
-archive_peer.py fasttext-lines MODEL.bin LINES OUT PROCESSES
 
-A model of scikit-learn is a dictionary: vectorizer, weights, bias, thresholds, topics. Lines are texts, ready for
-fastText; their output has labels only.
+A model of scikit-learn is a dictionary: vectorizer, weights, bias, thresholds, topics.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _models: list[Any] = []
 
 
 def main(peer: str, model: str, archive: str, out: str, processes: str) -> None:
-    tag = {"sklearn": _by_sklearn, "fasttext": _by_fasttext, "fasttext-lines": _lines_by_fasttext}[peer]
+    tag = {"sklearn": _by_sklearn, "fasttext": _by_fasttext}[peer]
     with open(archive, "rb") as lines, open(out, "wb") as tagged:
         if processes == "1":
             _load(model)
@@ -69,11 +67,6 @@ def _by_fasttext(lines: list[bytes]) -> bytes:
         pairs = zip(labels, map(float, likely), strict=True)
         topics.append([{"topic": label[9:], "probability": round(p, 4)} for label, p in pairs])
     return _encoded(documents, topics)
-
-
-def _lines_by_fasttext(lines: list[bytes]) -> bytes:
-    labels, _ = _predicted([line.decode() for line in lines])
-    return "".join(" ".join(names) + "\n" for names in labels).encode()
 
 
 def _predicted(lines: list[str]) -> Any:

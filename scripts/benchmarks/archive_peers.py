@@ -18,7 +18,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 from spacy.lang.en.stop_words import STOP_WORDS
 
-from textcat.features.tokens import Tokens
 from textcat.model import storage
 
 HASHED = HashingVectorizer(n_features=2**18, alternate_sign=False, stop_words=sorted(STOP_WORDS))
@@ -27,17 +26,14 @@ HASHED = HashingVectorizer(n_features=2**18, alternate_sign=False, stop_words=so
 def commands(work: Work, archive: Path) -> dict[str, list[Any]]:
     """Return the commands of the peers; their models are trained before."""
     peers = {
-        f"scikit-learn, TfidfVectorizer of recipe {recipe}": _sklearn(work, recipe, partial(_ours, work.model(recipe)))
-        for recipe in ("default", "paum")
+        "scikit-learn, TfidfVectorizer": _sklearn(work, "default", partial(_ours, work.model("default"))),
+        "scikit-learn, HashingVectorizer": _sklearn(work, "hashing", partial(_hashing, work.train())),
     }
-    peers["scikit-learn, HashingVectorizer"] = _sklearn(work, "hashing", partial(_hashing, work.train()))
     found = {f"{name}, 2 processes": _peer(work, "sklearn", model, archive, 2) for name, model in peers.items()}
     if find_spec("fasttext"):
         model = _fasttext(work)
         for processes, plural in ((2, "es"), (1, "")):
             found[f"fastText, {processes} process{plural}"] = _peer(work, "fasttext", model, archive, processes)
-        lines = _peer(work, "fasttext-lines", model, _lines(work, archive), 1)
-        found["fastText, 1 process, from lines of tokens to labels"] = lines
     return found
 
 
@@ -108,15 +104,4 @@ def _fasttext(work: Work) -> Path:
                 print(*(f"__label__{topic}" for topic in document["topics"]), text, file=file)
         settings = {"loss": "ova", "lr": 0.5, "epoch": 25, "thread": 2, "verbose": 0}
         fasttext.train_supervised(input=str(lines), **settings).save_model(str(path))
-    return path
-
-
-def _lines(work: Work, archive: Path) -> Path:
-    """Write an archive as lines of spaCy's tokens, in lower case."""
-    path = archive.with_suffix(".txt")
-    if not path.exists():
-        tokens = Tokens()
-        with path.open("w", encoding="utf-8") as file:
-            for document in _documents(archive):
-                print(*map(str.lower, tokens.tokenize(f"{document['title']} {document['text']}")), file=file)
     return path

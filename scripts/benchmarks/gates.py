@@ -110,7 +110,7 @@ def _with_loss(test: Test, model: Model, noise: NDArray[np.float64]) -> Model:
 
 
 def _decided(test: Test, old: Model, new: Model, seed: int) -> list[list[float]]:
-    """Return, for each measure, the difference on documents drawn anew, and upper bounds of it by three methods."""
+    """Return, for each measure, the difference on documents drawn anew, and upper bounds of it by two methods."""
     drawn = np.random.default_rng((2, seed)).integers(0, len(old.scores), len(old.scores))
     evaluations = [test.evaluation(model, drawn) for model in (old, new)]
     samples = [resampled_measures(evaluation, RESAMPLES, seed).bands for evaluation in evaluations]
@@ -118,8 +118,6 @@ def _decided(test: Test, old: Model, new: Model, seed: int) -> list[list[float]]
 
 
 def _bounds(measure: str, evaluations: list[Evaluation], resamples: list[NDArray[np.float64]]) -> Iterator[float]:
-    from scipy.special import stdtrit
-
     values = np.array(
         [[getattr(row, OF_TOPICS[measure]) for row in evaluation.topics] for evaluation in evaluations], np.float64
     )
@@ -130,12 +128,10 @@ def _bounds(measure: str, evaluations: list[Evaluation], resamples: list[NDArray
     n_means = 2 if measure == "macro_f1" else 1
     yield macro_interval(difference, resampled, of_topics, positives, n_means=n_means)[1]
     yield centred_interval(difference, resampled, LEVEL)[1]
-    n = int(np.count_nonzero(~np.isnan(of_topics)))
-    yield difference + float(stdtrit(n - 1, (1 + LEVEL) / 2) * np.nanstd(of_topics, ddof=1) / np.sqrt(n))
 
 
 def _rows(kind: str, found: NDArray[np.float64]) -> Iterator[Row]:
-    names = ("as shipped", "bootstrap alone", "t-test over topics")
+    names = ("as shipped", "bootstrap alone")
     for number, title in enumerate(("MAP", "macro F1")):
         differences, *bounds = found[:, number].T
         for name, bound in zip(names, bounds, strict=True):

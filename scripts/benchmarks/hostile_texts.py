@@ -22,7 +22,6 @@ from harness import Row, Work
 SIZES = (5_000_000, 1_000_000, 100_000, 10_000)  # bytes
 QUICK = 5  # patterns
 _SMALL = 200_000  # what is no larger is measured three times, all else twice
-_SLOWEST = 3
 _SHORT = "Wheat rose. " * 100
 Seconds = Mapping[str, Mapping[str, Mapping[str, float]]]  # by operation, pattern and size; size 0: a short text
 
@@ -86,25 +85,6 @@ def summary(work: Work) -> list[Row]:
             }
         )
     return rows
-
-
-def slowest(work: Work) -> list[Row]:
-    """List the patterns that take longest at the largest size, for each operation."""
-    seconds = measured(work)
-    return [row for operation in ACTIONS for row in _slowest_rows(operation, seconds[operation])]
-
-
-def _slowest_rows(operation: str, by_pattern: Mapping[str, Mapping[str, float]]) -> list[Row]:
-    names = sorted(by_pattern, key=lambda name: -by_pattern[name][str(max(SIZES))])[:_SLOWEST]
-    return [
-        {
-            "operation": operation,
-            "pattern": f"`{name.replace('|', '&#124;')}`",
-            **{f"seconds at {_in_words(size)}": f"{by_pattern[name][str(size)]:.3g}" for size in reversed(SIZES)},
-            **{f"growth from {_in_words(size)}": f"{_growth(by_pattern[name], size):.2f}" for size in SIZES[1:]},
-        }
-        for name in names
-    ]
 
 
 def _in_words(size: int) -> str:

@@ -1,4 +1,4 @@
-"""Training on as many generated documents as asked: time and memory, epochs, and the cost of a non-zero.
+"""Training on as many generated documents as asked: time and memory, and epochs.
 
 Rows are tf-idf of the articles of scripts/make_archive.py; each training is a process of its own.
 """
@@ -20,8 +20,7 @@ TOPICS, EPOCHS, TESTED = 103, 50, 20_480
 DOCUMENTS, QUICK = 800_000, 4_000
 # In the middle of ten groups of topics, from the most frequent to the rarest.
 SAMPLE = [int((k + 0.5) * TOPICS / 10) for k in range(10)]
-SHARES = (1 / 80, 1 / 25, 1 / 8, 0.4, 1.25)  # of the documents that were asked for
-LISTED_EPOCHS = (5, 10, 25, 50, 100, 1000)
+LISTED_EPOCHS = (5, 50, 1000)
 OURS = "textcat, rows in memory"
 Facts = Mapping[str, Any]
 
@@ -92,32 +91,6 @@ def epochs(work: Work) -> list[Row]:
             }
         )
     return rows
-
-
-def costs(work: Work) -> list[Row]:
-    """Train on more and more documents; of several runs the one of the median time per visited non-zero counts."""
-    n, rows = work.documents(DOCUMENTS, QUICK), []
-    for share in SHARES:
-        few, options = int(n * share), ["--max-epochs", EPOCHS]
-        rounds = work.rounds if few <= 200_000 else 1
-        tries = [_train(work, int(n * SHARES[-1]), "--rows", few, *options) for _ in range(rounds)]
-        facts = sorted(tries, key=_cost)[len(tries) // 2]
-        rows.append(
-            {
-                "documents": f"{facts['shape'][0]:,}",
-                "non-zeros": f"{facts['entries']:,}",
-                "epochs of all topics": f"{facts['epochs']:,}",
-                "updates": f"{facts['updates']:,}",
-                "seconds": f"{facts['seconds']:.2f}",
-                "ns per visited non-zero": f"{_cost(facts):.4f}",
-            }
-        )
-    return rows
-
-
-def _cost(facts: Facts) -> float:
-    """Return nanoseconds per visited non-zero: an epoch of a topic visits all of them once."""
-    return facts["seconds"] * 1e9 / (facts["epochs"] * facts["entries"])
 
 
 def _mean(precisions: list[float | None]) -> str:

@@ -22,7 +22,7 @@ JUDGED, SEED, BINS = 4, 0, 20
 
 def measure(work: Work) -> list[Row]:
     """Compare the scores by which thresholds may be chosen; each once, as times are those of the processor."""
-    return [row for corpus in (reuters(work), *others(work)) for r in recipes_for(corpus) for row in _rows(corpus, r)]
+    return [row for corpus in (reuters(work), *others(work)) for row in _rows(corpus, recipes_for(corpus)[0])]
 
 
 def _rows(corpus: Corpus, name: str) -> list[dict[str, Any]]:
