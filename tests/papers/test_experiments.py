@@ -240,9 +240,19 @@ def test_a_page_has_the_table_the_notes_the_picture_and_how_it_was_run(reproduce
     assert "\n\n1. τ is a guess.\n\n" in page
     assert "\n![toy-slope](toy-slope.svg)\n" in page
     assert (tmp_path / "pages" / "toy-slope.svg").read_text() == PICTURE
-    assert "$ textcat reproduce toy-table-1 --jobs 1\n" in page
-    assert re.search(r"^- date: \d{4}-\d\d-\d\d \d\d:\d\d UTC$", page, re.MULTILINE)
-    assert re.search(r"^- processor: \S.*\n- cores: \d+\n", page, re.MULTILINE)
+    measured = page.splitlines()[-1]
+    assert re.match(r"Measured: date: \d{4}-\d\d-\d\d; command: `textcat reproduce toy-table-1 --jobs 1`; ", measured)
+    assert re.search(r"; processor: \S[^;]*; cores: \d+; ", measured)
+
+
+def test_a_page_names_the_rows_whose_data_are_missing_below_its_table(reproduce, tasks, tmp_path):
+    tasks.failure = MissingData("The data set toys needs the file toys.txt.")
+    for _ in range(2):
+        reproduce("toy-table-1", "--out", tmp_path)
+        page = (tmp_path / "toy-table-1.md").read_text()
+        assert "\n| PA | 778412 | 778990 |" in page
+        assert "\n\nNot run for lack of data: PAM(1)/τ. The command says where to get them.\n\n" in page
+        assert page.count("PAM(1)") == page.count("Not run ") == page.count("Measured: ") == 1
 
 
 def test_what_was_written_above_the_table_is_kept_when_a_page_is_written_anew(reproduce, tmp_path):

@@ -278,25 +278,26 @@ def _prose(path: Path, experiment: Experiment) -> str:
     if not path.exists():
         return experiment.text.strip()
     _, _, body = path.read_text(encoding="utf-8").partition("\n")
-    return re.split(r"^(?:\||## How it was run)", body, maxsplit=1, flags=re.MULTILINE)[0].strip()
+    return re.split(r"^(?:\||Not run for lack of data: |Measured: )", body, maxsplit=1, flags=re.MULTILINE)[0].strip()
 
 
 def _page(result: Result, prose: str) -> str:
-    """Return a page: title, prose, table, notes, pictures, and how the experiment was run."""
-    date = f"{result.finished:%Y-%m-%d %H:%M} UTC"
-    seconds = f"{result.seconds:.0f} s in all, reading of the data included" if result.seconds >= 1 else ""
-    facts = {"date": date, "time": seconds or "under 1 s in all", **machine()}
-    heads, cells = zip(*columns(result.rows), strict=True)
+    """Return a page: title, prose, table, notes, rows whose data are missing, pictures, and how it was measured."""
+    seconds = f"{result.seconds:.0f} s" if result.seconds >= 1 else "under 1 s"
+    facts = {"date": f"{result.finished:%Y-%m-%d}", "command": f"`{result.command}`", "time": seconds, **machine()}
+    missing = [row.label for row in result.rows if row.note and not row.figures]
+    rows = [row for row in result.rows if row.label not in missing]
+    heads, cells = zip(*columns(rows), strict=True)
     lines = [[head.replace("\n", " ").strip() for head in heads], ["---", *["---:"] * (len(heads) - 1)]]
     table = "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *zip(*cells, strict=True)])
     sections = [
         f"# {result.experiment.title}",
         prose,
-        table if result.rows else "",
-        "\n".join(f"{number}. {note}" for number, note in enumerate(notes(result.rows), start=1)),
+        table if rows else "",
+        "\n".join(f"{number}. {note}" for number, note in enumerate(notes(rows), start=1)),
+        f"Not run for lack of data: {', '.join(missing)}. The command says where to get them." if missing else "",
         "\n\n".join(f"![{picture.stem}]({picture.name})" for picture in result.pictures if picture.name not in prose),
-        f"## How it was run\n\n```text\n$ {result.command}\n```",
-        "\n".join(f"- {name}: {value}" for name, value in facts.items()),
+        f"Measured: {'; '.join(f'{name}: {value}' for name, value in facts.items())}.",
     ]
     return "\n\n".join(filter(None, sections)) + "\n"
 
