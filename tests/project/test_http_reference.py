@@ -11,6 +11,7 @@ import pytest
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/http.md"
 MARK = "--write`. -->\n"  # behind which the page is written
+OF_DOCUMENT = ("text", "zones", "language", "date", "fields")  # described once for all requests
 
 
 def description():
@@ -24,6 +25,10 @@ def page_of(described):
     head, mark, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
     parts = [head, mark]
     schemas = described["components"]["schemas"]
+    tag = described["paths"]["/api/v1/models/{model}/tag"]["post"]["requestBody"]["content"]["application/json"]
+    rows = rows_of(tag["schema"], schemas)
+    parts.append("\n## A document\n\nIt has `text` or `zones`.\n")
+    parts.append(table("", {name: rows[name] for name in OF_DOCUMENT}, (), schemas))
     for path, methods in described["paths"].items():
         for method, route in methods.items():
             parts.append(f"\n## `{method.upper()} {path}`\n\n{' '.join(route['description'].split())}\n")
@@ -42,28 +47,43 @@ def page_of(described):
 
 def fields(title, schema, schemas):
     """Return a table of the fields of an object, or of those of several forms of it together."""
-    forms = [resolved(form, schemas) for form in schema.get("oneOf", [schema])]
+    forms = forms_of(schema, schemas)
     if forms[0].get("type") == "array":
         return fields(f"{title}: a list of objects", forms[0]["items"], schemas)
-    rows = {name: field for form in forms for name, field in form.get("properties", {}).items()}
+    rows = rows_of(schema, schemas)
+    if rows.keys() >= {*OF_DOCUMENT}:
+        title += ": the fields of a [document](#a-document), and"
+        rows = {name: field for name, field in rows.items() if name not in OF_DOCUMENT}
     if title.startswith("Response") and {"model", "version"} < rows.keys():  # the head of the page explains them
         del rows["model"], rows["version"]
     needed = set.intersection(*({*form.get("required", ())} for form in forms))
     return table(title, rows, needed, schemas) if rows else ""
 
 
+def forms_of(schema, schemas):
+    return [resolved(form, schemas) for form in schema.get("oneOf", [schema])]
+
+
+def rows_of(schema, schemas):
+    """Return the fields of an object by name, or those of several forms of it together."""
+    return {name: field for form in forms_of(schema, schemas) for name, field in form.get("properties", {}).items()}
+
+
 def table(title, rows, needed, schemas):
-    """Return a table of fields; in a request, those that are needed are marked, and others have their defaults."""
-    of_answer = title.startswith("Response")
-    columns = ["field", "type", *([] if of_answer else ["default"]), "meaning"]
-    lines = [f"\n{title}:\n\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"]
+    """Return a table of fields without its empty columns.
+
+    In a request, fields that are needed are marked, and others have their defaults.
+    """
+    of_answer, lines = title.startswith("Response"), [("field", "type", "default", "meaning")]
     for name, field in rows.items():
         kind, meaning = type_of(field, schemas), " ".join(field.get("description", "").split())
         default = field.get("default")
         told = "needed" if name in needed else "" if default in (None, "") else f"`{json.dumps(default)}`"
-        cells = [f"`{name}`", kind, *([] if of_answer else [told]), meaning]
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n")
-    return "".join(lines)
+        lines.append((f"`{name}`", kind, "" if of_answer else told, meaning))
+    columns = [k for k in range(4) if any(cells[k] for cells in lines[1:])]
+    written = [" | ".join(cells[k].replace("|", chr(92) + "|") for k in columns) for cells in lines]
+    head = f"\n{title}:\n" if title else ""
+    return f"{head}\n| {written[0]} |\n|{'---|' * len(columns)}\n" + "".join(f"| {line} |\n" for line in written[1:])
 
 
 def type_of(field, schemas):
