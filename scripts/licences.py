@@ -116,9 +116,14 @@ def refusals(licences: dict[str, str]) -> Iterable[str]:
 
 def table(packages: dict[str, set[str]]) -> str:
     """Return the table of the page, as Markdown."""
-    with_extras = {name: ", ".join(f"`{extra}`" for extra in sorted(by) if extra) for name, by in packages.items()}
-    rows = [f"| {name} | {licence_of(name)} | {extras or 'default'} |" for name, extras in with_extras.items()]
-    return "\n".join(["| package | licence | comes with |", "|---|---|---|", *rows, ""])
+    names = defaultdict(list)
+    for name, by in packages.items():
+        extras = ", ".join(f"`{extra}`" for extra in sorted(by) if extra)
+        names[extras or "default", licence_of(name)].append(name)
+    rows = [
+        f"| {comes_with} | {licence} | {', '.join(named)} |" for (comes_with, licence), named in sorted(names.items())
+    ]
+    return "\n".join(["| comes with | licence | packages |", "|---|---|---|", *rows, ""])
 
 
 def main() -> int:
