@@ -271,7 +271,7 @@ class _Training:
     def n_deciding_folds(self) -> int:
         """The number of folds by whose held-out scores thresholds and probabilities are fitted; 0: there are none."""
         tags, groups = self.recipe.tags, self.corpus.groups
-        n_folds = min(tags.folds, len(np.unique(groups)))
+        n_folds = min(tags.folds, len(first_of_groups(groups, groups)))
         return 0 if tags.strategy == "zero" or len(groups) < tags.folds or n_folds < 2 else n_folds
 
     @property
