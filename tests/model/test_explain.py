@@ -68,6 +68,47 @@ def test_contributions_and_the_bias_and_the_rest_add_up_to_the_score(corpus, tag
         assert json.loads(json.dumps(some.as_dict()))["reasons"][0]["term"] == some[0].term
 
 
+@pytest.mark.parametrize("zone_terms", [False, True, ["title"]])
+def test_what_ngrams_of_characters_add_is_shared_by_the_words_that_they_are_in(zone_terms):
+    texts = ["wheat wheats heat", "gold golden old", "wheat heat oat", "gold bold cold"]
+    corpus = textcat.Corpus.from_records(
+        {"title": text, "body": text, "topics": [text[:4]]} for text in [*texts, *texts[::-1]]
+    )
+    settings = ["features.chars=4", "features.char_min=2", "topics.vectors=none", "topics.choose_margins=false"]
+    recipe = (
+        textcat.read_recipe("few-documents")
+        .with_settings(settings)
+        .with_values({"features": {"zone_terms": zone_terms}})
+    )
+    tagger = textcat.train(corpus, recipe)
+    document = {"title": "wheat heat wheat, gold", "body": "bold wheat buckwheats"}
+    explained = tagger.explain(document, "whea", n=None)
+    names, row = tagger.features.listed_names(), tagger.features.transform([textcat.Document("", document)])
+    adds = dict.fromkeys((reason.term for reason in explained), 0.0)
+    for column, value in zip(row.indices.tolist(), row.data.tolist(), strict=True):
+        contribution = value * tagger.scorer.weights_of(0 if tagger.topics[0] == "whea" else 1, [column])[0]
+        prefix = next((prefix for prefix in ("title:", "body:") if names[column].startswith(prefix)), "")
+        name = names[column][len(prefix) :]
+        if name[0] != "~":
+            adds[names[column]] += contribution
+            continue
+        zones = [prefix[:-1]] if prefix else [*document]
+        holders = [word for zone in zones for word in re.findall(r"\w+", document[zone]) for _ in ngrams_of(word, name)]
+        for word in holders:
+            adds[prefix + word if prefix + word in adds else f"{prefix}~{word}~"] += contribution / len(holders)
+    assert {reason.term: reason.contribution for reason in explained} == pytest.approx(adds, abs=1e-5)
+    assert any(reason.term.endswith("~buckwheats~") for reason in explained)
+    assert [abs(reason.contribution) for reason in explained] == sorted(
+        (abs(reason.contribution) for reason in explained), reverse=True
+    )
+
+
+def ngrams_of(word, name):
+    """The places at which a word has an n-gram of characters, given by its name "~abc~"."""
+    padded = f" {word.removesuffix('s')} "
+    return [i for i in range(len(padded)) if padded.startswith(name[1:-1], i)]
+
+
 def test_without_topics_the_tags_are_explained(corpus, tagger):
     for document in corpus.test[:20]:
         tags = tagger.tag([document])[0]

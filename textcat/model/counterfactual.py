@@ -67,7 +67,7 @@ class _Remainders:
                 taken[words[member], i] = occurrences[i]
         for i, id_ in enumerate(ids if is_chars else ()):
             if id_ >= 0 and id_ not in is_chars and not self._is_in_run(term := counts.terms[id_]):
-                for chars in char_ngrams(term, self._features.chars):
+                for chars in char_ngrams(term, self._features.char_lengths):
                     taken[words[term], entry_of[text_of[i], f"~{chars}~"]] += occurrences[i]
         self.words, self._taken = list(words), taken
 

@@ -1,5 +1,6 @@
 """Explain why a document has a topic: terms with their positions, and training documents that change the score."""
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,11 +26,16 @@ from textcat.model.topic_names import find_topic, topic_label
 from textcat.reading import document_stream
 
 _N_SIMILAR = 2  # number of similar words listed for a word that no support document has
+_SIGNS_AT_ENDS = re.compile(r"^\W+|\W+$")
 _STRENGTHS = 5  # number of strengths of marks
 
 
 class Reason(NamedTuple):
-    """A term of an explanation: its value in the document's vector, its weight for the topic, and their product."""
+    """A term of an explanation: its value in the document's vector, its weight for the topic, and their product.
+
+    The weight and the contribution of a word include those of the n-grams of characters in it. "~whea~" stands for such
+    n-grams of a word that the model does not know.
+    """
 
     term: str
     value: float
@@ -247,7 +253,9 @@ class Explainer(NamedTuple):
                     "score that terms add up to."
                 )
             explained.append((topic, column, weights, row.data * weights))
-        strongest = [np.argsort(-np.abs(sums), kind="stable")[:n] for *_, sums in explained]
+        # N-grams of characters are added to their words before it is known which terms are the strongest.
+        in_words = places_in is not None and self.features.chars > 0
+        strongest = [np.argsort(-np.abs(sums), kind="stable")[: None if in_words else n] for *_, sums in explained]
         listed = {column for order in strongest for column in row.indices[order].tolist()}
         if places_in is not None:
             places_of = places(self.features, places_in, listed)
@@ -264,6 +272,10 @@ class Explainer(NamedTuple):
                 for j, x, weight, sum_ in entries
             ]
             score, rest = scores[:, column], np.delete(contributions, order).sum(dtype=np.float64)
+            if in_words:
+                reasons = _with_ngrams_in_words(reasons, zones_of_document(places_in, 0), self.features)
+                rest = sum(reason.contribution for reason in reasons[len(reasons) if n is None else n :])
+                reasons = reasons[:n]
             threshold = float(self.decisions.thresholds[column])
             curves = self.decisions.calibration and self.decisions.calibration.of_topics(np.array([column]))
             probability = float(curves.probabilities(score)[0]) if curves else None
@@ -306,46 +318,92 @@ class Explainer(NamedTuple):
         return [Neighbour(support.ids[i], support.titles[i], adds, positive) for i, adds, positive in entries]
 
 
+def _with_ngrams_in_words(reasons: Sequence[Reason], texts: Mapping[str, str], features: TfIdf) -> list[Reason]:
+    """Add what n-grams of characters contribute to the words that they are in; return the reasons, strongest first.
+
+    The contribution of an n-gram is shared equally among its places. N-grams of a word that the model does not know
+    become one reason, such as "~whea~", where they overlap. `texts` are the texts of the document, by zone.
+    """
+    prefixes = tuple(f"{zone}:" for zone in texts) if features.zone_terms is True else features.zone_prefixes()
+    others, ngrams, words = dict[str, Reason](), list[tuple[str, Reason]](), list[tuple[str, str, int, int, str]]()
+    for reason in reasons:
+        prefix = next(filter(reason.term.startswith, prefixes), "")
+        name = reason.term[len(prefix) :]
+        if len(name) > 2 and name[0] == name[-1] == "~":
+            ngrams.append((prefix, reason))
+            continue
+        others[reason.term] = reason
+        if " " not in name:
+            words += [(prefix, *span, reason.term) for span in reason.spans]
+    words.sort()
+    sums = {term: reason.contribution for term, reason in others.items()}
+    unknown = defaultdict[tuple[str, str], list[tuple[int, int, float, float]]](list)
+    for prefix, ngram in ngrams:
+        value, contribution = ngram.value / len(ngram.spans), ngram.contribution / len(ngram.spans)
+        for zone, start, end in ngram.spans:
+            after = bisect_right(words, (prefix, zone, end))
+            *place, behind, term = words[after - 1] if after else ("", "", 0, 0, "")
+            if place[:2] == [prefix, zone] and behind > start:
+                sums[term] += contribution
+            else:
+                unknown[prefix, zone].append((start, end, value, contribution))
+    found = [
+        reason._replace(weight=sums[term] / reason.value, contribution=sums[term]) for term, reason in others.items()
+    ]
+    for (prefix, zone), parts in unknown.items():
+        found += _joined_parts(prefix, zone, texts[zone], parts)
+    return sorted(found, key=lambda reason: -abs(reason.contribution))
+
+
+def _joined_parts(prefix: str, zone: str, text: str, parts: list[tuple[int, int, float, float]]) -> Iterator[Reason]:
+    """Yield a reason for each piece of a text that overlapping parts of unknown words cover, by the piece's name.
+
+    Each part has a start, an end, a value and a contribution.
+    """
+    pieces: list[tuple[int, int, float, float]] = []
+    for start, end, value, contribution in sorted(parts):
+        if pieces and start < pieces[-1][1]:
+            first, behind, values, sum_ = pieces.pop()
+            start, end, value, contribution = first, max(end, behind), value + values, contribution + sum_
+        pieces.append((start, end, value, contribution))
+    by_name = defaultdict[str, list[tuple[int, int, float, float]]](list)
+    for piece in pieces:
+        part = text[piece[0] : piece[1]].lower()
+        by_name[f"{prefix}~{_SIGNS_AT_ENDS.sub('', part) or part}~"].append(piece)
+    for name, same in by_name.items():
+        value, contribution = (sum(piece[k] for piece in same) for k in (2, 3))
+        spans = tuple(Span(zone, start, end) for start, end, *_ in same)
+        yield Reason(name, value, contribution / value, contribution, spans)
+
+
 def explanation_in_words(
     explanation: Explanation, prefixes: tuple[str, ...], n: int, is_stop: Callable[[str], Any] = lambda word: False
 ) -> Explanation:
     """Shorten an explanation that lists all terms to the n strongest words and n-grams of words.
 
-    The contribution of an n-gram of characters is shared equally among its places in the document, and added to the
-    words at these places. A term that starts with one of the prefixes of zones ("title:") is added to the same term
-    without prefix. Stop words and punctuation are removed from the ends of an n-gram of words, and its contribution is
-    added to the term that is left; its places are marked only if this term is not a term of the explanation itself.
-    Contributions of terms that become empty are added to `rest`, so the sum is still the score. A reason's weight is
-    its contribution divided by its value.
+    A term that starts with one of the prefixes of zones ("title:") is added to the same term without prefix. Stop words
+    and punctuation are removed from the ends of an n-gram of words, and its contribution is added to the term that is
+    left; its places are marked only if this term is not a term of the explanation itself. Contributions of terms that
+    become empty, and of parts of unknown words, are added to `rest`, so the sum is still the score. A reason's weight
+    is its contribution divided by its value.
     """
     terms = {reason.term for reason in explanation.reasons}
     sums: dict[str, float] = defaultdict(float)
     values: dict[str, float] = {}
     spans: dict[str, dict[Span, None]] = defaultdict(dict)
     like: dict[str, tuple[str, ...]] = {}
-    parts: list[Reason] = []
-    stop_words: list[tuple[Span, str]] = []
     for reason in explanation.reasons:
         term = reason.term
         term = term.partition(":")[2] if term.startswith(prefixes) else term
         if len(term) > 2 and term[0] == term[-1] == "~":
-            parts.append(reason)
-        elif kept := _without_ends(term, is_stop):
+            continue
+        if kept := _without_ends(term, is_stop):
             sums[kept] += reason.contribution
             if kept == term or not terms.intersection((kept, *(f"{prefix}{kept}" for prefix in prefixes))):
                 values[kept] = max(values.get(kept, 0.0), reason.value)
                 spans[kept].update(dict.fromkeys(reason.spans))
                 like[kept] = reason.like
-        elif " " not in term and _has_letter(term):  # n-grams of characters may span it
-            stop_words += [(span, term) for span in reason.spans]
-    words = sorted([*stop_words, *((span, term) for term in spans if " " not in term for span in spans[term])])
-    starts = [(span.zone, span.start) for span, _ in words]
-    for reason in parts:
-        for span in reason.spans:
-            k = bisect_right(starts, (span.zone, span.start)) - 1
-            if k >= 0 and words[k][0].zone == span.zone and span.start < words[k][0].end:
-                sums[words[k][1]] += reason.contribution / len(reason.spans)
-    listed = sorted(sums.keys() - {term for _, term in stop_words}, key=lambda term: (-abs(sums[term]), term))[:n]
+    listed = sorted(sums, key=lambda term: (-abs(sums[term]), term))[:n]
     reasons = [
         Reason(term, values[term], sums[term] / values[term], sums[term], tuple(sorted(spans[term])), like[term])
         for term in listed
