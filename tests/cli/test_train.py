@@ -201,7 +201,9 @@ def test_train_prints_bands_stages_its_choices_and_the_model_and_on_stderr_only_
 
 def test_without_vectors_a_line_tells_what_rows_consist_of(run, part):
     run("train", part, "--out", "model", "--set", "topics.vectors=none", "--set", "topics.forecast=false")
-    said = r"^Rows consist of words.*\(share .* 0\.\d{3} by words and n-grams of 3 characters, 0\.\d{3} by words\);"
+    said = (
+        r"^Rows consist of words.*\(share .* 0\.\d{3} by words and n-grams of 2 to 4 characters, 0\.\d{3} by words\);"
+    )
     assert len(re.findall(said, run.out, re.MULTILINE)) == 1
     assert textcat.load("model").facts.choices["rows"]["held_out"] > 0
 

@@ -67,7 +67,7 @@ NGRAMS = {"ngrams": 2, "ngram_min_df": 1, "chars": 4}
 
 def test_of_a_long_text_only_the_first_ngrams_count_and_all_words(monkeypatch):
     monkeypatch.setattr("textcat.features.tokens.MOST_NGRAMS", 6)
-    counts = Tokens().count_terms(["corn wheat rye oats tin zinc gold iron lead"], ngrams=2, chars=4)
+    counts = Tokens().count_terms(["corn wheat rye oats tin zinc gold iron lead"], ngrams=2, char_lengths=range(4, 5))
     names = [counts.terms[i] for i in counts.ids.tolist() if i >= 0]
     assert {"corn", "lead"} <= set(names)
     assert int((counts.ids < 0).sum()) == 6

@@ -19,7 +19,7 @@ def row_of(terms, *words):
 
 def cosine(word, other, words):
     """The cosine of two words' n-grams, weighted by idf among the words, computed the slow way."""
-    sets = {each: set(char_ngrams(each, 4)) for each in words}
+    sets = {each: set(char_ngrams(each, range(4, 5))) for each in words}
     idf = {g: 1 + np.log((1 + len(words)) / (1 + sum(g in s for s in sets.values()))) for s in sets.values() for g in s}
 
     def dot(one, two):

@@ -15,6 +15,7 @@ from textcat.base.errors import TextcatError
 from textcat.corpus.documents import Corpus
 from textcat.features.language import open_language
 from textcat.features.scripts import UNSPACED_LANGUAGES, UNSPACED_RANGES, is_unspaced, places_in_run, shown
+from textcat.features.settings import FeatureSettings
 from textcat.features.spans import places
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, KnownTerms, Tokens
@@ -61,7 +62,8 @@ def test_tokens_are_characters_in_runs_and_those_of_spacy_around_them(text, lang
 
 @given(st.lists(texts, max_size=5), ways, st.sampled_from(["en", "zh"]), st.integers(1, 3), st.integers(0, 4))
 def test_terms_are_those_of_the_slow_twin(documents, how, lang, ngrams, chars):
-    found = Tokens(lang, **how).count_terms(documents, ngrams=ngrams, chars=chars)
+    lengths = FeatureSettings(chars=chars).char_lengths
+    found = Tokens(lang, **how).count_terms(documents, ngrams=ngrams, char_lengths=lengths)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         got = Counter()

@@ -22,6 +22,7 @@ from sklearn.base import clone
 from texts import LANGUAGES, SOME_LANGUAGES
 
 from textcat.features.language import open_language, read_language
+from textcat.features.settings import FeatureSettings
 from textcat.features.tokens import OTHER, KnownTerms, Tokens, no_garbage_collection
 
 KNOWN = KnownTerms(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
@@ -83,17 +84,21 @@ ways = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(texts, max_size=6), ways, st.integers(1, 3), st.integers(0, 5))
-@example(["a b a b a", "b a b"], {"remove_stop_words": False}, 3, 0)
-@example(["~ab~ ab ~", "~ab~"], {"alphabetic": False}, 1, 2)
-@example(["Prices price 1980s -- x_ _ ½"], {"alphabetic": False, "alphanumeric": True, "singularize": True}, 2, 0)
-@example(["it's s's ## \x1f \x7f\x7f x- aS a's xs-ys n't 77 5KM ÉA"], {"alphabetic": False, "singularize": True}, 1, 0)
-@example(["the The x-y -- x_s __ 77 7s ##"], {"alphabetic": False, "alphanumeric": True}, 1, 0)
-@example(["the The ab a7 77 x-y abs"], {"singularize": True}, 1, 0)
-def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams, chars):
+@given(st.lists(texts, max_size=6), ways, st.integers(1, 3), st.integers(0, 5), st.integers(0, 5))
+@example(["a b a b a", "b a b"], {"remove_stop_words": False}, 3, 0, 0)
+@example(["~ab~ ab ~", "~ab~"], {"alphabetic": False}, 1, 2, 0)
+@example(["Prices price 1980s -- x_ _ ½"], {"alphabetic": False, "alphanumeric": True, "singularize": True}, 2, 0, 0)
+@example(
+    ["it's s's ## \x1f \x7f\x7f x- aS a's xs-ys n't 77 5KM ÉA"], {"alphabetic": False, "singularize": True}, 1, 0, 0
+)
+@example(["the The x-y -- x_s __ 77 7s ##"], {"alphabetic": False, "alphanumeric": True}, 1, 0, 0)
+@example(["a ab abc abcdefg"], {}, 1, 4, 2)
+@example(["the The ab a7 77 x-y abs"], {"singularize": True}, 1, 0, 0)
+def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams, longest, shortest):
     counts = Tokens(**how)
+    lengths = FeatureSettings(chars=longest, char_min=shortest).char_lengths
     counts.counter = _counter_for(counts)
-    found = counts.count_terms(documents, ngrams=ngrams, chars=chars)
+    found = counts.count_terms(documents, ngrams=ngrams, char_lengths=lengths)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         words = naive.terms(text, **how)
@@ -102,7 +107,7 @@ def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams
         got = Counter()
         for i, n in entries:  # a term may read like a character n-gram
             got[_name(found, i)] += n
-        assert got == Counter(naive.grams(words, ngrams, chars))
+        assert got == Counter(naive.grams(words, ngrams, longest, shortest))
         start = end
 
 
@@ -163,11 +168,11 @@ def test_the_same_chunk_in_strings_of_different_width_has_the_same_tokens():
 
 def test_results_do_not_depend_on_batches_or_on_what_the_token_cache_holds(monkeypatch):
     documents = [f"Word{i % 7} isn't here, said Mr. X{i} :) )" for i in range(60)]
-    whole = Tokens().count_terms(documents, ngrams=3, chars=3)
+    whole = Tokens().count_terms(documents, ngrams=3, char_lengths=range(3, 4))
     monkeypatch.setattr("textcat.features.tokens.BATCH_CHARACTERS", 100)
     small = Tokens(memo_bytes=0)
     for _ in range(2):
-        found = small.count_terms(documents, ngrams=3, chars=3)
+        found = small.count_terms(documents, ngrams=3, char_lengths=range(3, 4))
         assert [_name(found, i) for i in found.ids] == [_name(whole, i) for i in whole.ids]
         assert found.counts.tolist() == whole.counts.tolist()
         assert found.ends.tolist() == whole.ends.tolist()

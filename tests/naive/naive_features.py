@@ -133,8 +133,12 @@ def singular(word):
     return word
 
 
-def grams(words, ngrams=1, chars=0):
-    """List all n-grams as tuples: of words, the last words in turn, then of characters."""
+def grams(words, ngrams=1, chars=0, char_min=0):
+    """List all n-grams as tuples: of words, the last words in turn, then of characters, the short ones of a word first.
+
+    A word that is shorter than all n-grams of characters is one itself.
+    """
+    shortest = min(char_min or chars, chars)
     found = []
     for i in range(len(words)):
         for n in range(1, ngrams + 1):
@@ -145,16 +149,19 @@ def grams(words, ngrams=1, chars=0):
         if is_of_run(word):
             continue
         padded = f" {word.lower()} "
-        found += [(f"~{padded[i : i + chars]}~",) for i in range(max(len(padded) - chars, 0) + 1)]
+        if len(padded) < shortest:
+            found.append((f"~{padded}~",))
+        for n in range(shortest, chars + 1):
+            found += [(f"~{padded[i : i + n]}~",) for i in range(len(padded) - n + 1)]
     return found
 
 
-def counted(document, zones=None, ngrams=1, chars=0, **settings):
+def counted(document, zones=None, ngrams=1, chars=0, char_min=0, **settings):
     """Give (zone, how often it has each n-gram) for every zone that counts."""
     texts = {"body": document} if isinstance(document, str) else document.zones
     for zone, text in texts.items():
         if zones is None or zone in zones:
-            yield zone, Counter(grams(terms(text, **settings), ngrams, chars))
+            yield zone, Counter(grams(terms(text, **settings), ngrams, chars, char_min))
 
 
 def average_lengths(documents, **settings):
@@ -204,7 +211,7 @@ def tf_idf(
     """Give the names of the columns and a dense float32 matrix; all words of `named` have a column."""
     m = len(train)
     if weighting == "bm25":
-        lengths = {name: settings[name] for name in ("zones", "ngrams", "chars") if name in settings}
+        lengths = {name: settings[name] for name in ("zones", "ngrams", "chars", "char_min") if name in settings}
         settings |= {"k1": k1, "averages": average_lengths(train, **lengths)}
     trained = [term_frequencies(document, **settings) for document in train]
     tfs = [term_frequencies(document, **settings) for document in documents]

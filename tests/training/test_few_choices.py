@@ -18,7 +18,7 @@ from textcat.training.few_choices import CHARACTERS, EQUAL, EVEN, OWN, UNEVEN, c
 from textcat.training.forecast import forecast_growth
 from textcat.training.row_choice import WORDS
 
-ALL_SPLITS = pytest.mark.usefixtures("all_splits")
+pytestmark = pytest.mark.usefixtures("all_splits")
 
 
 def corpus_of(shares: list[float], n: int, seed: int = 0) -> Corpus:
@@ -49,7 +49,6 @@ def skewed():
     return corpus_of([0.7, 0.2, 0.04, 0.03, 0.03], 300)
 
 
-@ALL_SPLITS
 def test_the_figures_are_those_of_taggers_trained_without_the_held_out_documents(recipe):
     corpus = corpus_of([0.4, 0.3, 0.3], 1000)
     own = recipe.with_values({"topics": {"choose_margins": False}})
@@ -71,7 +70,6 @@ def test_the_figures_are_those_of_taggers_trained_without_the_held_out_documents
     assert choice["precision@1"][OWN] == pytest.approx(np.mean(right), abs=1e-12)
 
 
-@ALL_SPLITS
 def test_other_margins_are_chosen_only_if_they_are_right_for_more_documents(recipe, skewed):
     for corpus in (skewed, corpus_of([0.2] * 5, 60)):
         choice = margins(corpus, recipe)
@@ -86,7 +84,6 @@ def test_more_even_margins_are_chosen_where_rare_topics_stay_rare(recipe, skewed
     assert (choice.recipe.learner["kappa"], choice.recipe.learner["scale"]) == (-5.0, 60.0)
 
 
-@ALL_SPLITS
 def test_a_chosen_tagger_is_the_one_that_the_same_settings_give_for_any_number_of_jobs(recipe, skewed, tmp_path):
     chosen, by_two = (textcat.train(skewed, recipe, n_jobs=n_jobs) for n_jobs in (1, 2))
     learner = chosen.facts.recipe.learner
@@ -119,7 +116,6 @@ def one_topic(n_narrow: int, n: int) -> Corpus:
     return Corpus.from_documents("made", train, "train")
 
 
-@ALL_SPLITS
 def test_of_a_single_topic_the_figures_are_average_precisions_of_taggers_trained_without_the_held_out_documents(recipe):
     corpus = one_topic(2, 1000)
     own = recipe.with_values({"topics": {"choose_margins": False}})
@@ -144,7 +140,6 @@ def rare_topic(n: int) -> Corpus:
     return Corpus.from_documents("made", documents, "train")
 
 
-@ALL_SPLITS
 def test_a_single_topic_gets_less_even_margins_and_a_larger_lambda_only_if_they_rank_better(recipe):
     margins_of = {UNEVEN: (300.0, 2.0), OWN: ("prevalence", 0.0), EQUAL: (10.0, 0.0)}
     for corpus, expected in ((rare_topic(100), UNEVEN), (one_topic(2, 100), OWN), (one_topic(12, 100), EQUAL)):
@@ -196,7 +191,6 @@ def long_texts(n: int, n_terms: int) -> Corpus:
     return Corpus.from_documents("made", documents, "train")
 
 
-@ALL_SPLITS
 @pytest.mark.parametrize(("n", "n_terms", "n_splits"), [(40, 400, 25), (40, 4000, 12), (150, 20_000, 1)])
 def test_the_number_of_terms_limits_the_splits_and_in_the_end_the_documents(
     recipe, terms_of_splits, n, n_terms, n_splits
@@ -208,7 +202,6 @@ def test_the_number_of_terms_limits_the_splits_and_in_the_end_the_documents(
     assert MOST_TERMS * 0.9 <= sum(terms_of_splits) / n_settings <= MOST_TERMS or n_splits == 25
 
 
-@ALL_SPLITS
 def test_a_forecast_for_long_texts_has_fewer_splits(recipe, terms_of_splits):
     words = recipe.with_settings("features.ngrams=1")
     forecast_growth(CountedCorpus(long_texts(100, 4000), words), words)
@@ -311,12 +304,13 @@ def test_ngrams_of_characters_are_left_out_only_if_words_alone_are_right_for_mor
     assert rows_choice(corpus_of([0.5, 0.5], 10)) == {"chosen": CHARACTERS, "precision@1": {}, "held_out": 0}
 
 
-def test_with_vectors_rows_have_words_alone():
+def test_rows_have_ngrams_of_characters_beside_vectors_too():
     corpus = words_of({"music": MUSIC, "grain": GRAIN}, 24)
     recipe = read_recipe("few-documents").with_settings("topics.vector_weight=0.4")
     chosen = choose_for_few(CountedCorpus(corpus, recipe), recipe)
-    assert "rows" not in chosen.choices
-    assert not chosen.recipe.features.chars
+    assert chosen.recipe.topics.vector_weight == 0.4
+    assert chosen.choices["rows"]["chosen"] == CHARACTERS
+    assert list(chosen.recipe.features.char_lengths) == [2, 3, 4]
 
 
 def test_chosen_ngrams_of_characters_are_those_that_the_same_settings_give(tmp_path):
@@ -324,7 +318,7 @@ def test_chosen_ngrams_of_characters_are_those_that_the_same_settings_give(tmp_p
     texts = [document.zones["body"] for document in corpus.train]
     chosen, by_two = (textcat.train(corpus, recipe, n_jobs=n_jobs) for n_jobs in (1, 2))
     learner = chosen.facts.recipe.learner
-    settings = ["topics.vectors=none", "features.chars=3", "features.char_weight=0.5"]
+    settings = ["topics.vectors=none", "features.chars=4", "features.char_min=2", "features.char_weight=0.35"]
     settings += [f"learner.{name}={learner[name]}" for name in ("kappa", "scale", "lambda_")]
     asked_for = textcat.train(corpus, recipe.with_settings(settings))
     assert chosen.facts.choices["rows"] == by_two.facts.choices["rows"]
@@ -360,7 +354,7 @@ def test_ngrams_of_characters_are_added_to_counts_as_if_they_had_been_counted_wi
 def test_learning_keeps_the_chosen_ngrams_of_characters_and_is_as_training_anew(tmp_path):
     corpus, recipe = inflected(80), read_recipe("few-documents")
     early = textcat.train(replace(corpus, train=corpus.train[:60]), recipe, updatable=True)
-    assert early.facts.recipe.features.chars == 3
+    assert early.facts.recipe.features.chars == 4
     textcat.save(early, tmp_path / "model")
     learnt = textcat.learn(tmp_path / "model", corpus.train[60:]).tagger
     expected = textcat.train(corpus, replace(early.facts.recipe, name="same"))

@@ -14,7 +14,8 @@ from textcat.recipes.recipe import default_recipe
 from textcat.training.names import surest
 from textcat.training.self_training import LabelledAndUnlabelled, train_with_unlabelled
 
-RECIPE = default_recipe().with_settings(["topics.forecast=false", "topics.vectors=none", "learner.tau_pos=50"])
+SETTINGS = ["topics.forecast=false", "topics.vectors=none", "features.chars=0", "learner.tau_pos=50"]
+RECIPE = default_recipe().with_settings(SETTINGS)
 # Of each topic 80, of which a text has four, so that labelled texts seldom share one.
 WORDS = np.array(["".join(letters) for letters in np.random.default_rng(9).choice([*"bcdfghjklmnpqrstvwz"], (160, 7))])
 

@@ -83,7 +83,13 @@ def test_without_a_recipe_the_corpus_decides(corpus):
     assert chosen.choices["margins"]["held_out"] > 0
     learner = {name: chosen.recipe.learner[name] for name in ("kappa", "scale", "lambda_")}
     vectors = chosen.recipe.topics.vectors, chosen.recipe.topics.vector_weight
-    fixed = [f"topics.vectors={vectors[0]}", f"topics.vector_weight={vectors[1]}", "features.chars=0"]
+    fixed = [
+        f"topics.vectors={vectors[0]}",
+        f"topics.vector_weight={vectors[1]}",
+        "features.chars=4",
+        "features.char_min=2",
+        "features.char_weight=0.35",
+    ]
     few = textcat.read_recipe("few-documents")
     assert chosen.recipe == few.changed(**learner).with_settings(fixed).complete()
     words = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,25 +16,25 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def add_char_ngrams(counted: CountedDocuments, n: int, *, divides_runs: bool) -> CountedDocuments:
-    """Add the counts of n-grams of `n` characters of the documents' terms; return all counts.
+def add_char_ngrams(counted: CountedDocuments, lengths: range, *, divides_runs: bool) -> CountedDocuments:
+    """Add the counts of the n-grams of characters of the documents' terms; return all counts.
 
     The result is as if the n-grams had been counted with the terms, which must have been counted without them.
     `divides_runs` is the attribute of the `Tokens` that counted them. If it is True, terms in scripts without spaces
     between words are n-grams already, and get none.
     """
-    counts = with_char_ngrams(counted.counts, n, divides_runs=divides_runs)
+    counts = with_char_ngrams(counted.counts, lengths, divides_runs=divides_runs)
     added = _sums_by_text(counts) - _sums_by_text(counted.counts)
     return counted._replace(counts=counts, lengths=counted.lengths + added)
 
 
-def with_char_ngrams(counts: TermCounts, n: int, *, divides_runs: bool) -> TermCounts:
-    """Return the counts of terms, followed in each text by the counts of the n-grams of `n` characters of its terms.
+def with_char_ngrams(counts: TermCounts, lengths: range, *, divides_runs: bool) -> TermCounts:
+    """Return the counts of terms, followed in each text by the counts of the n-grams of characters of its terms.
 
     `divides_runs` is the attribute of the `Tokens` that counted the terms. If it is True, terms in scripts without
     spaces between words are n-grams already, and get none.
     """
-    ngrams_of_terms, names = _ngrams_of_terms(counts.terms, n, divides_runs)
+    ngrams_of_terms, names = _ngrams_of_terms(counts.terms, lengths, divides_runs)
     sizes = np.diff(counts.ends, prepend=0)
     added = _words(counts) @ ngrams_of_terms
     added_sizes = np.diff(added.indptr)
@@ -49,16 +51,16 @@ def with_char_ngrams(counts: TermCounts, n: int, *, divides_runs: bool) -> TermC
     return TermCounts(ends, ids, occurrences, [*counts.terms, *names], counts.ngrams, chars)
 
 
-def _ngrams_of_terms(terms: list[str], n: int, divides_runs: bool) -> tuple[csr_array, list[str]]:
+def _ngrams_of_terms(terms: list[str], lengths: range, divides_runs: bool) -> tuple[csr_array, list[str]]:
     """Return how often each term has each n-gram of characters, shape (n_terms, n_ngrams), and the n-grams' names."""
     from scipy.sparse import csr_array
 
-    position_of: dict[str, int] = {}
+    position_of: defaultdict[str, int] = defaultdict(count().__next__)
     columns: list[int] = []
     ends = [0]
     for term in terms:
-        ngrams = [] if divides_runs and is_unspaced(term) else char_ngrams(term, n)
-        columns += [position_of.setdefault(ngram, len(position_of)) for ngram in ngrams]
+        if not (divides_runs and is_unspaced(term)):
+            columns += map(position_of.__getitem__, char_ngrams(term, lengths))
         ends.append(len(columns))
     shape = (len(terms), len(position_of))
     matrix = csr_array((np.ones(len(columns), np.int32), np.array(columns, np.int32), np.array(ends)), shape=shape)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from textcat.features.tokens import char_ngrams
 from textcat.features.vectors import ColumnVectors
 
-_N = 4  # characters of an n-gram; a word is padded with a blank at either end
+_LENGTHS = range(4, 5)  # of n-grams of characters; a word is padded with a blank at either end
 # Terms with a lower cosine are too dissimilar, and more terms per word enlarge models without improving rankings.
 _LEAST_COSINE, _MOST = 0.3, 30
 # Of the cosines .4 and .5, and of 15, 30 and 100 terms, these find the most topics by their names: see
@@ -114,7 +114,7 @@ def _is_word(term: str) -> bool:
 def _ngram_rows(words: Sequence[str]) -> sp.csr_array:
     """Return a matrix with a row of unit length for each word: its n-grams of characters, weighted by their idf."""
     column_of: dict[str, int] = {}
-    columns = [{column_of.setdefault(ngram, len(column_of)) for ngram in char_ngrams(word, _N)} for word in words]
+    columns = [{column_of.setdefault(ngram, len(column_of)) for ngram in char_ngrams(word, _LENGTHS)} for word in words]
     indices = np.array([column for of_word in columns for column in sorted(of_word)], np.int32)
     indptr = np.cumsum([0, *map(len, columns)])
     idf = 1 + np.log((1 + len(words)) / (1 + np.bincount(indices, minlength=len(column_of))))

@@ -48,6 +48,7 @@ class FeatureSettings:
     ngram_min_df: int = 2
     ngram_weight: float = 1.0
     chars: int = 0
+    char_min: int = 0
     char_weight: float = 1.0
     char_max_df: float = 1.0
     min_df: int = 1
@@ -58,6 +59,11 @@ class FeatureSettings:
     b: float = 0.75
     idf: str = "log"
     dtype: str = "float32"
+
+    @property
+    def char_lengths(self) -> range:
+        """The lengths of the n-grams of characters, in ascending order; empty if there are none."""
+        return range(min(self.char_min or self.chars, self.chars), self.chars + 1) if self.chars else range(0)
 
 
 def _is_positive(x: Any) -> bool:
@@ -78,6 +84,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "ngrams": (is_whole(1, 3), "1, 2 or 3"),
     "chars": (is_whole(0, _MAX_INT), "a whole number of characters, or 0 for none"),
+    "char_min": (is_whole(0, _MAX_INT), "a whole number of characters, or 0"),
     "min_df": (is_whole(1, _MAX_INT), "a whole number of documents, at least 1"),
     "ngram_min_df": (is_whole(1, _MAX_INT), "a whole number of documents, at least 1"),
     "max_features": (is_whole(1, _MAX_INT, optional=True), "a whole number, at least 1, or None"),

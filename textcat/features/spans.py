@@ -20,6 +20,7 @@ from textcat.features.tokens import (
     TermPlaces,
     Tokens,
     char_ngrams,
+    char_places,
     n_char_ngrams,
     no_garbage_collection,
     padded_places,
@@ -188,7 +189,7 @@ def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, s
     parts = [_words(column_of, placed, space)]
     parts += [_ngrams(column_of, placed, is_in_run, space, prefix, n) for n in range(2, features.ngrams + 1)]
     if features.chars:
-        parts.append(_chars(column_of, placed, is_in_run, space, features.chars))
+        parts.append(_chars(column_of, placed, is_in_run, space, features.char_lengths))
     # Words and n-grams of words in the order of their starts, then character n-grams.
     columns, starts, ends, places_, ranks = (
         np.concatenate([np.array(part[k], np.int64) for part in parts]) for k in range(5)
@@ -239,13 +240,15 @@ def _ngrams(
     return column[ids], placed.starts[at], placed.ends[at + n - 1], at, np.full(len(at), n - 1)
 
 
-def _chars(column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, space: str, n: int) -> tuple[Any, ...]:
-    """Return the same arrays as `_words`, for n-grams of n characters.
+def _chars(
+    column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, space: str, lengths: range
+) -> tuple[Any, ...]:
+    """Return the same arrays as `_words`, for n-grams of characters.
 
-    The rank of an n-gram of characters is its position within the term. `is_in_run` tells which terms are themselves
-    n-grams of characters, of a script without spaces between words; these have no n-grams.
+    The rank of an n-gram of characters is its position among those of the term. `is_in_run` tells which terms are
+    themselves n-grams of characters, of a script without spaces between words; these have no n-grams.
     """
-    sizes = np.array([n_char_ngrams(term, n) for term in placed.terms], np.int64)
+    sizes = np.array([n_char_ngrams(term, lengths) for term in placed.terms], np.int64)
     sizes[is_in_run] = 0
     near = placed.ids[: np.searchsorted(np.cumsum(sizes[placed.ids]), MOST_NGRAMS, side="right")]
     words = np.flatnonzero(~is_in_run[near])
@@ -255,10 +258,11 @@ def _chars(column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, spac
     for id_ in ids.tolist():
         token, term = placed.tokens[id_], placed.terms[id_]
         around = padded_places(Located(term, 0, len(token), token))
-        for k, chars in enumerate(char_ngrams(term, n)):
-            column = column_of(space, f"~{chars}~")
+        padded = f" {term.lower()} "
+        for k, (start, end) in enumerate(char_places(len(padded), lengths)):
+            column = column_of(space, f"~{padded[start:end]}~")
             if column >= 0:
-                rows.append((id_, column, around[k][0], around[k + len(chars) - 1][1], k))
+                rows.append((id_, column, around[start][0], around[end - 1][1], k))
     at_of = dict(zip(ids.tolist(), np.split(order, firsts[1:]), strict=False))
     at = np.concatenate([np.zeros(0, np.int64), *(at_of[id_] for id_, *_ in rows)])
     which = np.repeat(np.arange(len(rows)), [len(at_of[id_]) for id_, *_ in rows])
@@ -280,7 +284,7 @@ def _columns_alone(features: TfIdf, column_of: _ColumnOf, located: Sequence[Loca
                 if not any(is_in_run[i : i + n]):
                     yield column_of(space, *terms[i : i + n])
         if features.chars and not is_in_run[i]:
-            yield from (column_of(space, f"~{chars}~") for chars in char_ngrams(term, features.chars))
+            yield from (column_of(space, f"~{chars}~") for chars in char_ngrams(term, features.char_lengths))
 
 
 def _are_in_runs(features: TfIdf, terms: Sequence[str]) -> np.ndarray:

@@ -80,7 +80,7 @@ class FeatureSteps(Parameters, FeatureSettings):
         check_settings(vars(self))
         texts = ZoneTexts(checked_documents(documents), self.zones, self.zone_terms)
         self.take_tokens()
-        counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars)
+        counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, char_lengths=self.char_lengths)
         release_memory()
         return texts.parts(), counts
 
@@ -113,8 +113,8 @@ class FeatureSteps(Parameters, FeatureSettings):
         The documents at the positions `named` are not fitted to, but all of their terms get a column, as do the shared
         terms with the ids `kept`, unless `max_features` excludes them.
 
-        The documents must have been counted with the same `tokens`, `zones`, `zone_terms`, `ngrams` and `chars`, and
-        with an `ngram_min_df` that was not higher than the present one.
+        The documents must have been counted with the same `tokens`, `zones`, `zone_terms`, `ngrams`, `chars` and
+        `char_min`, and with an `ngram_min_df` that was not higher than the present one.
         """
         check_settings(vars(self))
         parts, counts, lengths = counted
@@ -187,7 +187,9 @@ class FeatureSteps(Parameters, FeatureSettings):
         """Count the terms of documents; return the arguments of `rows_of_counts`: parts, counts, lengths of texts."""
         texts = ZoneTexts(documents, self.zones, self.zone_terms)
         known_terms = self.known_terms()
-        counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=known_terms)
+        counts = self.tokens_.count_terms(
+            texts, ngrams=self.ngrams, char_lengths=self.char_lengths, known_terms=known_terms
+        )
         return texts.parts(), counts, text_lengths(counts.ends, counts.counts)
 
     def columns_of(self, parts: TextParts, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:

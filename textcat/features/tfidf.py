@@ -53,6 +53,8 @@ class TfIdf(FeatureSteps):
         rare topics.
     chars : int, default=0
         Add the n-grams of this many characters within each term, with a space at either end, named "~abc~"; 0: none.
+    char_min : int, default=0
+        Add shorter n-grams of characters, too, down to this many characters; 0: only those of `chars` characters.
     char_weight : float, default=1.0
         Weight of an n-gram of characters, where a term has 1. Each term has several: 0.5 is a good start.
     char_max_df : float, default=1.0

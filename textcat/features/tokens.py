@@ -7,9 +7,10 @@ import os
 import re
 import threading
 from array import array
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, compress, count, filterfalse, repeat
+from itertools import chain, compress, count, filterfalse, islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -188,7 +189,12 @@ class Tokens(Parameters, TokenSettings):
         return np.concatenate([np.zeros(0, np.int64), *totals])
 
     def count_terms(
-        self, texts: Iterable[str], *, ngrams: int = 1, chars: int = 0, known_terms: KnownTerms | None = None
+        self,
+        texts: Iterable[str],
+        *,
+        ngrams: int = 1,
+        char_lengths: range = range(0),
+        known_terms: KnownTerms | None = None,
     ) -> TermCounts:
         """Count the terms of every text.
 
@@ -197,12 +203,12 @@ class Tokens(Parameters, TokenSettings):
         texts : iterable of str
         ngrams : {1, 2, 3}
             Also count n-grams of up to this many consecutive terms; tokens that are no terms may lie between them.
-        chars : int
-            Also count the n-grams of this many characters in each term, in lower case with a space at either end; 0:
-            none.
+        char_lengths : range
+            Also count the n-grams of these numbers of characters in each term, in lower case with a space at either
+            end: `range(2, 5)` for 2 to 4 characters.
         known_terms : KnownTerms, optional
             Count these terms and n-grams by their ids; any other term or n-gram is counted as the last one of them. It
-            cannot be combined with `chars`.
+            cannot be combined with `char_lengths`.
 
         Returns
         -------
@@ -211,7 +217,7 @@ class Tokens(Parameters, TokenSettings):
         counter = self.term_counter()
         with counter.lock:
             counter.use(known_terms)
-            parts = [counter.count(ngrams, chars) for _ in counter.batches(texts)]
+            parts = [counter.count(ngrams, char_lengths) for _ in counter.batches(texts)]
             all_ngrams = known_terms.ngrams if known_terms else counter.cache.ngrams if ngrams > 1 else NO_NGRAMS
             terms, chars_of = counter.terms, np.array(list(counter.char_ids.values()), np.int32)
             if known_terms is None and counter.cache.nbytes > self.memo_bytes * _KEPT:
@@ -334,8 +340,8 @@ class _TermCounter:
         """Empty the token cache and number terms from 0 again."""
         self.cache = TokenCache(self._edges, self.divides_runs, self._crosses, self.settings.lowercase)
         self._meet: dict[tuple[int, int], bool] = {}  # indexed by spans
-        self.char_ids: dict[str, int] = {}
-        self._char_ngrams: dict[int, _CharNgrams] = {}
+        self.char_ids: defaultdict[str, int] = defaultdict()
+        self._char_ngrams: dict[range, _CharNgrams] = {}
         self.terms: list[str] = []
         self.ids: dict[str, int] = {}
         if self._known_terms:
@@ -361,42 +367,42 @@ class _TermCounter:
         if self.divides_runs:
             self.cache.restrict_runs(known_terms.terms)
 
-    def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Count the terms of the loaded texts: n-grams of up to `ngrams` terms, and of `chars` characters (0: none).
+    def count(self, ngrams: int, char_lengths: range) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Count the terms of the loaded texts: n-grams of up to `ngrams` terms, and of characters.
 
         Return three arrays: where the entries of each text end, the ids of their terms, and how often each occurs.
         """
-        char_ngrams_of = self._char_ngrams_of_terms(chars) if chars else _CharNgrams()
+        try:
+            char_ngrams_of = self._char_ngrams_of_terms(char_lengths) if char_lengths else _CharNgrams()
+        except BaseException:
+            self.clear()  # some n-grams may have got a number, but no name
+            raise
         return self.cache.count(len(self.terms), ngrams, MOST_NGRAMS, *char_ngrams_of.arrays())
 
-    def _char_ngrams_of_terms(self, n: int) -> _CharNgrams:
-        """Return the n-grams of `n` characters of terms, listed at least for the loaded texts' terms that are counted.
+    def _char_ngrams_of_terms(self, lengths: range) -> _CharNgrams:
+        """Return the n-grams of characters of terms, listed at least for the loaded texts' terms that are counted.
 
         The n-grams of other terms may not be listed yet.
         """
-        listed = self._char_ngrams.setdefault(n, _CharNgrams())
+        listed = self._char_ngrams.setdefault(lengths, _CharNgrams())
         first = len(listed.sizes)
         new = self.terms[first:]
-        sizes = np.maximum(np.fromiter(map(len, map(str.lower, new)), np.int32, len(new)) + (2 - n), 0) + 1
+        sizes = np.fromiter((n_char_ngrams(term, lengths) for term in new), np.int64, len(new))
         if self.divides_runs:  # a term of a script without spaces is itself a character n-gram
             sizes[[k for k, term in enumerate(new) if not term.isascii() and is_unspaced(term)]] = 0
         sizes[[id_ - first for id_ in self.char_ids.values() if id_ >= first]] = 0  # they have no n-grams
         listed.sizes.frombytes(sizes.astype(np.int32).tobytes())
         listed.starts.extend([-1] * len(new))
         within = self.cache.terms_within(np.frombuffer(listed.sizes, np.int32), MOST_NGRAMS)
+        n_known, self.char_ids.default_factory = len(self.char_ids), count(len(self.terms)).__next__
         for id_ in np.flatnonzero(within & (np.array(listed.starts) < 0) & (np.array(listed.sizes) > 0)).tolist():
             listed.starts[id_] = len(listed.ids)
-            listed.ids.extend(map(self._char_id, char_ngrams(self.terms[id_], n)))
-        n_new = len(self.terms) - len(listed.sizes)  # new character n-grams
-        listed.sizes.extend([0] * n_new)
-        listed.starts.extend([-1] * n_new)
+            listed.ids.extend(map(self.char_ids.__getitem__, char_ngrams(self.terms[id_], lengths)))
+        names = [f"~{chars}~" for chars in islice(self.char_ids, n_known, None)]
+        self.terms += names
+        listed.sizes.extend([0] * len(names))
+        listed.starts.extend([-1] * len(names))
         return listed
-
-    def _char_id(self, chars: str) -> int:
-        id_ = self.char_ids.setdefault(chars, len(self.terms))
-        if id_ == len(self.terms):
-            self.terms.append(f"~{chars}~")
-        return id_
 
     def batches(self, texts: Iterable[str]) -> Iterator[None]:
         """Load texts into the token cache, batch by batch; yield when the cache has the tokens of a batch."""
@@ -663,15 +669,36 @@ def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.
     return np.concatenate([np.zeros(0, np.int64), *ends]), *joined
 
 
-def char_ngrams(term: str, n: int) -> list[str]:
-    """Return the n-grams of `n` characters of a term, in lower case and with a space added at either end."""
+def char_ngrams(term: str, lengths: range) -> list[str]:
+    """Return the n-grams of characters of a term, in lower case and with a space added at either end.
+
+    A term shorter than all `lengths` is itself an n-gram.
+    """
     padded = f" {term.lower()} "
-    return [padded[i : i + n] for i in range(max(len(padded) - n, 0) + 1)]
+    n_characters = len(padded)
+    return [
+        padded[start : start + n]
+        for n in _possible(n_characters, lengths)
+        for start in range(max(n_characters - n, 0) + 1)
+    ]
 
 
-def n_char_ngrams(term: str, n: int) -> int:
-    """Return how many n-grams of `n` characters `char_ngrams` returns for a term."""
-    return max(len(term.lower()) + 2 - n, 0) + 1
+def char_places(n_characters: int, lengths: range) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each n-gram of some characters, in the order of `char_ngrams`."""
+    for n in _possible(n_characters, lengths):
+        for start in range(max(n_characters - n, 0) + 1):
+            yield start, min(start + n, n_characters)
+
+
+def n_char_ngrams(term: str, lengths: range) -> int:
+    """Return how many n-grams of characters `char_ngrams` returns for a term."""
+    n_characters = len(term.lower()) + 2
+    return sum(max(n_characters - n, 0) + 1 for n in _possible(n_characters, lengths))
+
+
+def _possible(n_characters: int, lengths: range) -> range:
+    """Return the lengths without those above the number of characters; or else the shortest length."""
+    return range(lengths[0], max(min(lengths[-1], n_characters), lengths[0]) + 1)
 
 
 def padded_places(located: Located) -> list[tuple[int, int]]:

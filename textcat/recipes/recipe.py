@@ -68,8 +68,8 @@ class TopicSettings:
         documents.
     choose_chars : bool
         Choose on held-out training documents whether n-grams of characters are used beside words. Without a shortlist,
-        they are never used beside vectors; with a single topic and no vectors, they always are. Setting a field of
-        [features] whose name begins with "char" turns this off.
+        they always are if there is a single topic. Setting a field of [features] whose name begins with "char" turns
+        this off.
     choose_margins : bool
         Without a shortlist: choose on held-out training documents between the margins of this recipe and more even
         ones, which suit topics of very different size; then between its λ and λ = 2, which suits wrong labels. A single

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ROWS_PER_BLOCK = 4096  # number of rows that are computed and written together
 # settings that change features only; all others change the counts
-_OF_COUNTING = ("zones", "zone_terms", "ngrams", "chars")
+_OF_COUNTING = ("zones", "zone_terms", "ngrams", "chars", "char_min")
 
 
 class Examples(NamedTuple):
@@ -271,12 +271,14 @@ class CountedCorpus:
 
     def add_char_ngrams(self, recipe: Recipe) -> None:
         """Add a recipe's character n-grams to the counts; its other terms must have been counted already."""
-        n, divides_runs = recipe.features.chars, recipe.make_tokens().divides_runs
-        self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n, divides_runs=divides_runs)
+        lengths, divides_runs = recipe.features.char_lengths, recipe.make_tokens().divides_runs
+        self._recipe, self._counts = recipe, add_char_ngrams(self._counts, lengths, divides_runs=divides_runs)
         self._load_vectors(recipe)
         if self.document_counts is not None:
             zones, n_texts, zone_of, counts = self.document_counts
-            with_chars = StoredCounts(zones, n_texts, zone_of, with_char_ngrams(counts, n, divides_runs=divides_runs))
+            with_chars = StoredCounts(
+                zones, n_texts, zone_of, with_char_ngrams(counts, lengths, divides_runs=divides_runs)
+            )
             self.document_counts = with_chars.select(np.arange(len(with_chars)))
 
     def clear(self) -> None:

@@ -21,7 +21,7 @@ from textcat.training.examples import CountedCorpus
 from textcat.training.row_choice import WORDS
 
 OWN, EQUAL, EVEN, UNEVEN = "the recipe's own", "equal ones", "more even", "less even, with λ = 2"
-CHARACTERS = "words and n-grams of 3 characters"
+CHARACTERS = "words and n-grams of 2 to 4 characters"
 PRECISION_AT_1, AVERAGE_PRECISION = "precision@1", "average_precision"  # the measures that choices are made by
 # The recipe's margins are larger for rare topics, because a topic may be rare in a small sample by chance. If topics
 # are rare among new documents, too, more even margins are better: they make scores of frequent and rare topics
@@ -30,8 +30,8 @@ _EVEN: dict[str, float] = {"kappa": -5.0, "scale": 60.0}  # candidates for PAUM'
 # Candidates for a single topic, whose scores need not be comparable to those of others: if it is rare, its few positive
 # documents count for more, and no margin is enforced at any price.
 _UNEVEN: dict[str, float] = {"tau_neg": 10.0, "tau_pos": 300.0, "lambda_": 2.0}
-# Of 3 or 4 characters, and weights of .5 or .7, these are the best: docs/background/recipe-study.md.
-_CHARACTERS: dict[str, Any] = {"chars": 3, "char_weight": 0.5}
+# Of several lengths and weights, these are the best: docs/background/recipe-study.md.
+_CHARACTERS: dict[str, Any] = {"chars": 4, "char_min": 2, "char_weight": 0.35}
 _LAMBDA = 2.0  # candidate for λ: a larger λ is better if labels are wrong, a smaller one if they are right
 _WEIGHTS = (1.0, 0.0, 0.5, 2.0)  # candidates for the weight of vectors, relative to the recipe's weight
 _FOLDS = 5
@@ -54,8 +54,8 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
 
     The accuracy is the share of documents that have the topic of their highest score. Other values than the recipe's
     are chosen only if significantly more documents are right, by a paired comparison. But vectors are left out if fewer
-    than half of the words have one; and without vectors, as in languages other than English, n-grams of characters are
-    used unless words alone are significantly better. Small corpora are split into folds several times. Afterwards,
+    than half of the words have one; and n-grams of characters are used unless words alone are significantly better.
+    Small corpora are split into folds several times. Afterwards,
     `counted` has the settings and the n-grams of the chosen recipe.
 
     If there is a single topic, every document's highest score is for it. Then only margins and λ are compared, by the
@@ -83,7 +83,7 @@ def choose_for_few(counted: CountedCorpus, recipe: Recipe, n_jobs: int | None = 
         with_weight = {f"{w:g}": recipe.with_values({"topics": _vectors(recipe, w)}) for w in weights}
         recipe, facts = comparison.best(with_weight)
         choices["vectors"] = {**facts, "known_words": known, "vectors": topics.vectors}
-    if topics.choose_chars and not recipe.features.chars and not recipe.topics.uses_vectors:
+    if topics.choose_chars and not recipe.features.chars:
         with_chars = recipe.with_values({"features": _CHARACTERS})
         candidates = {CHARACTERS: with_chars} if is_single else {CHARACTERS: with_chars, WORDS: recipe}
         recipe, choices["rows"] = comparison.best(candidates)

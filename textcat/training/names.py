@@ -101,7 +101,9 @@ def train_by_names(
         similar meaning, the recipe has a shortlist, or the weights do not fit into memory.
     """
     corpus = names_corpus(names, unlabelled, text)
-    recipe = recipe_for(corpus, recipe, single=single).with_values({"topics": {"description_copies": 1}})
+    # Short n-grams of characters are also in names that have nothing to do with the documents.
+    fixed = {"topics": {"description_copies": 1}, "features": {"char_min": 0}}
+    recipe = recipe_for(corpus, recipe, single=single).with_values(fixed)
     if recipe.topics.shortlist:
         raise TextcatError(
             f"{len(corpus.topics):,} topics and the recipe {recipe.name}: its shortlist is made of labelled documents; "

@@ -102,7 +102,7 @@ def _ndcg(stored: StoredCounts, recipe: Recipe, labels: sp.csc_matrix, relevant:
     features, n_trained, n_held_out = recipe.make_features(), labels.shape[0], relevant.shape[0]
     counted = stored.counted_for(features)
     if features.chars:
-        counted = add_char_ngrams(counted, features.chars, divides_runs=recipe.make_tokens().divides_runs)
+        counted = add_char_ngrams(counted, features.char_lengths, divides_runs=recipe.make_tokens().divides_runs)
     trained, held_out, described = np.split(np.arange(len(stored)), [n_trained, n_trained + n_held_out])
     features.fit_counted(counted, trained, described)
     if not len(features.idf_):
